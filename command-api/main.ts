@@ -158,8 +158,9 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const { networks } = config.webhooks;
   const sender = createSender({ dnsServers: config.dnsServers, networks });
   const { maxImportBytes } = config;
+  const clock = new LedgerClock(pool);
   const adminApp = createAdminApp({
-    ...deps,
+    ...{ ...deps, clock },
     ...{ slots, streams, sender, exports, maxImportBytes },
     consoleUrl: () => consoleUrl,
     isOwnHost: (destination) => isOwnHost(destination),
@@ -173,7 +174,6 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
       logger,
     ),
   });
-  const clock = new LedgerClock(pool);
   const watch = createClockWatch(pool, clock, logger);
   await watch.check();
   const admission = createAdmission(pool, clock, plans);

@@ -5,8 +5,8 @@ import type { ProxyTrust } from '../../ops/http/client-address.js';
 import type { MetricsAccess } from '../../ops/http/metrics-access.js';
 import type { Metrics } from '../../ops/platform/metrics/metrics.js';
 import { messages } from '../../schemas/http/errors.js';
-import { operatorName } from '../../schemas/http/operators.js';
 import { browserPaths } from './browser-paths.js';
+import { actorHeader } from '../../schemas/http/operators.js';
 import { createApp, type AppDeps, type RequestState } from './app.js';
 import { isConsolePath } from '../console/server/console.js';
 import { operatorsConsole } from '../console/server/operators.js';
@@ -21,6 +21,7 @@ import { domainRoutes } from '../domains/operator-route.js';
 import { keyRoutes } from '../keys/operator-route.js';
 import { overrideRoutes } from '../aliases/route.js';
 import { importRoutes } from '../imports/operator-route.js';
+import { createRoutes } from '../links/create/operator-route.js';
 import { blockRoutes } from '../links/block/route.js';
 import { exportRoutes } from '../links/export/operator-route.js';
 import { historyRoutes } from '../links/history/operator-route.js';
@@ -55,6 +56,7 @@ export const adminRoutes: AdminRoutes = (deps) =>
   [
     ...[keyRoutes, domainRoutes, consoleRoutes, platformRoutes],
     ...[blockRoutes, historyRoutes, listRoutes, exportRoutes, managedLinkRoutes, importRoutes],
+    createRoutes,
     ...[overrideRoutes, projectionRoutes, eventRoutes, webhookRoutes],
     ...[statsRoutes, changeRoutes, processRoutes],
   ].flatMap((routes) => routes(deps));
@@ -117,7 +119,7 @@ export const createAdminApp = (
       send(ctx, refusal);
       return;
     }
-    const actor = parseAs(operatorName, ctx.headers['x-actor'] ?? defaultActor);
+    const actor = parseAs(actorHeader, ctx.headers['x-actor'] ?? defaultActor);
     if (actor.type === 'refused') {
       send(ctx, actor.reply);
       return;

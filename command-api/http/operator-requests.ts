@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import type { z } from 'zod';
+import type { LedgerClock } from '../../ops/ledger/clock.js';
 import type { OutboxDelivery, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import type { Actor } from '../../schemas/decision.js';
 import type { PlanTable } from '../../schemas/plans.js';
@@ -20,6 +21,7 @@ export interface AdminState extends RequestState {
 
 export interface AdminDeps
   extends ManagedLinksDeps, EventsDeps, WebhookCallsDeps, ExportDeps, ImportDeps {
+  readonly clock: LedgerClock;
   readonly plans: PlanTable;
   readonly isOwnHost: (destination: URL) => boolean;
   /** Whether a name is that of the installation itself. */

@@ -1,6 +1,6 @@
 /** Decides a portion of an import: links, quota, events, outcomes and position in one transaction. */
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
-import { ledgerNow, type LedgerClock } from '../../ops/ledger/clock.js';
+import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { lockActiveDomains, type LockedDomain } from '../../ops/ledger/domains.js';
 import { readManyLinkStates } from '../../ops/ledger/link-states.js';
 import { findTaken, insertLinks, isSubjectTaken } from '../../ops/ledger/links.js';
@@ -294,8 +294,8 @@ export const decidePortion = async (
   const { id, options, phase } = running;
 
   const lockSpending = async (tx: Client): Promise<Pick<Locked, 'now' | 'meter'>> => {
-    if (!key) return { now: clock.clampedNow(await ledgerNow(tx)), meter: null };
-    const { meters, now } = await lockMeters(tx, [key.rootId], clock);
+    const { meters, now } = await lockMeters(tx, key ? [key.rootId] : [], clock);
+    if (!key) return { now, meter: null };
     const meter = meters.get(key.rootId);
     if (!meter) throw new Error(`The key ${key.rootId} has no meter`);
     return { now, meter };

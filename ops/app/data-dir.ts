@@ -127,6 +127,22 @@ export const adminTokenOf = (dataDir: string): string => {
   return token;
 };
 
+/**
+ * Writes the header with the first key to a file for `curl -H @FILE`, with mode 0600.
+ *
+ * @returns the path; `null` if the directory is absent, read-only or full
+ */
+export const writeKeyHeader = (dataDir: string, key: string): string | null => {
+  const file = path.join(dataDir, 'first-key.header');
+  return nullOnThrow(
+    () => {
+      writeAtomically(file, `Authorization: Bearer ${key}`, 0o600);
+      return file;
+    },
+    ...['ENOENT', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT'],
+  );
+};
+
 /** Returns the existing token; `null` before the first start. */
 export const knownAdminToken = (dataDir: string): string | null => {
   const token = readText(tokenFile(dataDir))?.trim() ?? '';

@@ -18,7 +18,13 @@ import { exposePasswords, PasswordHasher } from '../platform/passwords/password-
 import { measureServer } from '../platform/postgres/query-metrics.js';
 import { requireWritable } from '../platform/postgres/writable.js';
 import { openRedis } from '../platform/redis.js';
-import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
+import {
+  adminTokenOf,
+  openDataDir,
+  sealKeyFileIn,
+  writeKeyHeader,
+  type ServiceAddresses,
+} from './data-dir.js';
 import { lockInDatabase } from './data-dir-lock.js';
 import { openDatabase } from './database.js';
 import { startEdgeProcesses } from './edge-processes.js';
@@ -231,7 +237,8 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       await Promise.all([...listeners, edgeProcesses?.stop()]);
     });
 
-    const firstKey = config.makesFirstKey ? await api?.issueFirstKey() : null;
+    const issued = config.makesFirstKey ? await api?.issueFirstKey() : null;
+    const firstKeyHeader = issued ? writeKeyHeader(config.dataDir, issued.firstKey) : null;
     const addresses: ServiceAddresses = {
       ...(api && { api: api.api.url }),
       ...(edgeAddress && { edge: edgeAddress.url }),
@@ -244,7 +251,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       /** `null` unless EDGE_PROCESSES is more than 1. */
       edgeProcesses: edgeProcesses?.processes ?? null,
       /** Only a new installation creates it; the key is shown this once. */
-      firstKey: firstKey ?? null,
+      firstKey: issued ? { ...issued, ...(firstKeyHeader !== null && { firstKeyHeader }) } : null,
       /** Makes the service not ready, although it still serves. */
       beginDraining: (): void => {
         isDraining = true;

@@ -206,6 +206,10 @@ export const inheritedEnvironment = (env: NodeJS.ProcessEnv = process.env): Node
   return { ...env, ...Object.fromEntries(files) };
 };
 
+/** Returns the user who runs this process with sudo; `null` without sudo. */
+export const sudoUser = (env: NodeJS.ProcessEnv = process.env): string | null =>
+  env['SUDO_USER'] === undefined || env['SUDO_USER'] === '' ? null : env['SUDO_USER'];
+
 /**
  * Reads and validates the environment. An empty variable counts as unset. A new variable goes into `variables` and
  * `configOf`.

@@ -1,3 +1,4 @@
+import { linklogCommand } from '../platform/process/own-command.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 
 /** The name of an embedded log. */
@@ -10,7 +11,7 @@ export class ForeignLog extends Error {
   constructor(known: string, logName: string) {
     super(
       `The database belongs to the log ${known}, the configured one is ${logName}: to move to another ` +
-        'log, `linklog backup` and `linklog restore` into an empty installation',
+        `log, "${linklogCommand()} backup" and "${linklogCommand()} restore" into an empty installation`,
     );
   }
 }

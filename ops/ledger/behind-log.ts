@@ -8,6 +8,7 @@ import { topicNames, topics, type TopicName } from '../../schemas/events/topics.
 import { platformSubject } from '../../schemas/folds/platform.js';
 import { deferred, never, type Deferred } from '../platform/concurrency/deferred.js';
 import { retry } from '../platform/concurrency/retry.js';
+import { linklogCommand } from '../platform/process/own-command.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import type { EventLog, LogRecord, PartitionRange } from '../event-log/port.js';
 import type { Logger } from '../platform/logging.js';
@@ -22,8 +23,8 @@ export class LedgerBehindLog extends ConfigError {
   constructor({ type, subject, sequence }: LinklogEvent) {
     super(
       `PostgreSQL is older than the log in Kafka: it does not know ${type} of ${subject} (sequence ` +
-        `${sequence}). Connect the PostgreSQL that wrote it; if that is lost, "linklog backup" and ` +
-        '"linklog restore" into an empty installation',
+        `${sequence}). Connect the PostgreSQL that wrote it; if that is lost, "${linklogCommand()} backup" ` +
+        `and "${linklogCommand()} restore" into an empty installation`,
     );
   }
 }

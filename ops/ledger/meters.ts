@@ -2,7 +2,7 @@ import { inMonth, monthOf, type KeyMeter } from '../../schemas/folds/key-meter.j
 import type { UsageEvent } from '../../schemas/events/catalogue.js';
 import { unnest, valuesByField, type Client } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
-import type { LedgerClock } from './clock.js';
+import { ledgerNow, type LedgerClock } from './clock.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
 
 /** Columns and SQL types of the fields that are folds of the log. */
@@ -60,12 +60,13 @@ export const lockStoredMeters = async (
   return rows;
 };
 
-/** Locks the meters in the order of their keys. `now` is PostgreSQL's time after that, clamped by `clock`. */
+/** Locks the meters in the order of their keys, if any. `now` is PostgreSQL's time after that, clamped by `clock`. */
 export const lockMeters = async (
   tx: Client,
   keyIds: readonly string[],
   clock: LedgerClock,
 ): Promise<{ readonly meters: ReadonlyMap<string, LockedMeter>; readonly now: Date }> => {
+  if (keyIds.length === 0) return { meters: new Map(), now: clock.clampedNow(await ledgerNow(tx)) };
   const rows = await lockStoredMeters(tx, keyIds, 'ledger');
   const last = rows.at(-1);
   if (!last) throw new Error(`no meter exists for ${keyIds.length} keys`);

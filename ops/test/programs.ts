@@ -27,6 +27,8 @@ const programs = [
     'duckdb',
     'kubernetes-validate',
     'systemd-analyze',
+    'zsh',
+    'fish',
   ],
   'prometheus',
   'promtool',

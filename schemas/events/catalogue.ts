@@ -16,7 +16,7 @@ const firstCreationData = z.strictObject({
   maxClicks: z.int().min(1).nullable(),
   /** argon2id. Exports do not contain it. */
   passwordHash: z.string().nullable().meta({ secret: true }),
-  /** The root key whose quota the link uses. The actor is the key of the request. */
+  /** The root key whose quota the link uses, or `operatorsKeyId`. The actor is the key of the request, or an operator. */
   keyId: z.string(),
 });
 

@@ -22,7 +22,7 @@ export const monthAfter = (month: string): string => {
 
 const nothing = { calls: 0, links: 0, qrCodes: 0 } as const;
 
-/** The key of links that an operator imported. They cost nothing. */
+/** The key of links that an operator created or imported. They cost nothing. */
 export const operatorsKeyId = 'operator';
 
 /** The spending of an event; `null` if it costs nothing. */

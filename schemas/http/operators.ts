@@ -9,25 +9,65 @@ import { aliasPattern } from '../link-subject.js';
 import { historyResponse } from './history.js';
 import { pageLimit } from './paging.js';
 import { wholeNumber } from './query.js';
+import { linkRequest, linkResponse } from './shorten.js';
+import { trimInvisible } from '../trim-invisible.js';
 
 const reservedNames: ReadonlySet<string> = new Set(Object.values(ownActors));
 
-/** The actor of an operator's changes. It must not be, in any case, the name of another kind of actor. */
+/** In code points. */
+const maxNameLength = 64;
+
+/** The name without distinctions that a reader cannot see: case, width, and format characters. */
+const lookOf = (name: string): string =>
+  trimInvisible(name.normalize('NFKC').replace(/\p{Cf}/gu, '')).toLowerCase();
+
+/**
+ * The actor of an operator's changes, in NFC and without white space at both ends. It must not look like the name of
+ * another kind of actor.
+ */
 export const operatorNameIn = (field: string) => {
-  const error = `${field} must have 1 to 64 visible characters`;
-  return z
-    .string({ error })
-    .regex(/^[\x21-\x7e]{1,64}$/, { error, abort: true })
-    .refine(
-      (name) => {
-        const lowerCase = name.toLowerCase();
-        return !reservedNames.has(lowerCase) && !keyIdPattern.test(lowerCase);
-      },
-      `${field} must not be ${[...reservedNames].join(', ')} or the id of a key`,
-    );
+  const error = `${field} must have 1 to ${maxNameLength} characters, none of them control characters`;
+  return (
+    z
+      .string({ error })
+      // Normalization takes quadratic time if many marks follow each other.
+      .max(4 * maxNameLength, { error, abort: true })
+      .transform((name) => trimInvisible(name).normalize('NFC'))
+      .pipe(
+        z
+          .string()
+          .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u, { error, abort: true })
+          .refine(
+            (name) => !reservedNames.has(lookOf(name)) && !keyIdPattern.test(lookOf(name)),
+            `${field} must not be ${[...reservedNames].join(', ')} or the id of a key`,
+          ),
+      )
+  );
 };
 
-export const operatorName = operatorNameIn('X-Actor');
+/** Percent-encodes what a header cannot contain, and the percent sign. */
+export const actorHeaderOf = (name: string): string =>
+  name.replace(/[^\x21-\x24\x26-\x7e]+/g, encodeURIComponent);
+
+/** A text that is not percent-encoded, such as `50%`, is the name itself. */
+const decoded = (header: string): string => {
+  try {
+    return decodeURIComponent(header);
+  } catch (error) {
+    if (error instanceof URIError) return header;
+    throw error;
+  }
+};
+
+/** The header X-Actor: visible ASCII and spaces, with other characters percent-encoded as UTF-8. */
+export const actorHeader = z
+  .string()
+  .regex(/^[\x20-\x7e]*$/, {
+    error: 'X-Actor must be ASCII, with other characters percent-encoded as UTF-8',
+    abort: true,
+  })
+  .transform(decoded)
+  .pipe(operatorNameIn('X-Actor'));
 
 const flag = z
   .boolean({ error: ({ path = [] }) => `${path.join('.')} must be true or false` })
@@ -82,6 +122,14 @@ export type BlockResponse = z.infer<typeof blockResponse>;
 /** GET, PATCH and DELETE /admin/links/:shortCode */
 export const operatorsLink = linkDetails.extend({ account: z.string() });
 export type OperatorsLink = z.infer<typeof operatorsLink>;
+
+/** POST /admin/links: a link of any account, which may have a reserved alias. */
+export const operatorsLinkRequest = (isOwnHost: (destination: URL) => boolean) =>
+  linkRequest(isOwnHost).safeExtend({ account: accountName.default('default') });
+
+/** POST /admin/links: the new link. */
+export const createdOperatorsLink = linkResponse.extend({ account: z.string() });
+export type CreatedOperatorsLink = z.infer<typeof createdOperatorsLink>;
 
 /** The query of GET /admin/links. Without `account`: all links, in the order of account names. */
 export const listAllLinksQuery = listLinksQuery

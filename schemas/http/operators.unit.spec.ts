@@ -1,9 +1,12 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import type { z } from 'zod';
 import {
+  actorHeader,
+  actorHeaderOf,
   aliasOverrideRequest,
   blockRequest,
-  operatorName,
+  operatorNameIn,
   switchPlatformRequest,
 } from './operators.js';
 
@@ -91,21 +94,57 @@ describe('schemas: body of an override', () => {
 });
 
 describe('schemas: the name of an operator', () => {
-  it('has 1 to 64 visible characters', () => {
-    for (const name of ['m', 'maria', 'DOMAIN\\maria', 'systems', 'x'.repeat(64)]) {
-      expect(messageOf(operatorName, name)).to.equal(null);
+  const namePlain = operatorNameIn('X-Actor');
+  const tooLong = 'X-Actor must have 1 to 64 characters, none of them control characters';
+
+  it('has 1 to 64 characters, also spaces and Unicode, but no control characters', () => {
+    for (const name of ['m', 'DOMAIN\\maria', 'Zoë Müller', '李雷', 'systems', '😀'.repeat(64)]) {
+      expect(namePlain.parse(name)).to.equal(name);
     }
-    for (const name of ['', 'two words', 'ä', 'x'.repeat(65), undefined]) {
-      expect(messageOf(operatorName, name)).to.equal(
-        'X-Actor must have 1 to 64 visible characters',
+    for (const name of ['', ' ', 'a\tb', 'a\u2028b', '\ud800', 'x'.repeat(65), '😀'.repeat(65)]) {
+      expect(messageOf(namePlain, name)).to.equal(tooLong);
+    }
+    expect(messageOf(namePlain, undefined)).to.equal(tooLong);
+  });
+
+  it('is in NFC, without white space at both ends', () => {
+    expect(namePlain.parse(' Zoe\u0308\u200b')).to.equal('Zo\u00eb');
+  });
+
+  it('is a header of visible ASCII and spaces as it is', () => {
+    for (const name of ['m', 'maria', 'DOMAIN\\maria', 'two words', '50%', '%zz', 'x'.repeat(64)]) {
+      expect(actorHeader.parse(name)).to.equal(name);
+    }
+    for (const header of ['', 'x'.repeat(65), '%0A', '%00', '%E2%80%A8']) {
+      expect(messageOf(actorHeader, header)).to.equal(tooLong);
+    }
+    for (const header of ['ä', 'a\tb', '\x7f']) {
+      expect(messageOf(actorHeader, header)).to.equal(
+        'X-Actor must be ASCII, with other characters percent-encoded as UTF-8',
       );
     }
   });
 
+  it('survives the encoding of the header', () => {
+    expect(actorHeaderOf('maria')).to.equal('maria');
+    expect(actorHeaderOf('100% Zoë')).to.equal('100%25%20Zo%C3%AB');
+    const anyName = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 70 });
+    fc.assert(
+      fc.property(fc.oneof(anyName, fc.stringMatching(/^[%a-f0-9 ]{1,64}$/)), (text) => {
+        const parsed = namePlain.safeParse(text);
+        fc.pre(parsed.success);
+        expect(actorHeaderOf(parsed.data)).to.match(/^[\x21-\x7e]+$/);
+        expect(actorHeader.parse(actorHeaderOf(parsed.data))).to.equal(parsed.data);
+      }),
+    );
+  });
+
   it('is not the name of another kind of actor, in any case', () => {
     const id = '0190f5d2-7c11-7c3e-8a55-0123456789ab';
-    for (const name of ['system', 'System', 'WEB-SAFETY', 'visitor', id, id.toUpperCase()]) {
-      expect(messageOf(operatorName, name)).to.equal(
+    const hidden = ['ｓｙｓｔｅｍ', 'sys\u200dtem', '\u2066system\u2069'].map(actorHeaderOf);
+    const reserved = ['system', 'System', 'WEB-SAFETY', 'visitor', id, id.toUpperCase()];
+    for (const name of [...reserved, ...hidden]) {
+      expect(messageOf(actorHeader, name)).to.equal(
         'X-Actor must not be system, web-safety, visitor or the id of a key',
       );
     }

@@ -139,16 +139,19 @@ export const shortenRequest = (
     }, reuseAlone)
     .meta(bodyRules);
 
-/** An item of a batch. */
-export const batchItemRequest = (
+/** A new link, without options of the request. */
+export const linkRequest = (
   isOwnHost: (destination: URL) => boolean,
   now: () => number = Date.now,
 ) =>
   z
     .object(creationFields(isOwnHost, now), { error: invalidUrl })
     .refine(endsOnce, expiresTwice)
-    .refine(startsBeforeEnd(now), startsAfterEnd)
-    .transform((item) => ({ ...item, reuse: false }));
+    .refine(startsBeforeEnd(now), startsAfterEnd);
+
+/** An item of a batch. */
+export const batchItemRequest = (...options: Parameters<typeof linkRequest>) =>
+  linkRequest(...options).transform((item) => ({ ...item, reuse: false }));
 
 export type ShortenRequest = z.output<ReturnType<typeof shortenRequest>>;
 

@@ -323,8 +323,9 @@ export const someTime = fc.date({
 
 const timestamp = someTime.map((time) => time.toISOString());
 const token = (maxLength: number) => fc.stringMatching(new RegExp(`^[\\w-]{1,${maxLength}}$`));
-// X-Actor and X-Request-Id: visible ASCII.
+// X-Request-Id: visible ASCII.
 const visible = fc.stringMatching(/^[\x21-\x7e]{1,64}$/);
+const actor = fc.oneof(visible, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 64 }));
 const anyText = fc.string({ unit: 'binary', maxLength: 60 });
 const nullable = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: null });
 const plan = fc.constantFrom(...planNames);
@@ -513,7 +514,7 @@ const someMetadata = fc.record(
     sequence: count,
     source: token(20).map(spoolSource),
     account: token(64),
-    actor: visible,
+    actor,
     correlationId: visible,
     causationId: fc.uuid({ version: 7 }),
     traceparent: someTraceparent,

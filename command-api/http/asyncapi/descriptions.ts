@@ -37,12 +37,12 @@ export const dataFields: { readonly [Name in EventName]?: Descriptions<EventName
     LinkCreated: {
       custom: 'Whether the code is an alias; otherwise it was generated.',
       passwordHash,
-      keyId: 'The root key whose quota the link uses.',
+      keyId: 'The root key whose quota the link uses; `operator`: none, for a link of an operator.',
     },
     LinkImported: {
       custom: 'Whether the code is an alias; always true.',
       passwordHash,
-      keyId: 'The root key whose quota the link uses.',
+      keyId: 'The root key whose quota the link uses; `operator`: none, for a link of an operator.',
       importId: 'The ID of the import.',
       source: 'The format of the file, or the service.',
       createdAt: 'The time of creation at the source, or of the import if it is unknown.',

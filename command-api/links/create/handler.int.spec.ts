@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { insertLinks } from '../../../ops/ledger/links.js';
 import { foldedLinks, recordHistory, storedLinks } from '../../../ops/test/support/ledger-links.js';
 import { named, type TestNode } from '../../../ops/test/support/node.js';
+import { operatorsKeyId } from '../../../schemas/folds/key-meter.js';
 import { evolveLedgerLink, initialState } from '../../../schemas/folds/ledger-link.js';
 import { created } from '../../../schemas/testing/events.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
@@ -155,6 +156,24 @@ describe('command API: shorten handler, on two nodes', () => {
     expect(codesOf(outcomes)).to.deep.equal(['batch-a', generated.subject, 'batch-b']);
   });
 
+  it('creates links of operators in a group with others, without a quota', async () => {
+    const key = await newKey(node);
+    const operators = (link: CommandRequest<CreateLink>): ShortenCommand => ({
+      ...command(key, [{ ...link, data: { ...link.data, keyId: operatorsKeyId } }]),
+      keyId: null,
+    });
+    const alone = await shorten(operators(linkToCreate(key)));
+    expect(typesOf(alone)).to.deep.equal(['created']);
+    const outcomes = await shortenInGroup([
+      command(key, [alias(key, 'of-key')], 1),
+      operators(alias(key, 'of-operator')),
+      operators(alias(key, 'of-key')),
+      command(key, [linkToCreate(key)], 1),
+    ]);
+    expect(typesOf(outcomes)).to.deep.equal(['created', 'created', 'aliasTaken', 'linksExhausted']);
+    expect(await monthLinksOf(key)).to.equal(1);
+  });
+
   it('distinguishes codes by case', async () => {
     const key = await newKey(node);
     const commands = ['Case', 'case', 'CASE'].map((code) => command(key, [alias(key, code)]));
@@ -211,7 +230,8 @@ describe('command API: shorten handler, on two nodes', () => {
     const bodyHash = Buffer.alloc(32, 7);
     const shortUrlHost = 'http://localhost:8081';
     const idempotent = (request: ShortenCommand, idempotencyKey: string): ShortenCommand => {
-      const scope: IdempotencyScope = { keyId: request.keyId, path: '/v2/shorten', idempotencyKey };
+      const keyId = request.keyId ?? operatorsKeyId;
+      const scope: IdempotencyScope = { keyId, path: '/v2/shorten', idempotencyKey };
       return { ...request, idempotency: { scope, bodyHash, form: { type: 'link', shortUrlHost } } };
     };
 

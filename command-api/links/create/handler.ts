@@ -43,8 +43,8 @@ import { findReusable, type Destination } from './reusable-links.js';
 
 /** A request: a link, or the links of a batch, with one outcome per link. */
 export interface ShortenCommand {
-  /** The root key. */
-  readonly keyId: string;
+  /** The root key; `null` for an operator, whose links use no quota. */
+  readonly keyId: string | null;
   /** The plan's monthly links; `null` for no limit. */
   readonly linkLimit: number | null;
   readonly links: readonly CommandRequest<CreateLink>[];
@@ -115,7 +115,7 @@ const openGroup = (
     decideLink(
       request: CommandRequest<CreateLink>,
       linkLimit: number | null,
-      meter: LockedMeter,
+      meter: LockedMeter | null,
     ): ShortenOutcome {
       const { data } = request;
       const destination = destinationOf(request);
@@ -125,7 +125,8 @@ const openGroup = (
       }
       const link = data.reuse ? reused.get(nameOf(destination)) : undefined;
       if (link) return { type: 'reused', link };
-      if (linkLimit !== null && meter.links >= linkLimit) return { type: 'linksExhausted' };
+      if (meter && linkLimit !== null && meter.links >= linkLimit)
+        return { type: 'linksExhausted' };
       let { subject } = request;
       while (!data.custom && isTaken(subject))
         subject = subjectOf({ domain, code: generateCode() });
@@ -140,9 +141,11 @@ const openGroup = (
       if (ledgerLink.status === 'none')
         throw new Error(`evolve() returned no link for LinkCreated of ${subject}`);
       ledgerLinks.set(subject, ledgerLink);
-      meter.links += 1;
-      meter.allLinks += 1;
-      spent.add(meter);
+      if (meter) {
+        meter.links += 1;
+        meter.allLinks += 1;
+        spent.add(meter);
+      }
       if (data.reuse) {
         reused.set(nameOf(destination), { subject, url: data.url, createdAt: event.time });
       }
@@ -206,8 +209,8 @@ const decideLocked = (
   const { meters, spent, now, records } = locked;
   const group = openGroup(locked, generateCode);
   const decided = commands.map(({ keyId, linkLimit, links }, index) => {
-    const meter = meters.get(keyId);
-    if (!meter) throw new Error(`The key ${keyId} has no meter`);
+    const meter = keyId === null ? null : meters.get(keyId);
+    if (meter === undefined) throw new Error(`The key ${keyId} has no meter`);
     return records[index] ? [] : links.map((link) => group.decideLink(link, linkLimit, meter));
   });
   const ages = Array.from(locked.domains.values(), ({ age }) => age);
@@ -273,7 +276,7 @@ export const createShortenHandler = (deps: ShortenDeps) => {
       lockingTransaction(
         pool,
         (tx) => {
-          const keyIds = commands.map(({ keyId }) => keyId);
+          const keyIds = commands.flatMap(({ keyId }) => keyId ?? []);
           // Requests with the same Idempotency-Key wait for the lock of the meter.
           const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
           const domains = commands.flatMap(({ links }) =>

@@ -49,7 +49,10 @@ const maxCodes = 100;
 export const generateCode = customAlphabet(keyAlphabet, 8);
 
 /** Generates a subject whose partition accepts events. */
-const newSubject = (domain: string | null, { stalled }: RequestContext): string => {
+export const newSubject = (
+  domain: string | null,
+  { stalled }: Pick<RequestContext, 'stalled'>,
+): string => {
   let subject = subjectOf({ domain, code: generateCode() });
   for (let count = 1; count < maxCodes && stalled.includes(links, subject); count += 1) {
     subject = subjectOf({ domain, code: generateCode() });

@@ -91,8 +91,10 @@ describe('local servers: rebuilds of projections from Kafka under load', functio
         for (let round = 0; round < rounds; round += 1) {
           for (const name of projectionNames) {
             const env = { DATA_DIR: stack.dataDir };
-            const output = await startLinklogCli(['projections', 'rebuild', name, '--json'], env)
-              .ended;
+            const output = await startLinklogCli(
+              ['projections', 'rebuild', name, '--yes', '--json'],
+              env,
+            ).ended;
             expect(output.exitCode, output.stderr).to.equal(0);
             expect(JSON.parse(output.stdout)).to.deep.include({ projection: name, deadLetters: 0 });
           }

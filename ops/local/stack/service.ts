@@ -19,6 +19,7 @@ const readyLine = z.object({
   edge: z.string().optional(),
   admin: z.string(),
   firstKey: z.string().optional(),
+  firstKeyHeader: z.string().optional(),
   console: z.string().optional(),
 });
 

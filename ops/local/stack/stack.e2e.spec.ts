@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { mkdir, readdir, rename } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../config/config.js';
@@ -31,6 +31,7 @@ interface Ready {
   readonly pids: Readonly<Record<Kind, readonly number[]>>;
   readonly pid: number;
   readonly firstKey?: string;
+  readonly firstKeyHeader?: string;
   readonly console?: string;
 }
 
@@ -103,7 +104,11 @@ describe('local servers: npm run stack', function () {
       event: 'ready',
       ...{ apis, edges, admin, kafka, postgres, redis, pids, pid, firstKey },
       console: ready.console,
+      firstKeyHeader: ready.firstKeyHeader,
     });
+    expect(await readFile(ready.firstKeyHeader ?? '', 'utf8')).to.equal(
+      `Authorization: Bearer ${firstKey ?? ''}\n`,
+    );
     expect(Object.keys(pids)).to.deep.equal(kinds);
     expect(Object.values(pids).map((processes) => processes.length)).to.deep.equal([
       2, 2, 2, 1, 1, 1,
@@ -129,7 +134,7 @@ describe('local servers: npm run stack', function () {
   const shortUrlHost = (): string => `http://localhost:${new URL(ready.edges[0] ?? '').port}`;
 
   it('is found by the command line by DATA_DIR', async () => {
-    const output = await startLinklogCli(['projections', 'rebuild', 'stats', '--json'], {
+    const output = await startLinklogCli(['projections', 'rebuild', 'stats', '--yes', '--json'], {
       DATA_DIR: dataDir.path,
     }).ended;
     expect(output.exitCode, output.stderr).to.equal(0);

@@ -195,8 +195,16 @@ export const startStack = async (config: Config, options: StackOptions) => {
       pids: parts.pids(),
       /** Only a new installation creates it; the key is shown this once. */
       firstKey:
-        apis.flatMap(({ ready: { firstKey, console } }) =>
-          firstKey === undefined ? [] : [{ firstKey, ...(console !== undefined && { console }) }],
+        apis.flatMap(({ ready: { firstKey, console, firstKeyHeader } }) =>
+          firstKey === undefined
+            ? []
+            : [
+                {
+                  firstKey,
+                  ...(console !== undefined && { console }),
+                  ...(firstKeyHeader !== undefined && { firstKeyHeader }),
+                },
+              ],
         )[0] ?? null,
       /** Makes the services not ready, although they still serve. */
       beginDraining: () => {

@@ -660,7 +660,7 @@ describe('product: console', () => {
       const path = '/console/session';
       for (const [actor, message] of [
         ['system', 'actor must not be system, web-safety, visitor or the id of a key'],
-        ['two words', 'actor must have 1 to 64 visible characters'],
+        ['a\nb', 'actor must have 1 to 64 characters, none of them control characters'],
       ] as const) {
         expectError(await operator(actor), { status: 400, message, path, method: 'POST' });
       }

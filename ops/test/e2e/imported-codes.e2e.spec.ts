@@ -332,7 +332,8 @@ describe('product: codes of imported links', function () {
         const options = { method: 'DELETE' };
         const deleted = await bench.api(`/v2/links/${addressOf(subject)}`, pro.key, options);
         expect(deleted.status, subject).to.equal(204);
-      } else expect(await cli('links', 'delete', subject)).to.equal(`Deleted: ${subject}\n`);
+      } else
+        expect(await cli('links', 'delete', subject, '--yes')).to.equal(`Deleted: ${subject}\n`);
     }
     await eventuallyPasses(2_000, async () => {
       const visits = await Promise.all(subjects.map((subject) => visitLink(subject)));

@@ -111,7 +111,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     expect(backup, backup.stderr).to.include({ exitCode: 0 });
     const verify = await linklog('audit', 'verify');
     expect(verify, verify.stderr).to.include({ exitCode: 0 });
-    const rebuild = await linklog('projections', 'rebuild', 'redirects');
+    const rebuild = await linklog('projections', 'rebuild', 'redirects', '--yes');
     expect(rebuild, rebuild.stderr).to.include({ exitCode: 0 });
   });
 
@@ -137,7 +137,7 @@ describe('product: when an operator changes topics in Kafka', function () {
     expect(backup.stderr).to.match(/^linklog: .*begins at offset \d+: .*needs the whole log\n$/);
     expect(existsSync(file)).to.equal(false);
     for (const args of [
-      ['projections', 'rebuild', 'redirects'],
+      ['projections', 'rebuild', 'redirects', '--yes'],
       ['audit', 'verify'],
       ['audit', 'as-of', new Date().toISOString(), shortCode],
       ['audit', 'replay', '--code', shortCode],

@@ -94,6 +94,54 @@ describe('command API: operators and links of all accounts', () => {
     }
   });
 
+  it('are created for any account, with an actor, without quota, plan and switches', async () => {
+    const free = await bench.key('FREE', { account: 'fresh' });
+    await operator('PATCH', '/admin/platform', { features: { shortening: false, aliases: false } });
+    const path = '/admin/links';
+    // Accounts may not use this alias.
+    const body = { url: elsewhere, alias: 'docs', account: 'fresh', tags: ['a'], expiresIn: 60 };
+    const created = await operator('POST', path, body);
+    const generated = await operator('POST', path, { url: elsewhere, password: 'open sesame' });
+    await operator('PATCH', '/admin/platform', { features: { shortening: true, aliases: true } });
+    expect(created.status, created.text).to.equal(201);
+    expect(created.json()).to.deep.include({
+      ...{ shortCode: 'docs', alias: 'docs', url: elsewhere, account: 'fresh', tags: ['a'] },
+    });
+    expect((await bench.visit('docs')).headers.location).to.equal(elsewhere);
+    expect((await bench.api('/v2/links/docs', free.key)).status).to.equal(200);
+    const usage = (await bench.api('/v2/usage', free.key)).json();
+    expect(usage).to.have.nested.property('links.used', 0);
+    const { shortCode, account } = generated.json() as { shortCode: string; account: string };
+    expect(account).to.equal('default');
+    const shown = await operator('GET', `${path}/${shortCode}`);
+    expect(shown.json()).to.include({ hasPassword: true, account: 'default' });
+    const history = await operator('GET', `${path}/docs/history`);
+    expect(history.json()).to.have.nested.property('events[0].actor', 'maria');
+
+    for (const [wrong, message] of [
+      [{ url: elsewhere, alias: 'docs' }, 'Alias is already taken'],
+      [{ url: elsewhere, alias: 'health' }, 'This alias is reserved and cannot be used'],
+      [{ url: elsewhere, domain: 'a.example' }, 'The domain is not active for this account'],
+      [{ url: bench.product.api }, 'Please provide a valid URL'],
+      [{ url: 'http://grabify.link/' }, 'URL appears to be unsafe and cannot be shortened'],
+      [
+        { url: elsewhere, account: 'a b' },
+        'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
+      ],
+    ] as const) {
+      const response = await operator('POST', path, wrong);
+      expectError(response, { status: 400, message, path, method: 'POST' });
+    }
+  });
+
+  it('record the name of an operator with spaces and Unicode, percent-encoded in the header', async () => {
+    const code = await createLink();
+    const headers = { 'X-Actor': 'Zo%C3%AB%20M%C3%BCller%20100%25' };
+    await operator('PATCH', `/admin/links/${code}`, { title: 'x' }, headers);
+    const history = await operator('GET', `/admin/links/${code}/history`);
+    expect(history.json()).to.have.nested.property('events[1].actor', 'Zoë Müller 100%');
+  });
+
   it('are changed and deleted, with an actor, on every edge', async () => {
     const code = await createLink();
     await bench.visit(code);

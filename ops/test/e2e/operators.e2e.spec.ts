@@ -322,9 +322,9 @@ describe('command API: operators', () => {
       const body = { reason: 'spam' };
       const unauthorized = await admin('POST', path, body, { Authorization: `Bearer ${pro}` });
       expect(unauthorized.status).to.equal(401);
-      for (const actor of ['two words', 'x'.repeat(65), '']) {
+      for (const actor of ['a%0Ab', 'x'.repeat(65), '']) {
         const response = await admin('POST', path, body, { 'X-Actor': actor });
-        const message = 'X-Actor must have 1 to 64 visible characters';
+        const message = 'X-Actor must have 1 to 64 characters, none of them control characters';
         expectError(response, { status: 400, message, path, method: 'POST' });
       }
       expect((await bench.visit(link.shortCode)).status).to.equal(302);

@@ -96,7 +96,7 @@ describe('product: from PostgreSQL 17 to the version of this release', function 
     // The commands of operations.md.
     await startOld();
     const cliOfOld = oldFile('ops', 'tools', 'cli', 'main.js');
-    await linklog(['platform', 'set', '--maintenance', 'on'], cliOfOld);
+    await linklog(['platform', 'set', '--maintenance', 'on', '--yes'], cliOfOld);
     await linklog(['backup', file], cliOfOld);
     await old.product.stop();
     await rename(dataDir, `${dataDir}.old`);

@@ -66,7 +66,7 @@ describe('product: an attacker with all rights in PostgreSQL', function () {
     const found = await linklog('audit', 'verify');
     expect(found.exitCode).to.equal(1);
     expect(found.stdout).to.include(`redirects.links subject=${shortCode} differs from the log`);
-    const rebuilt = await linklog('projections', 'rebuild', 'redirects');
+    const rebuilt = await linklog('projections', 'rebuild', 'redirects', '--yes');
     expect(rebuilt.exitCode, rebuilt.stderr).to.equal(0);
     expect((await linklog('audit', 'verify')).exitCode).to.equal(0);
   });

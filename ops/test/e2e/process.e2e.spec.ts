@@ -117,7 +117,7 @@ describe('product: process', () => {
   describe('while it runs', () => {
     const shared = productFixture(Object.fromEntries(emptyVariables.map((name) => [name, ''])));
 
-    it('prints a ready line with addresses, pid, first key and console only', async () => {
+    it('prints a ready line with addresses, pid, first key with its file, and console only', async () => {
       const { api, edge, admin, pid, firstKey } = shared.product;
       const ready = shared.product.ready as { readonly console: string };
       expect(ready.console.startsWith(`${api}/console#t=`)).to.equal(true);
@@ -128,6 +128,7 @@ describe('product: process', () => {
         admin,
         pid,
         firstKey,
+        firstKeyHeader: path.join(shared.product.dataDir, 'first-key.header'),
         console: ready.console,
       });
       for (const address of [api, edge, admin]) {
@@ -139,9 +140,12 @@ describe('product: process', () => {
       expect(lines.filter((line) => line.startsWith('{'))).to.have.length(1);
     });
 
-    it('prints a curl command that works', async () => {
+    it('prints a curl command that works, without the key in its arguments', async () => {
       const lines = shared.product.stdout().split('\n');
       const curl = lines.find((line) => line.startsWith('curl ')) ?? '';
+      const header = path.join(shared.product.dataDir, 'first-key.header');
+      expect(curl).to.include(` -H @${header}`).and.not.include('ll_');
+      expect((await stat(header)).mode & 0o777).to.equal(0o600);
       const { stdout } = await promisify(execFile)('bash', ['-c', curl]);
       const link = JSON.parse(stdout) as Link;
       expect(link.url).to.equal('https://example.com/');

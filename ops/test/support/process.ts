@@ -4,6 +4,7 @@ import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { quoted } from '../../platform/process/own-command.js';
 import { eventually, within } from './waiting.js';
 
 export const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
@@ -136,6 +137,10 @@ export interface RunningCommand {
   readonly stderr: () => string;
 }
 
+/** A message of the command line that names commands, such as `see "linklog keys list"`, as it is printed. */
+export const asTyped = (message: string, command = `node ${quoted(cliFile)}`): string =>
+  message.replaceAll('"linklog ', `"${command} `);
+
 /** Starts the command line of this or another build, with this environment only. */
 export const startLinklogCli = (
   args: readonly string[],
@@ -147,6 +152,41 @@ export const startLinklogCli = (
   const { ended } = running;
   const output = ended.then(({ exitCode, stdout, stderr }) => ({ exitCode, stdout, stderr }));
   return { ...running, ended: output };
+};
+
+/** Runs the command line on a pseudoterminal with typed input. @returns what the terminal shows, with LF line ends */
+export const runOnTerminal = async (
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input: string,
+): Promise<{ readonly exitCode: number | null; readonly shown: string }> => {
+  const command = [process.execPath, cliFile, ...args].map(quoted).join(' ');
+  const child = spawn('script', ['-qefc', command, '/dev/null'], {
+    cwd: '/',
+    env: { ...env, SHELL: '/bin/sh' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  child.stdin.end(input);
+  let shown = '';
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (shown += part));
+  const [exitCode] = (await once(child, 'close')) as [number | null];
+  return { exitCode, shown: shown.replaceAll('\r\n', '\n') };
+};
+
+/** Runs the command line with a reader of its output that exits without reading. */
+export const runIntoClosedPipe = async (
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<CommandOutput> => {
+  const command = [process.execPath, cliFile, ...args].map(quoted).join(' ');
+  const code = `${command} | true; exit "\${PIPESTATUS[0]}"`;
+  const child = spawn('bash', ['--norc', '-c', code], { cwd: '/', env: { ...env }, stdio: 'pipe' });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (part: string) => (output[name] += part));
+  }
+  const [exitCode] = (await once(child, 'close')) as [number | null];
+  return { exitCode, ...output };
 };
 
 /** Stops (SIGSTOP) a process and its children, such as backends of PostgreSQL. @returns a function that continues them */

@@ -11,13 +11,15 @@ import { runOnDatabase, withNewInstallation } from '../cli/database.js';
 import { CliError } from '../cli/errors.js';
 import { interruptible, secondsSince, showProgress, type Progress } from '../cli/long-work.js';
 import { count, counted, writeOut, type Output } from '../cli/output.js';
+import { linklogCommand } from '../../platform/process/own-command.js';
+import { hasCode } from '../../platform/errors.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
 const notShipped = (bytes: number): string =>
   `${count(bytes)} bytes of visits are still in the spool and not in the backup: the log is unavailable, ` +
-  'or their edge no longer runs; see "linklog projections status"';
+  `or their edge no longer runs; see "${linklogCommand()} projections status"`;
 
 /** The name of stdin for `restore`, and of stdout for `backup`. */
 const standardStream = '-';
@@ -26,11 +28,26 @@ const refuseTerminal = (stream: { readonly isTTY?: boolean }, redirection: strin
   if (stream.isTTY) throw new CliError('USAGE', `a backup is binary: redirect it, ${redirection}`);
 };
 
+/** Part of a backup is useless, so its reader must not exit early. @throws CliError if it does */
+const writeToStdout = async (part: Buffer): Promise<void> => {
+  try {
+    await writeOut(part);
+  } catch (cause) {
+    if (!hasCode(cause, 'EPIPE')) throw cause;
+    const message = 'the reader of the backup exited; the backup is incomplete';
+    throw new CliError('REFUSED', message, { cause });
+  }
+};
+
 const backup = async (config: Config, file: string, force: boolean): Promise<Output> => {
   const toStdout = file === standardStream;
-  if (toStdout) refuseTerminal(process.stdout, '"linklog backup - > linklog.backup"');
+  if (toStdout) {
+    refuseTerminal(process.stdout, `"${linklogCommand()} backup - > linklog.backup"`);
+    // With this listener, main.ts does not end the process after EPIPE: `writeToStdout` reports it.
+    process.stdout.on('error', () => undefined);
+  }
   const target: BackupTarget = toStdout
-    ? (write) => write(writeOut)
+    ? (write) => write(writeToStdout)
     : (write) => writeNewFile(file, { replace: force }, write);
   const messages = {
     title: 'backup',
@@ -96,7 +113,7 @@ const withCopyOfStdin = async <Result>(
   dataDir: string,
   work: (file: string) => Promise<Result>,
 ): Promise<Result> => {
-  refuseTerminal(process.stdin, '"linklog restore - < linklog.backup"');
+  refuseTerminal(process.stdin, `"${linklogCommand()} restore - < linklog.backup"`);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const copy = path.join(dataDir, `restore-${randomUUID()}.backup`);
   try {

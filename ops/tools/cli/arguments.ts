@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { linklogCommand } from '../../platform/process/own-command.js';
 import { trimInvisible } from '../../../schemas/trim-invisible.js';
 import { CliError } from './errors.js';
 
@@ -33,10 +34,16 @@ export const didYouMean = (word: string, choices: readonly string[]): string => 
   return suggestion === null ? '' : ` (did you mean ${suggestion}?)`;
 };
 
+/** The choices of the parsers that have some, for the completion in shells. */
+const choicesByParser = new WeakMap<object, readonly string[]>();
+
+/** The choices of a parser of `oneOf`, or of several such values; none of another parser. */
+export const choicesOf = (parser: unknown): readonly string[] =>
+  typeof parser === 'function' ? (choicesByParser.get(parser) ?? []) : [];
+
 /** Returns a case-insensitive parser of an enumeration. @throws CliError that lists the choices */
-export const oneOf =
-  <Choice extends string>(name: string, choices: readonly Choice[]) =>
-  (word: string): Choice => {
+export const oneOf = <Choice extends string>(name: string, choices: readonly Choice[]) => {
+  const parse = (word: string): Choice => {
     const found = choices.find((choice) => choice.toLowerCase() === word.toLowerCase());
     if (found !== undefined) return found;
     throw new CliError(
@@ -45,6 +52,9 @@ export const oneOf =
         didYouMean(word, choices),
     );
   };
+  choicesByParser.set(parse, choices);
+  return parse;
+};
 
 export const notEmpty =
   (name: string) =>
@@ -68,9 +78,14 @@ export const wholeNumber =
   };
 
 /** Returns a parser of a repeatable option. */
-export const several =
-  <Value>(parse: (word: string) => Value) =>
-  (word: string, before: readonly Value[] = []): readonly Value[] => [...before, parse(word)];
+export const several = <Value>(parse: (word: string) => Value) => {
+  const append = (word: string, before: readonly Value[] = []): readonly Value[] => [
+    ...before,
+    parse(word),
+  ];
+  choicesByParser.set(append, choicesOf(parse));
+  return append;
+};
 
 /**
  * Returns the value of a required option. Commander's own check would run before it reports misspelt options.
@@ -83,7 +98,7 @@ export const required = <Value>(
   command: string,
 ): Value => {
   if (value !== undefined) return value;
-  throw new CliError('USAGE', `${option} is missing; see "linklog ${command} --help"`);
+  throw new CliError('USAGE', `${option} is missing; see "${linklogCommand()} ${command} --help"`);
 };
 
 const isoTime = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);

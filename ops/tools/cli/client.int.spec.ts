@@ -39,7 +39,10 @@ describe('CLI: client of the admin API', () => {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    client = createAdminClient({ url, token: 'the-token', shortUrlHost: null }, 'ada');
+    client = createAdminClient(
+      { url, token: 'the-token', shortUrlHost: null, dataDir: '/data' },
+      'ada',
+    );
   });
 
   afterEach(() => {
@@ -176,7 +179,7 @@ describe('CLI: client of the admin API', () => {
       'REFUSED',
       `the service at URL rejects this admin token: ${remedy}`,
     ]);
-    client = createAdminClient({ url, token: null, shortUrlHost: null }, 'ada');
+    client = createAdminClient({ url, token: null, shortUrlHost: null, dataDir: '/data' }, 'ada');
     expect(await failure(client.listKeys())).to.deep.equal([
       'REFUSED',
       `the service at URL requires its admin token: ${remedy}`,
@@ -211,7 +214,7 @@ describe('CLI: client of the admin API', () => {
     expect(await failure(client.revokeKey('7'))).to.deep.equal([
       'BAD_RESPONSE',
       'the connection to URL failed: socket hang up; ' +
-        'the change may have taken effect: see "linklog keys list"',
+        'the change may have taken effect: see "npx linklog keys list"',
     ]);
     respond = (_request, response) => {
       response.writeHead(200, { 'Content-Length': '99' }).write('{');
@@ -228,7 +231,8 @@ describe('CLI: client of the admin API', () => {
     await once(server, 'close');
     expect(await failure(client.listKeys())).to.deep.equal([
       'NO_SERVICE',
-      'no service listens at URL; start it with "npm start"',
+      'no service listens at URL, and none runs in DATA_DIR /data: start it, or set DATA_DIR to its data directory, ' +
+        'or ADMIN_HOST and ADMIN_PORT to its address',
     ]);
   });
 

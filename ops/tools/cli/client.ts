@@ -14,6 +14,7 @@ import {
 } from '../../../schemas/http/domains.js';
 import {
   createdKeyResponse,
+  keyIdPattern,
   keyPageResponse,
   keyResponse,
   keyWithUsageResponse,
@@ -30,8 +31,10 @@ import {
   type RowOutcome,
 } from '../../../schemas/http/imports.js';
 import {
+  actorHeaderOf,
   aliasOverrideResponse,
   blockResponse,
+  createdOperatorsLink,
   operatorsLink,
   operatorsLinkPage,
   platformResponse,
@@ -44,10 +47,11 @@ import {
   testedWebhookResponse,
 } from '../../../schemas/http/webhooks.js';
 import { pastedLink } from '../../../schemas/pasted-code.js';
+import { linklogCommand } from '../../platform/process/own-command.js';
 import { hasCode } from '../../platform/errors.js';
 import { jsonText } from '../../platform/json.js';
 import { CliError, messageOf } from './errors.js';
-import type { Service } from './service.js';
+import { noService, type Service } from './service.js';
 
 export interface ListLinksQuery {
   readonly filter: Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -105,6 +109,7 @@ const unreachable = [
 const lookUps = [
   ['/admin/platform', 'platform show'],
   ['/admin/links/', 'links history'],
+  ['/admin/links', 'links list'],
   ['/admin/domains', 'domains list'],
   ['/admin/webhooks', 'webhooks list'],
   ['/admin/imports', 'imports list'],
@@ -131,7 +136,10 @@ const queryOf = (parameters: ListLinksQuery['filter']): string => {
 const errorMessage = jsonText.pipe(z.object({ message: z.string() }));
 
 /** A client of the admin API. Every method throws CliError. */
-export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: string) => {
+export const createAdminClient = (
+  { url, token, shortUrlHost, dataDir }: Service,
+  actor: string,
+) => {
   const explain = (
     cause: unknown,
     method: Method,
@@ -142,7 +150,7 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
     if (cause instanceof CliError) return cause;
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     if (hasCode(first, ...unreachable)) {
-      const message = `no service listens at ${url}; start it with "npm start"`;
+      const message = noService(`no service listens at ${url}`, dataDir);
       return new CliError('NO_SERVICE', message, { cause });
     }
     const failure = hasCode(first, 'ABORT_ERR')
@@ -150,12 +158,14 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
       : `the connection to ${url} failed: ${messageOf(cause)}`;
     const lookUp = lookUps.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'keys list';
     const consequence =
-      method === 'GET' ? '' : `; the change may have taken effect: see "linklog ${lookUp}"`;
+      method === 'GET'
+        ? ''
+        : `; the change may have taken effect: see "${linklogCommand()} ${lookUp}"`;
     return new CliError('BAD_RESPONSE', failure + consequence, { cause });
   };
 
   const identity = {
-    'X-Actor': actor,
+    'X-Actor': actorHeaderOf(actor),
     ...(token !== null && { Authorization: `Bearer ${token}` }),
   };
 
@@ -346,6 +356,10 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
     return { value: read(schema, response), inLog: response.status !== 202 };
   };
 
+  /** Oldest first. */
+  const listKeys = async () =>
+    (await pages('/admin/keys', keyPageResponse)).flatMap(({ keys }) => keys);
+
   const keyPath = (id: string): string => `/admin/keys/${encodeURIComponent(id)}`;
 
   const isActive = async (name: string): Promise<boolean> => {
@@ -378,8 +392,22 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
 
   return {
     createKey: (key: CreateKeyRequest) => change('POST', '/admin/keys', createdKeyResponse, key),
-    /** Oldest first. */
-    listKeys: async () => (await pages('/admin/keys', keyPageResponse)).flatMap(({ keys }) => keys),
+    listKeys,
+    /** The id of the key that a text names by its id or its name. @throws CliError */
+    async keyIdOf(text: string): Promise<string> {
+      if (keyIdPattern.test(text)) return text;
+      const named = (await listKeys()).filter(({ name }) => name === text);
+      const [first] = named;
+      if (first && named.length === 1) return first.id;
+      const name = JSON.stringify(text);
+      const ids = named.map(({ id, active }) => `${id} (${active ? 'active' : 'inactive'})`);
+      throw new CliError(
+        'REFUSED',
+        first
+          ? `${named.length} keys have the name ${name}: use the id, ${ids.join(' or ')}`
+          : `no key has the id or the name ${name}; see "${linklogCommand()} keys list"`,
+      );
+    },
     findKey: (id: string) => get(keyPath(id), keyWithUsageResponse),
     changeKey: (id: string, request: ChangeKeyRequest) =>
       change('PATCH', keyPath(id), keyResponse, request),
@@ -391,6 +419,7 @@ export const createAdminClient = ({ url, token, shortUrlHost }: Service, actor: 
     switchPlatform: (switches: SwitchPlatformRequest) =>
       change('PATCH', '/admin/platform', platformResponse, switches),
     listLinks,
+    createLink: (link: object) => change('POST', '/admin/links', createdOperatorsLink, link),
     findLink: async (code: string) => get(await linkPath(code), operatorsLink),
     /** @param version the expected version */
     changeLink: async (code: string, request: object, version?: number) =>

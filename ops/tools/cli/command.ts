@@ -1,6 +1,7 @@
 import { Command as CommanderCommand } from 'commander';
 import type { Config } from '../../config/config.js';
 import type { AdminClient } from './client.js';
+import type { Confirmation } from './confirmation.js';
 import type { Output } from './output.js';
 
 export interface CommandContext {
@@ -9,6 +10,10 @@ export interface CommandContext {
   /** Whether the command has the option `--json`. */
   readonly isJson: () => boolean;
   readonly print: (output: Output) => void;
+  /** The actor of changes. */
+  readonly actor: () => string;
+  /** Asks on the terminal, unless the command has `--yes`. @throws CliError */
+  readonly confirm: (confirmation: Confirmation) => Promise<void>;
 }
 
 /** A command of `linklog`, or a group of them. */
@@ -20,6 +25,11 @@ export class Command extends CommanderCommand {
 
   notes(text: string): this {
     return this.addHelpText('after', text);
+  }
+
+  /** Adds the option that skips the confirmation. */
+  confirmed(): this {
+    return this.option('--yes', 'do not ask for a confirmation');
   }
 
   /** Adds examples, without the word `linklog`, to the end of the help. */

@@ -16,7 +16,7 @@ import { namingDatabaseUrl } from '../../platform/postgres/connection-fault.js';
 import { hostsOf } from '../../platform/postgres/connection-url.js';
 import { createPool, type Pool, type Queryable } from '../../platform/postgres/pool.js';
 import { CliError, explainDataDir, messageOf } from './errors.js';
-import { interruptible, showProgress, type Interruption } from './long-work.js';
+import { interruptible, showProgress, untilReaderExits, type Interruption } from './long-work.js';
 
 export interface CommandDatabase extends Pick<
   OpenedLog,
@@ -34,8 +34,8 @@ const embeddedUrl = async (dataDir: string): Promise<string> => {
   if (url !== null) return url;
   throw new CliError(
     'NO_DATABASE',
-    `no embedded PostgreSQL runs in ${dataDir}; start the service with "npm start", ` +
-      'or set DATABASE_URL to its database',
+    `no embedded PostgreSQL runs in DATA_DIR ${dataDir}: start the service, ` +
+      'or set DATA_DIR to its data directory, or DATABASE_URL to its database',
   );
 };
 
@@ -145,6 +145,18 @@ export const runOnDatabase = <Result>(
         }
       },
       options,
+    ),
+  );
+
+/** Runs work that writes to stdout. The exit of its reader ends the work, which is a success. */
+export const writeFromDatabase = (
+  config: Config,
+  options: Parameters<typeof runOnDatabase>[1],
+  work: (database: LongWork) => Promise<void>,
+): Promise<void> =>
+  untilReaderExits((readerExited) =>
+    runOnDatabase(config, options, (database) =>
+      work({ ...database, signal: AbortSignal.any([readerExited, database.signal]) }),
     ),
   );
 

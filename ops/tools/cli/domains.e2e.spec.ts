@@ -60,10 +60,10 @@ describe('CLI: domains of accounts, on a running service', function () {
       1,
       'The domain belongs to another account',
     );
-    expect(await text('domains', 'remove', 'GO.example.com')).to.equal(
+    expect(await text('domains', 'remove', 'GO.example.com', '--yes')).to.equal(
       'Removed: go.example.com. Its links return 404 until the same account gets it again.\n',
     );
-    await expectFailure(['domains', 'remove', 'go.example.com'], 1, 'Domain not found');
+    await expectFailure(['domains', 'remove', 'go.example.com', '--yes'], 1, 'Domain not found');
     await expectFailure(
       ['domains', 'add', 'localhost', '--account', 'books'],
       1,
@@ -98,7 +98,7 @@ describe('CLI: domains of accounts, on a running service', function () {
     const listed = await text('links', 'list', '--domain', 'Bücher.example');
     expect(listed.split('\n').slice(1, -1)).to.have.length(1);
     expect(listed).to.match(new RegExp(`\\n${link} +books +active `));
-    expect(await text('links', 'delete', link)).to.equal(`Deleted: ${link}\n`);
+    expect(await text('links', 'delete', link, '--yes')).to.equal(`Deleted: ${link}\n`);
     expect(await json('links', 'show', 'spring')).to.include({ status: 'active' });
     await expectFailure(['links', 'show', `${domain}/nothing`], 1, 'Short URL not found');
   });
@@ -142,7 +142,7 @@ describe('CLI: domains of accounts, on a running service', function () {
         ...{ shortCode: 'winter', domain: 'old.example.com' },
       });
     }
-    await json('domains', 'remove', 'old.example.com');
+    await json('domains', 'remove', 'old.example.com', '--yes');
     const moment = new Date().toISOString();
     const asOf = async (...args: readonly string[]): Promise<string> => {
       const { exitCode, stdout } = await linklog('audit', 'as-of', moment, ...args);

@@ -13,7 +13,10 @@ const rowOf = (domain: OperatorsDomain): readonly string[] => [
   domain.verifiedAt?.slice(0, 10) ?? '-',
 ];
 
-export const addDomainCommands = (program: Command, { connect, print }: CommandContext): void => {
+export const addDomainCommands = (
+  program: Command,
+  { connect, print, confirm }: CommandContext,
+): void => {
   const domains = program
     .command('domains')
     .description('add, list and remove domains of accounts');
@@ -46,8 +49,12 @@ export const addDomainCommands = (program: Command, { connect, print }: CommandC
     .command('remove')
     .description('release a domain; its links return 404 until the same account gets it again')
     .argument('<domain>', 'host name', notEmpty('domain'))
-    .examples('domains remove go.example.com')
+    .confirmed()
+    .examples('domains remove go.example.com', 'domains remove go.example.com --yes')
     .action(async (domain: string) => {
+      await confirm({
+        effect: `All links on ${domain} return 404 until the same account gets the domain again`,
+      });
       const change = await (await connect()).removeDomain(domain);
       print(
         changed(

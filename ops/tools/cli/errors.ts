@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { ConfigError, configExitCode } from '../../platform/process/config-error.js';
+import { linklogCommand } from '../../platform/process/own-command.js';
 import type { OwnCode } from '../../platform/error-codes.js';
 import { hasCode, messageOf } from '../../platform/errors.js';
 import { FileExists } from '../../platform/files/new-file.js';
@@ -46,7 +47,7 @@ export const isTemporary = (error: unknown): boolean =>
 const usageLine = (message: string): string => {
   const [first = '', suggestion] = message.replace(/^error: /, '').split('\n');
   if (suggestion !== undefined) return `${first} ${suggestion.replace('(Did', '(did')}`;
-  return first.startsWith('unknown') ? `${first}; see "linklog --help"` : first;
+  return first.startsWith('unknown') ? `${first}; see "${linklogCommand()} --help"` : first;
 };
 
 /** Replaces an error about an unreadable data directory by one with a remedy. */

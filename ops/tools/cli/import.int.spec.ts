@@ -8,7 +8,13 @@ import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import type { ImportResponse, ImportedRow } from '../../../schemas/http/imports.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
-import { startLinklogCli, temporaryDir, type CommandOutput } from '../../test/support/process.js';
+import {
+  asTyped,
+  startLinklogCli,
+  temporaryDir,
+  type CommandOutput,
+} from '../../test/support/process.js';
+import { linklogCommand } from '../../platform/process/own-command.js';
 import { startShlink } from '../import-sources/testing/shlink-server.js';
 
 const id = '01990000-0000-7000-8000-000000000000';
@@ -154,7 +160,7 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     ]);
     expect(lines.slice(19)).to.deep.equal([
       '21 c19: conflict, Message 19.',
-      `10 more: see "linklog imports rows ${id}"`,
+      asTyped(`10 more: see "linklog imports rows ${id}"`, linklogCommand()),
       '',
     ]);
   });
@@ -204,7 +210,7 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     const { exitCode, stderr } = await linklog('import', file);
     expect(exitCode).to.equal(1);
     expect(stderr).to.match(
-      /^linklog: the connection to \S+ failed: [^\n]+; the change may have taken effect: see "linklog imports list"\n$/,
+      /^linklog: the connection to \S+ failed: [^\n]+; the change may have taken effect: see "npx linklog imports list"\n$/,
     );
   });
 
@@ -240,7 +246,9 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
         'linkZone must be an IANA time zone, such as Europe/Berlin',
       ],
     ];
-    for (const [args, line] of failures) await expectFailure(args, 2, line);
+    for (const [args, line] of failures) {
+      await expectFailure(args, 2, asTyped(line, linklogCommand()));
+    }
     expect(calls).to.deep.equal([]);
   });
 
@@ -292,7 +300,7 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     child.kill('SIGINT');
     expect(await ended).to.deep.equal({
       ...{ exitCode: 130, stdout: '' },
-      stderr: `linklog: the import ${id} continues; see "linklog imports show ${id}"\n`,
+      stderr: asTyped(`linklog: the import ${id} continues; see "linklog imports show ${id}"\n`),
     });
     expect(calls.filter((call) => call.startsWith('DELETE'))).to.deep.equal([]);
   });

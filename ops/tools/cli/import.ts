@@ -14,6 +14,7 @@ import {
   type ImportedRow,
   type ImportResponse,
 } from '../../../schemas/http/imports.js';
+import { linklogCommand } from '../../platform/process/own-command.js';
 import { retry } from '../../platform/concurrency/retry.js';
 import { readKutt } from '../import-sources/kutt.js';
 import { readShlink } from '../import-sources/shlink.js';
@@ -222,11 +223,12 @@ const withTemporaryDir = async <Result>(use: (dir: string) => Promise<Result>): 
   }
 };
 
-const startMessages = {
-  stopped:
-    'stopped while the file was sent; see "linklog imports list" for whether the import started',
-  ended:
-    'killed while the file was sent; see "linklog imports list" for whether the import started',
+const startMessages = () => {
+  const remedy = `see "${linklogCommand()} imports list" for whether the import started`;
+  return {
+    stopped: `stopped while the file was sent; ${remedy}`,
+    ended: `killed while the file was sent; ${remedy}`,
+  };
 };
 
 const startFromFile = async (
@@ -241,7 +243,7 @@ const startFromFile = async (
   };
   try {
     const client = await connect();
-    return await interruptible(startMessages, (signal) =>
+    return await interruptible(startMessages(), (signal) =>
       client.startImport(query, countBytes(readBytes(upload), onProgress), signal),
     );
   } finally {
@@ -320,7 +322,7 @@ const readFailedRows = async (
   const rest = failed - first.length;
   return [
     ...first.map(rowLine),
-    ...(rest > 0 ? [`${count(rest)} more: see "linklog imports rows ${id}"`] : []),
+    ...(rest > 0 ? [`${count(rest)} more: see "${linklogCommand()} imports rows ${id}"`] : []),
   ];
 };
 
@@ -361,7 +363,7 @@ const runImport = async (
       from === undefined
         ? await startFromFile(connect, query, required(file, 'the file', 'import'), progress)
         : await startFromService(connect, query, await otherServiceOf(from, options), reporting);
-    const continues = `the import ${id} continues; see "linklog imports show ${id}"`;
+    const continues = `the import ${id} continues; see "${linklogCommand()} imports show ${id}"`;
     const ended = await interruptible({ stopped: continues, ended: continues }, (signal) =>
       waitUntilEnded(connect, id, reporting, signal),
     );

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { actorName } from './service.js';
+import { runOnTerminal } from '../../test/support/process.js';
 import { onService, type Key } from './testing/on-service.js';
 
 describe('CLI: command line, on a running service', () => {
@@ -38,7 +39,7 @@ describe('CLI: command line, on a running service', () => {
       );
       expect(await text('keys', 'show', id)).to.match(/^this minute +0 of 1,000 calls$/m);
       expect(await text('keys', 'change', id, '--name', 'new')).to.match(/^name +new$/m);
-      expect(await text('keys', 'revoke', id)).to.equal(`Revoked: new (${id})\n`);
+      expect(await text('keys', 'revoke', id, '--yes')).to.equal(`Revoked: new (${id})\n`);
     });
 
     it('change plan, and are deactivated and activated', async () => {
@@ -46,7 +47,7 @@ describe('CLI: command line, on a running service', () => {
       expect((await usage(key)).headers['x-ratelimit-limit']).to.equal('60');
       expect(await json('keys', 'change', id, '--plan', 'PRO')).to.include({ plan: 'PRO' });
       expect((await usage(key)).headers['x-ratelimit-limit']).to.equal('5000');
-      expect(await json('keys', 'change', id, '--inactive')).to.include({ active: false });
+      expect(await json('keys', 'change', id, '--inactive', '--yes')).to.include({ active: false });
       expect((await usage(key)).status).to.equal(401);
       const changed = await json('keys', 'change', id, '--active', '--name', 'back');
       expect(changed).to.include({ active: true, name: 'back', plan: 'PRO' });
@@ -56,18 +57,18 @@ describe('CLI: command line, on a running service', () => {
     it('are rejected permanently after a revocation', async () => {
       const { id, key } = await createKey('PRO');
       expect((await usage(key)).status).to.equal(200);
-      expect(await json('keys', 'revoke', id)).to.include({ id, active: false });
+      expect(await json('keys', 'revoke', id, '--yes')).to.include({ id, active: false });
       expect((await usage(key)).status).to.equal(401);
-      expect(await json('keys', 'revoke', id)).to.include({ id, active: false });
+      expect(await json('keys', 'revoke', id, '--yes')).to.include({ id, active: false });
       await expectFailure(['keys', 'change', id, '--active'], 1, 'This API key has been revoked');
     });
 
     it('have scopes and an expiry', async () => {
-      const options = ['--plan', 'FREE', '--scopes', 'qr:read,links:read', '--expires-in', '90'];
+      const options = ['--plan', 'FREE', '--scopes', 'qr:read,links:read', '--expires-in', '2m'];
       const created = await json('keys', 'create', '--name', 'reader', ...options);
       expect(created).to.deep.include({ scopes: ['links:read', 'qr:read'] });
       const { id, expiresAt } = created as { id: string; expiresAt: string };
-      expect(Date.parse(expiresAt)).to.be.within(Date.now(), Date.now() + 90_000);
+      expect(Date.parse(expiresAt)).to.be.within(Date.now(), Date.now() + 120_000);
       const change = ['--scopes', 'stats:read', '--expires-in', 'never'];
       expect(await json('keys', 'change', id, ...change)).to.deep.include({
         scopes: ['stats:read'],
@@ -77,14 +78,14 @@ describe('CLI: command line, on a running service', () => {
       await expectFailure(
         ['keys', 'change', id, '--expires-in', 'soon'],
         2,
-        '"soon" is not a number of seconds',
+        '"soon" is not a duration: use 30d, 12h, 90m, 2w, or a number of seconds',
       );
     });
 
     it('record the actor of a change in the event', async () => {
       const { id } = await createKey('PRO');
       await json('keys', 'change', id, '--plan', 'FREE');
-      await json('keys', 'revoke', id);
+      await json('keys', 'revoke', id, '--yes');
       const { rows } = await service().pool.query<{ value: string }>(
         'SELECT value FROM log.events WHERE key = $1 ORDER BY record_offset',
         [id],
@@ -96,6 +97,37 @@ describe('CLI: command line, on a running service', () => {
         ['linklog.ApiKeyRevoked.v1', actorName()],
       ]);
     });
+  });
+
+  it('names a key by its name', async () => {
+    const { id } = await createKey('PRO', '--account', 'named', '--name', 'by name');
+    expect(await json('keys', 'show', 'by name')).to.include({ id, name: 'by name' });
+    expect(await json('keys', 'change', 'by name', '--plan', 'HOBBY')).to.include({ id });
+    expect(await json('console', '--key', 'by name')).to.have.nested.property('key.id', id);
+    const { id: other } = await createKey('PRO', '--name', 'by name');
+    await json('keys', 'change', other, '--inactive', '--yes');
+    await expectFailure(
+      ['keys', 'revoke', 'by name', '--yes'],
+      1,
+      `2 keys have the name "by name": use the id, ${id} (active) or ${other} (inactive)`,
+    );
+    expect(await json('keys', 'revoke', id, '--yes')).to.include({ id, active: false });
+  });
+
+  it('asks on a terminal before it revokes a key', async () => {
+    const { id } = await createKey('PRO');
+    const question = `The API rejects the key ${id} permanently.\nType yes to continue: `;
+    const refused = await runOnTerminal(['keys', 'revoke', id], service().env, 'no\n');
+    expect(refused.exitCode).to.equal(1);
+    expect(refused.shown.replace('no\n', '')).to.equal(
+      `${question}linklog: yes was not typed; nothing was changed\n`,
+    );
+    expect(await json('keys', 'show', id)).to.include({ active: true });
+    const accepted = await runOnTerminal(['keys', 'revoke', id], service().env, 'yes\n');
+    expect(accepted.exitCode).to.equal(0);
+    expect(accepted.shown).to.include(`Revoked: a key (${id})\n`);
+    const skipped = await runOnTerminal(['keys', 'revoke', id, '--yes'], service().env, '');
+    expect(skipped).to.deep.equal({ exitCode: 0, shown: `Revoked: a key (${id})\n` });
   });
 
   it('accepts --json before the command', async () => {

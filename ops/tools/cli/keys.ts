@@ -7,28 +7,29 @@ import type {
 } from '../../../schemas/http/keys.js';
 import { planNames, type PlanName } from '../../../schemas/plans.js';
 import { scopeNames, type Scope } from '../../../schemas/scopes.js';
-import { oneOf, required, wholeNumber } from './arguments.js';
+import { oneOf, required } from './arguments.js';
+import { linklogCommand } from '../../platform/process/own-command.js';
+import { durationOf, durationOrNever } from './durations.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
 import { changed, count, counted, formatFields, table } from './output.js';
 
-/** Rejects a key in place of its id, because the argument is written to URLs and logs. */
-export const keyId = (id: string): string => {
-  if (id.startsWith('ll_')) {
-    throw new CliError(
-      'USAGE',
-      'this is the key, which is a secret, not its id; see "linklog keys list" for the id',
-    );
+/** The id or the name of a key. Rejects the key itself, because the argument is written to URLs and logs. */
+export const keyArgument = (text: string): string => {
+  const remedy = `see "${linklogCommand()} keys list"`;
+  if (/^ll_[0-9A-Za-z]{38}$/.test(text)) {
+    const message = `this is the key, which is a secret, not its id or its name; ${remedy}`;
+    throw new CliError('USAGE', message);
   }
-  if (id === '') throw new CliError('USAGE', 'the id is empty; see "linklog keys list"');
-  return id;
+  if (text === '') throw new CliError('USAGE', `the id is empty; ${remedy}`);
+  return text;
 };
+
+const key = ['<key>', 'id or name of the key', keyArgument] as const;
 
 const plan = oneOf('plan', planNames);
 const scope = oneOf('scope', scopeNames);
 const scopeList = (list: string): Scope[] => (list === '' ? [] : list.split(',').map(scope));
-
-const seconds = wholeNumber('number of seconds');
 
 const fieldsOf = (key: KeyResponse): [string, string][] => [
   ['id', key.id],
@@ -99,7 +100,10 @@ const requestOf = ({ active, inactive, expiresIn, ...values }: ChangeOptions): C
   return request;
 };
 
-export const addKeyCommands = (program: Command, { connect, print }: CommandContext): void => {
+export const addKeyCommands = (
+  program: Command,
+  { connect, print, confirm }: CommandContext,
+): void => {
   const keys = program.command('keys').description('create, show, change and revoke API keys');
 
   keys
@@ -109,11 +113,11 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .option('--plan <plan>', planNames.join(', '), plan)
     .option('--account <account>', 'account that owns its links', 'default')
     .option('--scopes <list>', `comma-separated, default all: ${scopeNames.join(',')}`, scopeList)
-    .option('--expires-in <seconds>', 'end, from now; default none', seconds)
+    .option('--expires-in <duration>', 'end, from now: 30d, 12h, 90m …; default none', durationOf)
     .examples(
       'keys create --name "Build server" --plan PRO',
       'keys create --name shop --plan HOBBY --account shop --json | jq -r .key',
-      'keys create --name reader --plan FREE --scopes links:read,stats:read --expires-in 86400',
+      'keys create --name reader --plan FREE --scopes links:read,stats:read --expires-in 30d',
     )
     .action(async (options: CreateOptions) => {
       const request = {
@@ -141,45 +145,52 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
   keys
     .command('show')
     .description('show a key with its usage of this minute and this month')
-    .argument('<id>', 'key id, see "linklog keys list"', keyId)
-    .examples('keys show 01990000-0000-7000-8000-000000000000')
-    .action(async (id: string) => {
-      const key = await (await connect()).findKey(id);
-      print({ json: key, text: formatFields([...fieldsOf(key), ...usageFields(key)]) });
+    .argument(...key)
+    .examples('keys show 01990000-0000-7000-8000-000000000000', 'keys show "Build server"')
+    .action(async (named: string) => {
+      const client = await connect();
+      const found = await client.findKey(await client.keyIdOf(named));
+      print({ json: found, text: formatFields([...fieldsOf(found), ...usageFields(found)]) });
     });
 
   keys
     .command('change')
     .description('change a key; all nodes apply it within a second')
-    .argument('<id>', 'key id, see "linklog keys list"', keyId)
+    .argument(...key)
     .option('--name <name>', 'display name')
     .option('--plan <plan>', planNames.join(', '), plan)
     .option('--scopes <list>', 'comma-separated scopes', scopeList)
-    .option('--expires-in <seconds>', 'end, from now, or "never"', (word) =>
-      word === 'never' ? word : seconds(word),
-    )
+    .option('--expires-in <duration>', 'end, from now, or "never"', durationOrNever)
     .addOption(new Option('--active', 'accept the key again').conflicts('inactive'))
     .addOption(new Option('--inactive', 'reject the key until it is active again'))
+    .confirmed()
+    .notes('\nOnly --inactive asks for a confirmation.')
     .examples(
       'keys change 01990000-0000-7000-8000-000000000000 --plan INDIE',
-      'keys change 01990000-0000-7000-8000-000000000000 --inactive',
+      'keys change shop --inactive',
     )
-    .action(async (id: string, options: ChangeOptions) => {
+    .action(async (named: string, options: ChangeOptions) => {
       const request = requestOf(options);
-      print(
-        changed(await (await connect()).changeKey(id, request), (key) =>
-          formatFields(fieldsOf(key)),
-        ),
-      );
+      if (request.active === false) {
+        await confirm({
+          effect: `The API rejects all requests with the key ${named} until it is active again`,
+        });
+      }
+      const client = await connect();
+      const change = await client.changeKey(await client.keyIdOf(named), request);
+      print(changed(change, (state) => formatFields(fieldsOf(state))));
     });
 
   keys
     .command('revoke')
     .description('reject a key permanently')
-    .argument('<id>', 'key id, see "linklog keys list"', keyId)
-    .examples('keys revoke 01990000-0000-7000-8000-000000000000')
-    .action(async (id: string) => {
-      const change = await (await connect()).revokeKey(id);
-      print(changed(change, (key) => `Revoked: ${key.name} (${key.id})`));
+    .argument(...key)
+    .confirmed()
+    .examples('keys revoke 01990000-0000-7000-8000-000000000000', 'keys revoke shop --yes')
+    .action(async (named: string) => {
+      await confirm({ effect: `The API rejects the key ${named} permanently` });
+      const client = await connect();
+      const change = await client.revokeKey(await client.keyIdOf(named));
+      print(changed(change, ({ name, id }) => `Revoked: ${name} (${id})`));
     });
 };

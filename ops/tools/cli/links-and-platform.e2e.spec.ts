@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { sendRequest } from '../../test/support/http.js';
-import { startLinklogCli } from '../../test/support/process.js';
+import { parseCsv } from '../../../schemas/testing/csv.js';
+import { runIntoClosedPipe, runOnTerminal, startLinklogCli } from '../../test/support/process.js';
 import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
 import { actorName } from './service.js';
 import { onService } from './testing/on-service.js';
@@ -15,7 +16,19 @@ describe('CLI: command line, on a running service', () => {
     expect(await json('platform', 'show')).to.deep.equal(initial);
     const off = { ...on, shortening: false, qr: false };
     expect(
-      await json('platform', 'set', '--maintenance', 'on', '--shortening', 'OFF', '--qr', 'off'),
+      await json(
+        ...[
+          'platform',
+          'set',
+          '--maintenance',
+          'on',
+          '--shortening',
+          'OFF',
+          '--qr',
+          'off',
+          '--yes',
+        ],
+      ),
     ).to.deep.equal({ maintenance: true, features: off });
     expect(await text('platform', 'show')).to.equal(
       'maintenance  on\nshortening   off\naliases      on\npasswords    on\n' +
@@ -24,6 +37,98 @@ describe('CLI: command line, on a running service', () => {
     const back = ['--maintenance', 'off', '--shortening', 'on', '--qr', 'on'];
     expect(await text('platform', 'set', ...back)).to.match(/^maintenance {2}off\n/);
     expect(await json('platform', 'show')).to.deep.equal(initial);
+  });
+
+  it('asks for the word maintenance on a terminal', async () => {
+    const args = ['platform', 'set', '--maintenance', 'on'];
+    const refused = await runOnTerminal(args, service().env, 'yes\n');
+    expect(refused.exitCode).to.equal(1);
+    expect(refused.shown).to.include(
+      'The API and all short links return 503 until maintenance is off.\nType maintenance to continue: ',
+    );
+    expect(await json('platform', 'show')).to.include({ maintenance: false });
+    const accepted = await runOnTerminal(args, service().env, 'maintenance\n');
+    expect(accepted.exitCode).to.equal(0);
+    expect(accepted.shown).to.match(/continue: maintenance {2}on\n/);
+    expect(await json('platform', 'set', '--maintenance', 'off')).to.include({
+      maintenance: false,
+    });
+  });
+
+  it('creates links, and prints their short URLs', async () => {
+    const url = 'https://created.example/';
+    const shortUrl = (await text('links', 'create', url)).trimEnd();
+    expect((await sendRequest(shortUrl)).headers.location).to.equal(url);
+    // Accounts may not use this alias.
+    const options = ['--alias', 'login', '--title', 'a b', '--tag', 'one', '--tag', 'two'];
+    const ends = ['--expires-in', '30d', '--max-clicks', '5', '--account', 'created'];
+    const created = await json('links', 'create', url, ...options, ...ends);
+    expect(created).to.deep.include({
+      ...{
+        shortCode: 'login',
+        title: 'a b',
+        tags: ['one', 'two'],
+        maxClicks: 5,
+        account: 'created',
+      },
+    });
+    const { createdAt, expiresAt } = created as { createdAt: string; expiresAt: string };
+    expect(Date.parse(expiresAt) - Date.parse(createdAt)).to.equal(30 * 86_400_000);
+    const input = 'open sesame\n';
+    const args = ['links', 'create', url, '--alias', 'locked', '--password'];
+    const locked = await startLinklogCli(args, service().env, undefined, input).ended;
+    expect(locked).to.include({ exitCode: 0, stderr: '' });
+    expect(await json('links', 'show', 'locked')).to.include({ hasPassword: true });
+    await expectFailure(['links', 'create', url, '--alias', 'login'], 1, 'Alias is already taken');
+
+    const list = ['links', 'list', '--account', 'created', '--csv'];
+    await eventuallyPasses(5_000, async () => {
+      const [head = [], ...rows] = parseCsv(await text(...list));
+      expect(rows).to.have.length(1);
+      expect(Object.fromEntries(head.map((name, index) => [name, rows[0]?.[index]]))).to.include({
+        ...{ domain: '', shortCode: 'login', account: 'created', status: 'active', url },
+        ...{ title: 'a b', tags: 'one,two', clickCount: '0', createdAt, expiresAt, maxClicks: '5' },
+      });
+    });
+  });
+
+  it('records the name of --actor, else of the user of sudo', async () => {
+    const code = (await json('links', 'create', 'https://example.com/')) as { shortCode: string };
+    const actor = 'Zoë Müller 100%';
+    await text('links', 'disable', code.shortCode, '--actor', actor);
+    const sudo = { ...service().env, SUDO_USER: 'ada lovelace' };
+    const enable = ['links', 'enable', code.shortCode];
+    expect((await startLinklogCli(enable, sudo).ended).exitCode).to.equal(0);
+    const named = ['--actor', 'maria', 'links', 'disable', code.shortCode];
+    expect((await startLinklogCli(named, sudo).ended).exitCode).to.equal(0);
+    const { events } = (await json('links', 'history', code.shortCode)) as {
+      events: { actor: string }[];
+    };
+    expect(events.map((event) => event.actor)).to.deep.equal([
+      ...[actorName(), actor, 'ada lovelace', 'maria'],
+    ]);
+  });
+
+  it('succeeds if the reader of its output exits, with every kind of output', async () => {
+    for (const args of [
+      ['links', 'list'],
+      ['keys', 'list', '--json'],
+      ['platform', 'show'],
+      ['export', '--account', 'created'],
+      ['audit', 'replay'],
+      ['audit', 'history', 'login'],
+      ['completion', 'fish'],
+      ['--help'],
+    ]) {
+      const output = await runIntoClosedPipe(args, service().env);
+      expect(output, args.join(' ')).to.deep.equal({ exitCode: 0, stdout: '', stderr: '' });
+    }
+    // Part of a backup is useless.
+    const backup = await runIntoClosedPipe(['backup', '-'], service().env);
+    expect(backup).to.include({ exitCode: 1, stdout: '' });
+    expect(backup.stderr).to.match(
+      /^(?:backup: .+\n)*linklog: the reader of the backup exited; the backup is incomplete\n$/,
+    );
   });
 
   it('blocks and unblocks links, and shows their history', async () => {
@@ -100,7 +205,7 @@ describe('CLI: command line, on a running service', () => {
     for (const args of [
       ['edit', code, '--title', 'x'],
       ['disable', code],
-      ['delete', code],
+      ['delete', code, '--yes'],
     ]) {
       const line = 'The link was changed meanwhile';
       await expectFailure(['links', ...args, ...outdated], 1, line);
@@ -109,7 +214,7 @@ describe('CLI: command line, on a running service', () => {
       `${code} is disabled now\n`,
     );
     expect(await text('links', 'enable', code)).to.equal(`${code} is active now\n`);
-    expect(await text('links', 'delete', code)).to.equal(`Deleted: ${code}\n`);
+    expect(await text('links', 'delete', code, '--yes')).to.equal(`Deleted: ${code}\n`);
     expect(await json('links', 'show', code)).to.include({ status: 'deleted' });
     await expectFailure(['links', 'enable', code], 1, 'This link has been deleted');
   });

@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { Option } from 'commander';
 import { text as readAll } from 'node:stream/consumers';
+import { csvRow } from '../../../schemas/csv.js';
 import { linkStatuses, type LinkStatus } from '../../../schemas/folds/link-status.js';
 import { linkSorts, type LinkSort } from '../../../schemas/http/list-links.js';
 import type { HistoryResponse } from '../../../schemas/http/history.js';
@@ -14,6 +16,7 @@ import {
   wholeNumber,
 } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
+import { durationOf, durationOrNever } from './durations.js';
 import { CliError, messageOf } from './errors.js';
 import { changed, count, eventNameOf, formatFields, plain, table } from './output.js';
 import { readPassword } from './password.js';
@@ -68,6 +71,7 @@ interface ListOptions {
   readonly sort?: LinkSort;
   readonly limit: number;
   readonly after?: string;
+  readonly csv?: true;
 }
 
 const maxListed = 10_000;
@@ -141,16 +145,78 @@ const changeOf = async (options: EditOptions): Promise<object> => {
 
 const version = wholeNumber('version');
 
+interface CreateOptions {
+  readonly alias?: string;
+  readonly domain?: string;
+  readonly title?: string;
+  readonly note?: string;
+  readonly tag?: readonly string[];
+  readonly expiresIn?: number;
+  readonly expiresAt?: string;
+  readonly startsAt?: string;
+  readonly maxClicks?: number;
+  readonly password?: true;
+  readonly account: string;
+}
+
+const csvColumns = [
+  ...['domain', 'shortCode', 'shortUrl', 'account', 'status', 'url', 'title', 'note', 'tags'],
+  ...['clickCount', 'lastAccessed', 'createdAt', 'startsAt', 'expiresAt', 'maxClicks'],
+];
+
+/** In the order of `csvColumns`. Empty for `null`; tags have no commas. */
+const csvCellsOf = (link: OperatorsLink): readonly string[] =>
+  [
+    ...[link.domain, link.shortCode, link.shortUrl, link.account, link.status, link.url],
+    ...[link.title, link.note, link.tags.join(), link.clickCount, link.lastAccessed],
+    ...[link.createdAt, link.startsAt, link.expiresAt, link.maxClicks],
+  ].map((value) => String(value ?? ''));
+
+/** Without the final LF, which `print` adds. */
+const csvOf = (links: readonly OperatorsLink[]): string =>
+  [csvColumns, ...links.map(csvCellsOf)].map(csvRow).join('').replace(/\n$/, '');
+
 const historyRowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
   const { reason, url, ...rest } = data;
   const why = reason ?? url ?? Object.values(rest).join(', ');
   return [time, eventNameOf(type), actor ?? '', typeof why === 'string' ? why : ''];
 };
 
-export const addLinkCommands = (program: Command, { connect, print }: CommandContext): void => {
+export const addLinkCommands = (
+  program: Command,
+  { connect, print, confirm }: CommandContext,
+): void => {
   const links = program
     .command('links')
-    .description('show, change, delete and block links of any account');
+    .description('create, show, change, delete and block links of any account');
+
+  links
+    .command('create')
+    .description('create a link and print its short URL')
+    .argument('<url>', 'destination')
+    .option('--alias <alias>', 'short code; reserved ones are allowed; default a generated one')
+    .option('--domain <domain>', 'active domain of the account')
+    .option('--title <title>', 'title')
+    .option('--note <note>', 'note')
+    .option('--tag <tag>', 'tag; repeatable', several(String))
+    .option('--expires-in <duration>', 'end, from now: 30d, 12h, 90m …', durationOf)
+    .option('--expires-at <time>', 'end: ISO 8601 with an offset')
+    .option('--starts-at <time>', 'start: ISO 8601 with an offset')
+    .option('--max-clicks <n>', 'click limit', wholeNumber('number of clicks'))
+    .option('--password', 'password, read from the terminal or the first line of stdin')
+    .option('--account <account>', 'account that owns the link', 'default')
+    .notes('\nThe link uses no quota of the account, and switches do not apply.')
+    .examples(
+      'links create https://example.com/',
+      'links create https://example.com/sale --alias spring-sale --tag sale --expires-in 30d',
+      'links create https://example.com/ --account shop --json | jq -r .shortCode',
+    )
+    .action(async (url: string, { tag, password, ...options }: CreateOptions) => {
+      const request = { url, ...options, tags: tag };
+      const secret = password ? { password: await readPassword() } : {};
+      const created = await (await connect()).createLink({ ...request, ...secret });
+      print(changed(created, ({ shortUrl }) => shortUrl));
+    });
 
   links
     .command('list')
@@ -177,17 +243,20 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     )
     .option('--limit <n>', `maximum number of links, up to ${maxListed}`, listLimit, 100)
     .option('--after <next>', 'continue after the "next" of the previous list')
+    .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .notes('\nDeleted links are listed only with --status deleted.')
     .examples(
       'links list --account shop --sort clicks --limit 20',
       'links list --domain go.example.com',
       'links list --destination shop.example --status active',
       "links list --search spring --json | jq -r '.links[].shortCode'",
+      'links list --account shop --limit 10000 --csv > links.csv',
     )
-    .action(async ({ limit, after, ...filter }: ListOptions) => {
+    .action(async ({ limit, after, csv, ...filter }: ListOptions) => {
       const query = { filter, limit, after: after ?? null };
       const { links: found, next } = await (await connect()).listLinks(query);
-      const text = found.length === 0 ? 'No links match.' : table(head, found.map(rowOf));
+      const list = found.length === 0 ? 'No links match.' : table(head, found.map(rowOf));
+      const text = csv ? csvOf(found) : list;
       const notice = next === null ? undefined : `there may be more: --after ${next}`;
       print({ json: { links: found, next }, text, notice });
     });
@@ -213,9 +282,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     .description('change a link; all edges apply it within a second')
     .argument('<code>', linkDescription, linkArgument)
     .option('--url <url>', 'destination')
-    .option('--expires-in <seconds>', 'end, from now, or "never"', (word) =>
-      word === 'never' ? word : wholeNumber('number of seconds')(word),
-    )
+    .option('--expires-in <duration>', 'end, from now, or "never"', durationOrNever)
     .option('--expires-at <time>', 'end: ISO 8601 with an offset')
     .option('--starts-at <time>', 'start: ISO 8601 with an offset, or "now"')
     .option('--max-clicks <n>', 'click limit, or "none"', (word) =>
@@ -267,8 +334,12 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     .description('delete a link permanently; its code is never used again')
     .argument('<code>', linkDescription, linkArgument)
     .option(...ifVersion)
-    .examples('links delete spring-sale')
+    .confirmed()
+    .examples('links delete spring-sale', 'links delete spring-sale --yes')
     .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
+      await confirm({
+        effect: `The link ${code} is deleted permanently, and its code is never used again`,
+      });
       const deletion = await (await connect()).deleteLink(code, options.ifVersion);
       print(changed(deletion, (link) => `Deleted: ${nameOf(link)}`));
     });

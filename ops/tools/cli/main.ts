@@ -7,13 +7,22 @@ import { runCommandLine } from './program.js';
 // Collects garbage when the heap has grown by half: a replay uses 175 MB instead of 310, and a quarter more time.
 setFlagsFromString('--heap-growing-percent=50');
 
-// The reader of the output may exit early, as `head` does.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // `untilReaderExits` listens too, and ends its command.
-  if (error.code === 'EPIPE' && process.stdout.listenerCount('error') > 1) return;
-  if (error.code !== 'EPIPE') process.stderr.write(`linklog: stdout: ${error.message}\n`);
-  process.exit(1);
-});
+// The reader of the output may exit early, as `head` does. That is no failure of the command.
+for (const [name, stream] of [
+  ['stdout', process.stdout],
+  ['stderr', process.stderr],
+] as const) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') {
+      if (name === 'stdout') process.stderr.write(`linklog: stdout: ${error.message}\n`);
+      process.exit(1);
+    }
+    // Other listeners, as of `untilReaderExits`, end their command.
+    if (stream.listenerCount('error') > 1) return;
+    // A command that has ended has set the exit code by then.
+    if (name === 'stdout') setImmediate(() => process.exit());
+  });
+}
 
 reportWarnings(({ name, message }) => {
   process.stderr.write(`linklog: ${name}: ${message.replace(/\s+/g, ' ')}\n`);

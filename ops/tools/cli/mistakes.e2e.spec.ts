@@ -5,7 +5,8 @@ import { importFormats, rowOutcomes } from '../../../schemas/http/imports.js';
 import { shareSchema } from '../../../projectors/runtime/checkpoints.js';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
-import { startLinklogCli } from '../../test/support/process.js';
+import { linklogCommand } from '../../platform/process/own-command.js';
+import { asTyped, startLinklogCli } from '../../test/support/process.js';
 import { eventually } from '../../test/support/waiting.js';
 import { onService } from './testing/on-service.js';
 
@@ -60,16 +61,26 @@ describe('CLI: command line, on a running service', () => {
         1,
         'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
       ],
-      [['keys', 'show'], 2, "missing required argument 'id'"],
+      [['keys', 'show'], 2, "missing required argument 'key'"],
       [['keys', 'show', unknownKey], 1, 'API key not found'],
-      [['keys', 'show', '..'], 1, 'API key not found'],
-      [['keys', 'revoke', 'x/../y'], 1, 'API key not found'],
+      [['keys', 'show', '..'], 1, 'no key has the id or the name ".."; see "linklog keys list"'],
+      [
+        ['keys', 'revoke', 'x/../y', '--yes'],
+        1,
+        'no key has the id or the name "x/../y"; see "linklog keys list"',
+      ],
+      [['keys', 'revoke', unknownKey, '--yes'], 1, 'API key not found'],
+      [
+        ['console', '--key', 'unknown'],
+        1,
+        'no key has the id or the name "unknown"; see "linklog keys list"',
+      ],
       [['keys', 'change', unknownKey, '--plan', 'PRO'], 1, 'API key not found'],
       [['keys', 'revoke', ''], 2, 'the id is empty; see "linklog keys list"'],
       [
         ['keys', 'revoke', `ll_${'x'.repeat(38)}`],
         2,
-        'this is the key, which is a secret, not its id; see "linklog keys list" for the id',
+        'this is the key, which is a secret, not its id or its name; see "linklog keys list"',
       ],
       [
         ['keys', 'change', unknownKey],
@@ -132,7 +143,38 @@ describe('CLI: command line, on a running service', () => {
         2,
         '--tag and --no-tags exclude each other',
       ],
-      [['links', 'edit', 'x', '--expires-in', 'soon'], 2, '"soon" is not a number of seconds'],
+      [
+        ['links', 'edit', 'x', '--expires-in', 'soon'],
+        2,
+        '"soon" is not a duration: use 30d, 12h, 90m, 2w, or a number of seconds',
+      ],
+      [['links', 'create'], 2, "missing required argument 'url'"],
+      [['links', 'create', 'example'], 1, 'Please provide a valid URL'],
+      [
+        ['links', 'create', 'https://example.com/', '--alias', 'health'],
+        1,
+        'This alias is reserved and cannot be used',
+      ],
+      [
+        ['links', 'create', 'https://example.com/', '--domain', 'go.example.com'],
+        1,
+        'The domain is not active for this account',
+      ],
+      [
+        ['keys', 'list', '--actor', 'web-safety'],
+        2,
+        '--actor must not be system, web-safety, visitor or the id of a key',
+      ],
+      [
+        ['keys', 'list', '--actor', ''],
+        2,
+        '--actor must have 1 to 64 characters, none of them control characters',
+      ],
+      [
+        ['completion', 'bsh'],
+        2,
+        'there is no shell "bsh": it is one of bash, zsh, fish (did you mean bash?)',
+      ],
       [['links', 'edit', 'x', '--max-clicks', '-1'], 2, '"-1" is not a number of clicks'],
       [['links', 'edit', 'x', '--if-version', 'v2', '--no-note'], 2, '"v2" is not a version'],
       [['links', 'edit', 'nothing0', '--url', 'x'], 1, 'Please provide a valid URL'],
@@ -140,7 +182,7 @@ describe('CLI: command line, on a running service', () => {
       [['links', 'disable', ''], 2, 'the short code is empty'],
       [['links', 'enable', 'nothing0'], 1, 'Short URL not found'],
       [['links', 'delete'], 2, "missing required argument 'code'"],
-      [['links', 'delete', '../x'], 1, 'Short URL not found'],
+      [['links', 'delete', '../x', '--yes'], 1, 'Short URL not found'],
       [['links', 'history', 'nothing0'], 1, 'Short URL not found'],
       [['links', 'history'], 2, "missing required argument 'code'"],
       [['aliases', 'allow', 'docs'], 2, '--account is missing; see "linklog aliases allow --help"'],
@@ -232,7 +274,8 @@ describe('CLI: command line, on a running service', () => {
     for (const [args, exitCode, line] of wrong) {
       it(`linklog ${args.join(' ')}`, async () => {
         const output = await runLinklogCli(args, service().env);
-        expect(output).to.deep.equal({ exitCode, stdout: '', stderr: `linklog: ${line}\n` });
+        const stderr = `linklog: ${asTyped(line, linklogCommand())}\n`;
+        expect(output).to.deep.equal({ exitCode, stdout: '', stderr });
       });
     }
 
@@ -277,7 +320,7 @@ describe('CLI: command line, on a running service', () => {
       try {
         await client.query('BEGIN');
         await client.query(shareSchema('stats'));
-        const first = linklog('projections', 'rebuild', 'stats');
+        const first = linklog('projections', 'rebuild', 'stats', '--yes');
         await eventually('a session waits for the advisory lock', async () => {
           const { rows } = await service().pool.query(
             "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
@@ -285,7 +328,7 @@ describe('CLI: command line, on a running service', () => {
           return rows.length > 0;
         });
         await expectFailure(
-          ['projections', 'rebuild', 'stats'],
+          ['projections', 'rebuild', 'stats', '--yes'],
           1,
           'The projection stats is being rebuilt already; wait until that has ended',
         );

@@ -36,7 +36,10 @@ const requestOf = (options: Switches): SwitchPlatformRequest => {
   return { maintenance, features };
 };
 
-export const addPlatformCommands = (program: Command, { connect, print }: CommandContext): void => {
+export const addPlatformCommands = (
+  program: Command,
+  { connect, print, confirm }: CommandContext,
+): void => {
   const platform = program
     .command('platform')
     .description('show and switch maintenance and features');
@@ -53,12 +56,20 @@ export const addPlatformCommands = (program: Command, { connect, print }: Comman
   const setCommand = platform
     .command('set')
     .description('change switches; all nodes apply them within a second')
+    .confirmed()
+    .notes('\nOnly --maintenance on asks for a confirmation.')
     .examples('platform set --maintenance on', 'platform set --shortening off --qr off');
   for (const name of names) {
     setCommand.addOption(new Option(`--${name} <on|off>`, switches[name]).argParser(onOrOff));
   }
   setCommand.action(async (options: Switches) => {
     const request = requestOf(options);
+    if (request.maintenance === true) {
+      await confirm({
+        effect: 'The API and all short links return 503 until maintenance is off',
+        word: 'maintenance',
+      });
+    }
     print(changed(await (await connect()).switchPlatform(request), textOf));
   });
 };

@@ -1,11 +1,14 @@
-import type { Command as CommanderCommand } from 'commander';
+import { Option, type Command as CommanderCommand } from 'commander';
 import type { Config } from '../../config/config.js';
+import { linklogCommand } from '../../platform/process/own-command.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { didYouMean } from './arguments.js';
 import { createAdminClient } from './client.js';
 import { Command, type CommandContext } from './command.js';
+import { addCompletionCommand } from './completion.js';
+import { confirm } from './confirmation.js';
 import { CliError, failureOf } from './errors.js';
-import { actorName, findService } from './service.js';
+import { actorArgument, actorName, findService } from './service.js';
 
 export interface CliContext {
   readonly out: (text: string) => void;
@@ -17,7 +20,7 @@ export interface CliContext {
 const examples = `
 Examples:
   $ linklog keys create --name "Build server" --plan PRO
-  $ linklog keys list
+  $ linklog links create https://example.com/
   $ linklog console
   $ linklog links block spring-sale --reason phishing
   $ linklog domains add go.example.com --account acme
@@ -25,7 +28,7 @@ Examples:
   $ linklog import links.csv --account shop
   $ linklog events tail
   $ linklog webhooks list
-  $ linklog platform set --maintenance on
+  $ linklog platform set --shortening off
   $ linklog stats spring-sale
   $ linklog projections status
   $ linklog projections rebuild stats
@@ -71,7 +74,7 @@ const commandsFor = (firstWord = ''): Promise<AddCommands[]> => {
 
 const unknownCommand = (name: string, parent: CommanderCommand): CliError => {
   const names = parent.commands.map((command) => command.name());
-  const hint = didYouMean(name, names) || '; see "linklog --help"';
+  const hint = didYouMean(name, names) || `; see "${linklogCommand()} --help"`;
   return new CliError('USAGE', `unknown command '${name}'${hint}`);
 };
 
@@ -93,10 +96,18 @@ const addHelpCommand = (program: Command): void => {
     });
 };
 
-/** Added to every command, so that its position does not matter. */
-const addJsonOption = (command: CommanderCommand): void => {
+const actorOption = new Option(
+  '--actor <name>',
+  'your name in the history; default the user',
+).argParser(actorArgument);
+
+/** Added to every command, so that their position does not matter. */
+const addGlobalOptions = (command: CommanderCommand): void => {
   command.option('--json', 'print only JSON on stdout');
-  for (const child of command.commands) addJsonOption(child);
+  // `audit replay` selects events by their actor.
+  if (!command.options.some(({ long }) => long === actorOption.long))
+    command.addOption(actorOption);
+  for (const child of command.commands) addGlobalOptions(child);
 };
 
 /**
@@ -110,9 +121,13 @@ export const runCommandLine = async (
 ): Promise<number> => {
   let exitCode = 0;
   let json = false;
+  let actor: string | undefined;
+  let yes = false;
   const context: CommandContext = {
     readConfig,
-    connect: async () => createAdminClient(await findService(readConfig()), actorName()),
+    connect: async () => createAdminClient(await findService(readConfig()), context.actor()),
+    actor: () => actor ?? actorName(),
+    confirm: (confirmation) => confirm(yes, confirmation),
     isJson: () => json,
     print(output) {
       const printed = json ? output.json && JSON.stringify(output.json) : output.text;
@@ -131,12 +146,19 @@ export const runCommandLine = async (
     // Errors are formatted and printed below.
     .configureOutput({ writeOut: out, writeErr: err, outputError: () => undefined })
     .hook('preAction', (_program, command) => {
-      json = command.optsWithGlobals<{ json?: true }>().json === true;
+      const options = command.optsWithGlobals<{ json?: true; actor?: string; yes?: true }>();
+      json = options.json === true;
+      ({ actor } = options);
+      yes = options.yes === true;
       // Actions pass their other options on to the service.
-      command.setOptionValue('json', undefined);
+      const own = command.options.includes(actorOption)
+        ? ['json', 'yes', 'actor']
+        : ['json', 'yes'];
+      for (const name of own) command.setOptionValue(name, undefined);
     });
   for (const add of await commandsFor(args[0])) add(program, context);
-  addJsonOption(program);
+  addCompletionCommand(program, context);
+  addGlobalOptions(program);
   addHelpCommand(program);
 
   try {

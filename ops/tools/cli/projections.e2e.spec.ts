@@ -58,7 +58,7 @@ describe('CLI: command line, on a running service', () => {
         // Calls become an event when their minute is over: repeat a rebuild during which an event arrived.
         await eventually('no event comes during a rebuild', async () => {
           before = await rowsOf(name);
-          const output = await linklog('projections', 'rebuild', name);
+          const output = await linklog('projections', 'rebuild', name, '--yes');
           expect(output.exitCode, output.stderr).to.equal(0);
           expect(output.stdout).to.match(
             new RegExp(`^Rebuilt ${name}: \\d+ events in \\d+\\.\\d\\d s\\n$`),
@@ -85,7 +85,13 @@ describe('CLI: command line, on a running service', () => {
 
     it('report events and seconds as JSON', async () => {
       await projected();
-      const { exitCode, stdout } = await linklog('projections', 'rebuild', 'stats', '--json');
+      const { exitCode, stdout } = await linklog(
+        'projections',
+        'rebuild',
+        'stats',
+        '--yes',
+        '--json',
+      );
       const result = JSON.parse(stdout) as Record<string, number>;
       expect(exitCode).to.equal(0);
       expect(result).to.include({ projection: 'stats', repeats: 0, deadLetters: 0, parked: 0 });
@@ -102,7 +108,7 @@ describe('CLI: command line, on a running service', () => {
         'unknown option \'--nothing\'; see "linklog --help"',
       );
       await projected();
-      await linklog('audit', 'rebuild', 'stats');
+      await linklog('audit', 'rebuild', 'stats', '--yes');
       const clicks = async (): Promise<number> => {
         const headers = { Authorization: `Bearer ${key}` };
         const response = await sendRequest(`${service().product.api}/v2/stats/${code}`, {
@@ -113,7 +119,7 @@ describe('CLI: command line, on a running service', () => {
       for (const [index, group] of ['projections', 'audit'].entries()) {
         await visit(code);
         await eventually('the clicks are counted', async () => (await clicks()) === index + 1);
-        const output = await linklog(group, 'rebuild', 'stats', '--rollback');
+        const output = await linklog(group, 'rebuild', 'stats', '--rollback', '--yes');
         expect(output.exitCode, output.stderr).to.equal(0);
         expect(output.stdout).to.match(
           /^Rolled back stats, after catching up with \d+ events?, in \d+\.\d\d s\n$/,
@@ -123,7 +129,7 @@ describe('CLI: command line, on a running service', () => {
     }).timeout(60_000);
 
     it('are rebuilt with DATABASE_URL and another DATA_DIR', async () => {
-      const args = ['projections', 'rebuild', 'quotas', '--json'];
+      const args = ['projections', 'rebuild', 'quotas', '--yes', '--json'];
       const elsewhere = {
         ...service().env,
         DATA_DIR: '/nowhere',
@@ -159,7 +165,7 @@ describe('CLI: command line, on a running service', () => {
         it(`(${signal}) remain unchanged`, async () => {
           await projected();
           const before = await dump(service().pool, 'projection_stats');
-          const args = ['projections', 'rebuild', 'stats', '--json'];
+          const args = ['projections', 'rebuild', 'stats', '--yes', '--json'];
           const { child, ended } = startLinklogCli(args, service().env);
           await whileSwapIsBlocked(async () => {
             await eventually('the command waits', isWaiting);
@@ -184,7 +190,7 @@ describe('CLI: command line, on a running service', () => {
       it('twice are consistent, and the process exits immediately', async () => {
         await projected();
         const before = await dump(service().pool, 'projection_stats');
-        const args = ['projections', 'rebuild', 'stats'];
+        const args = ['projections', 'rebuild', 'stats', '--yes'];
         const { child, ended } = startLinklogCli(args, service().env);
         await whileSwapIsBlocked(async () => {
           await eventually('the command waits', isWaiting);
@@ -196,7 +202,7 @@ describe('CLI: command line, on a running service', () => {
           expect(stderr).to.match(/the rebuild was killed; the projection stats is consistent/);
         });
         expect(await dump(service().pool, 'projection_stats')).to.deep.equal(before);
-        expect((await linklog('projections', 'rebuild', 'stats')).exitCode).to.equal(0);
+        expect((await linklog('projections', 'rebuild', 'stats', '--yes')).exitCode).to.equal(0);
       });
     });
 
@@ -231,7 +237,7 @@ describe('CLI: command line, on a running service', () => {
         repeats: 0,
         remaining: 2,
       });
-      const rebuilt = await linklog('projections', 'rebuild', 'redirects');
+      const rebuilt = await linklog('projections', 'rebuild', 'redirects', '--yes');
       expect(rebuilt.stdout).to.match(/ s; set aside: 1 dead letter, 1 parked\n$/);
     });
   });

@@ -15,7 +15,6 @@ import type { Command, CommandContext } from './command.js';
 import { runOnDatabase, withDatabase, type CommandDatabase } from './database.js';
 import { secondsSince } from './long-work.js';
 import { count, counted, table, type Output } from './output.js';
-import { actorName } from './service.js';
 
 const projectionName = oneOf('projection', projectionNames);
 
@@ -54,10 +53,16 @@ const record = (
   ledger: CommandDatabase,
   projection: ProjectionName,
   work: ProjectionWork,
+  actor: string,
 ): Promise<unknown> =>
-  recordProjectionWork(ledger, { projection, work }, { actor: actorName(), requestId: null });
+  recordProjectionWork(ledger, { projection, work }, { actor, requestId: null });
 
-const rebuild = async (config: Config, name: ProjectionName, back: boolean): Promise<Output> => {
+const rebuild = async (
+  config: Config,
+  name: ProjectionName,
+  back: boolean,
+  actor: string,
+): Promise<Output> => {
   const what = back ? 'rollback' : 'rebuild';
   const started = performance.now();
   const outcome = await runOnDatabase(
@@ -70,7 +75,7 @@ const rebuild = async (config: Config, name: ProjectionName, back: boolean): Pro
         `unless the ${back ? 'previous' : 'rebuilt'} one was already live`,
     },
     async (database) => {
-      await record(database, name, back ? 'rollback' : 'rebuild');
+      await record(database, name, back ? 'rollback' : 'rebuild', actor);
       return (back ? rollBack : rebuildProjection)({ ...database, projection: projectionOf(name) });
     },
   );
@@ -86,9 +91,9 @@ const rebuild = async (config: Config, name: ProjectionName, back: boolean): Pro
   };
 };
 
-const redrive = async (config: Config, name: ProjectionName): Promise<Output> => {
+const redrive = async (config: Config, name: ProjectionName, actor: string): Promise<Output> => {
   const result = await withDatabase(config, async (database) => {
-    await record(database, name, 'redrive');
+    await record(database, name, 'redrive', actor);
     return redriveProjection({ ...database, projection: projectionOf(name) });
   });
   const { applied, repeats, remaining } = result;
@@ -105,12 +110,16 @@ const redrive = async (config: Config, name: ProjectionName): Promise<Output> =>
 const names = `one of ${projectionNames.join(', ')}`;
 
 /** Adds `rebuild` to the groups of operators and analysts. */
-export const addRebuildCommand = (group: Command, { readConfig, print }: CommandContext): void => {
+export const addRebuildCommand = (
+  group: Command,
+  { readConfig, print, actor, confirm }: CommandContext,
+): void => {
   group
     .command('rebuild')
     .description('rebuild a projection from the log and swap it with the live one')
     .argument('<name>', names, projectionName)
     .option('--rollback', 'restore the previous projection after it has caught up with the log')
+    .confirmed()
     .notes(
       `
 The service may run meanwhile. Ctrl-C leaves the live projection unchanged. The previous projection is kept for
@@ -122,12 +131,18 @@ Examples:
   $ linklog ${group.name()} rebuild stats --rollback`,
     )
     .action(async (name: ProjectionName, { rollback = false }: { readonly rollback?: boolean }) => {
-      print(await rebuild(readConfig(), name, rollback));
+      const config = readConfig();
+      await confirm({
+        effect: rollback
+          ? `The tables from before the last rebuild replace the projection ${name}`
+          : `The projection ${name} is rebuilt from the whole log, and replaces the live one`,
+      });
+      print(await rebuild(config, name, rollback, actor()));
     });
 };
 
 export const addProjectionCommands = (program: Command, context: CommandContext): void => {
-  const { readConfig, connect, print } = context;
+  const { readConfig, connect, print, actor } = context;
   const group = program.command('projections').description('show, rebuild and redrive projections');
 
   group
@@ -149,6 +164,6 @@ export const addProjectionCommands = (program: Command, context: CommandContext)
     .argument('<name>', names, projectionName)
     .examples('projections redrive stats')
     .action(async (name: ProjectionName) => {
-      print(await redrive(readConfig(), name));
+      print(await redrive(readConfig(), name, actor()));
     });
 };

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { openDataDir } from '../../app/data-dir.js';
@@ -6,7 +7,8 @@ import { ConfigError } from '../../platform/process/config-error.js';
 import { readConfig } from '../../config/config.js';
 import { rejection } from '../../test/support/waiting.js';
 import { CliError } from './errors.js';
-import { findService, operatorNameOf } from './service.js';
+import { operatorNameIn } from '../../../schemas/http/operators.js';
+import { actorArgument, findService, operatorNameOf } from './service.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 
 describe('CLI: discovery of the service', () => {
@@ -49,7 +51,10 @@ describe('CLI: discovery of the service', () => {
   it('fails for port 0 without a published address', async () => {
     const error = await rejection(find({ ADMIN_PORT: '0' }));
     expect(error).to.be.instanceOf(CliError);
-    expect((error as CliError).message).to.include('no service runs on');
+    expect((error as CliError).message).to.equal(
+      `the service has no address (ADMIN_PORT=0), and none runs in DATA_DIR ${dataDir.path}: start it, ` +
+        'or set DATA_DIR to its data directory, or ADMIN_HOST and ADMIN_PORT to its address',
+    );
   });
 
   it('uses ADMIN_TOKEN, otherwise the token of the data directory', async () => {
@@ -69,11 +74,31 @@ describe('CLI: discovery of the service', () => {
     expect((error as ConfigError).message).to.include(`${file} is not a directory`);
   });
 
-  it('removes invisible characters from the operator name', () => {
+  it('makes a name of the user, with spaces and Unicode, without control characters', () => {
     expect(operatorNameOf('ada')).to.equal('ada');
-    expect(operatorNameOf('DOMAIN\\Ada Løvelace')).to.equal('DOMAIN\\AdaLvelace');
+    expect(operatorNameOf('DOMAIN\\Ada Løvelace ')).to.equal('DOMAIN\\Ada Løvelace');
+    expect(operatorNameOf('Zoe\u0308')).to.equal('Zo\u00eb');
+    expect(operatorNameOf('a\nb\u0000\ud800')).to.equal('ab');
     expect(operatorNameOf('x'.repeat(80))).to.have.length(64);
-    expect(operatorNameOf('Ώ ')).to.equal('unknown');
+    expect(operatorNameOf('😀'.repeat(80))).to.equal('😀'.repeat(64));
+    expect(operatorNameOf('\u200b ')).to.equal('unknown');
+  });
+
+  it('makes a valid name of every user', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 100 }), (user) => {
+        const name = operatorNameOf(user);
+        expect(operatorNameIn('actor').parse(name)).to.equal(name);
+      }),
+    );
+  });
+
+  it('is a name on the command line, unless it is reserved or invalid', () => {
+    expect(actorArgument(' Zoe\u0308 Müller ')).to.equal('Zo\u00eb Müller');
+    expect(() => actorArgument('System')).to.throw('--actor must not be system');
+    for (const name of ['', ' ', 'a\nb', 'x'.repeat(65)]) {
+      expect(() => actorArgument(name), name).to.throw('--actor must have 1 to 64 characters');
+    }
   });
 
   it('prefixes a reserved operator name', () => {

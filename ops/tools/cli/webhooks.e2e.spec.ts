@@ -102,16 +102,16 @@ describe('CLI: linklog webhooks, on a running service', () => {
       receiver.bodies.filter((body) => body.includes(`"subject":"${code}"`)).length;
     await eventually('the event is delivered', () => deliveries() === 1);
     const output = `The webhook ${id} delivers the events after ${started} again\n`;
-    expect(await text('webhooks', 'replay', id, '--after', started)).to.equal(output);
+    expect(await text('webhooks', 'replay', id, '--after', started, '--yes')).to.equal(output);
     await eventually('the event is delivered again', () => deliveries() === 2);
-    expect(await json('webhooks', 'replay', id, '--after', 'start')).to.deep.equal({
+    expect(await json('webhooks', 'replay', id, '--after', 'start', '--yes')).to.deep.equal({
       ...{ id, after: 'start' },
     });
     await eventually('the event is delivered a third time', () => deliveries() === 3);
   });
 
   it('reports a mistake in one line', async () => {
-    const replay = ['webhooks', 'replay', unknownId];
+    const replay = ['webhooks', 'replay', unknownId, '--yes'];
     await expectFailure(['webhooks', 'test', unknownId], 1, 'Webhook not found');
     await expectFailure([...replay, '--after', 'start'], 1, 'Webhook not found');
     await expectFailure(['webhooks', 'test', ''], 2, 'the id is empty');

@@ -27,7 +27,10 @@ const testedOf = (tested: TestedWebhookResponse): Output => {
 /** The service validates the format of a cursor. @throws CliError */
 const replayStart = (word: string): string => (/^\d{4}-/.test(word) ? timeOf(word) : word);
 
-export const addWebhookCommands = (program: Command, { connect, print }: CommandContext): void => {
+export const addWebhookCommands = (
+  program: Command,
+  { connect, print, confirm }: CommandContext,
+): void => {
   const webhooks = program
     .command('webhooks')
     .description('list, test and replay webhooks of any account');
@@ -64,12 +67,14 @@ export const addWebhookCommands = (program: Command, { connect, print }: Command
       '--after <position>',
       '"start", a cursor, or a time: ISO 8601 with an offset, or a date',
     )
+    .confirmed()
     .examples(
       'webhooks replay 01990000-0000-7000-8000-000000000000 --after 2026-05-20T12:00:00Z',
       'webhooks replay 01990000-0000-7000-8000-000000000000 --after start',
     )
     .action(async (webhook: string, options: { readonly after?: string }) => {
       const after = replayStart(required(options.after, '--after', 'webhooks replay'));
+      await confirm({ effect: `The receiver gets the events after ${after} again` });
       await (await connect()).replayWebhook(webhook, after);
       print({
         json: { id: webhook, after },

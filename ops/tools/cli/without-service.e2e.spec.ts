@@ -25,14 +25,17 @@ describe('CLI: command line, without a service', () => {
     expect(await said).to.deep.equal({ exitCode, stdout: '', stderr: `linklog: ${line}\n` });
   };
 
-  const absent = 'no service listens at http://127.0.0.1:1; start it with "npm start"';
+  const absent = (): string =>
+    `no service listens at http://127.0.0.1:1, and none runs in DATA_DIR ${dataDir.path}: start it, or set DATA_DIR ` +
+    'to its data directory, or ADMIN_HOST and ADMIN_PORT to its address';
   for (const args of [
     ['keys', 'create', '--name', 'x', '--plan', 'PRO'],
     ['keys', 'list', '--json'],
     ['keys', 'show', unknownId],
-    ['keys', 'change', unknownId, '--inactive'],
-    ['keys', 'revoke', unknownId],
+    ['keys', 'change', unknownId, '--inactive', '--yes'],
+    ['keys', 'revoke', unknownId, '--yes'],
     ['console'],
+    ['links', 'create', 'https://example.com/'],
     ['links', 'block', 'spring', '--reason', 'x'],
     ['links', 'history', 'spring'],
     ['links', 'list', '--tag', 'x'],
@@ -40,10 +43,10 @@ describe('CLI: command line, without a service', () => {
     ['links', 'edit', 'spring', '--title', 'x'],
     ['links', 'disable', 'spring'],
     ['links', 'enable', 'spring'],
-    ['links', 'delete', 'spring'],
+    ['links', 'delete', 'spring', '--yes'],
     ['domains', 'add', 'go.example.com', '--account', 'x'],
     ['domains', 'list'],
-    ['domains', 'remove', 'go.example.com'],
+    ['domains', 'remove', 'go.example.com', '--yes'],
     ['export'],
     ['import', 'package.json'],
     ['imports', 'list'],
@@ -54,18 +57,18 @@ describe('CLI: command line, without a service', () => {
     ['events', 'tail', '--after', 'start', '--json'],
     ['webhooks', 'list'],
     ['webhooks', 'test', unknownId],
-    ['webhooks', 'replay', unknownId, '--after', 'start'],
+    ['webhooks', 'replay', unknownId, '--after', 'start', '--yes'],
     ['aliases', 'disallow', 'docs'],
     ['platform', 'show'],
     ['platform', 'set', '--qr', 'off'],
     ['projections', 'status'],
   ]) {
     it(`reports that no service listens: ${args.join(' ')}`, () =>
-      expectFailure(linklog(args), 1, absent));
+      expectFailure(linklog(args), 1, absent()));
   }
 
   for (const args of [
-    ['projections', 'rebuild', 'stats'],
+    ['projections', 'rebuild', 'stats', '--yes'],
     ['projections', 'redrive', 'stats'],
     ['stats', 'spring'],
   ]) {
@@ -73,8 +76,8 @@ describe('CLI: command line, without a service', () => {
       await expectFailure(
         linklog(args),
         1,
-        `no embedded PostgreSQL runs in ${dataDir.path}; start the service with "npm start", ` +
-          'or set DATABASE_URL to its database',
+        `no embedded PostgreSQL runs in DATA_DIR ${dataDir.path}: start the service, ` +
+          'or set DATA_DIR to its data directory, or DATABASE_URL to its database',
       );
       await expectFailure(
         linklog(args, { DATABASE_URL: 'postgres://linklog:a-secret@127.0.0.1:1/linklog' }),
@@ -84,10 +87,56 @@ describe('CLI: command line, without a service', () => {
     });
   }
 
+  it('needs --yes without a terminal for a change that cannot be undone or takes the platform away', async function () {
+    this.timeout(60_000);
+    for (const [args, effect] of [
+      [['keys', 'revoke', 'shop'], 'The API rejects the key shop permanently'],
+      [
+        ['keys', 'change', 'shop', '--inactive'],
+        'The API rejects all requests with the key shop until it is active again',
+      ],
+      [
+        ['links', 'delete', 'spring'],
+        'The link spring is deleted permanently, and its code is never used again',
+      ],
+      [
+        ['domains', 'remove', 'go.example.com'],
+        'All links on go.example.com return 404 until the same account gets the domain again',
+      ],
+      [
+        ['platform', 'set', '--maintenance', 'on'],
+        'The API and all short links return 503 until maintenance is off',
+      ],
+      [
+        ['webhooks', 'replay', unknownId, '--after', 'start'],
+        'The receiver gets the events after start again',
+      ],
+      [
+        ['projections', 'rebuild', 'stats', '--json'],
+        'The projection stats is rebuilt from the whole log, and replaces the live one',
+      ],
+      [
+        ['audit', 'rebuild', 'stats', '--rollback'],
+        'The tables from before the last rebuild replace the projection stats',
+      ],
+      [
+        ['audit', 'seal', 'retire-key'],
+        'The key never seals the log again, and projectors need another one',
+      ],
+    ] as const) {
+      const line = `${effect}; without a terminal, this needs --yes`;
+      await expectFailure(linklogProcess(args), 2, line);
+    }
+  });
+
   it('exits with 78 and names the invalid variable', async () => {
     const line = 'API_PORT must be a port number from 0 to 65535';
     await expectFailure(linklogProcess(['keys', 'list'], { API_PORT: 'x' }), 78, line);
-    await expectFailure(linklog(['projections', 'rebuild', 'stats'], { API_PORT: 'x' }), 78, line);
+    await expectFailure(
+      linklog(['projections', 'rebuild', 'stats', '--yes'], { API_PORT: 'x' }),
+      78,
+      line,
+    );
     // An invalid command line takes precedence.
     const { exitCode } = await linklogProcess(['keys', 'create'], { API_PORT: 'x' });
     expect(exitCode).to.equal(2);
@@ -103,6 +152,7 @@ describe('CLI: command line, without a service', () => {
       ['keys', 'change'],
       ['keys', 'revoke'],
       ['links'],
+      ['links', 'create'],
       ['links', 'block'],
       ['links', 'unblock'],
       ['links', 'history'],
@@ -113,6 +163,7 @@ describe('CLI: command line, without a service', () => {
       ['links', 'enable'],
       ['links', 'delete'],
       ['console'],
+      ['completion'],
       ['domains'],
       ['domains', 'add'],
       ['domains', 'list'],
@@ -166,7 +217,7 @@ describe('CLI: command line, without a service', () => {
     const bare = await linklogProcess([]);
     expect(bare).to.include({ exitCode: 2, stdout: '' });
     expect(bare.stderr).to.match(/^Usage: linklog /);
-    await expectFailure(linklogProcess(['keys', 'list']), 1, absent);
+    await expectFailure(linklogProcess(['keys', 'list']), 1, absent());
   });
 
   it('prints the help on stderr if the command is missing', async () => {

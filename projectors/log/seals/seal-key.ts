@@ -1,6 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { ConfigError } from '../../../ops/platform/process/config-error.js';
+import { linklogCommand } from '../../../ops/platform/process/own-command.js';
 import { hasCode } from '../../../ops/platform/errors.js';
 import { FileExists, writeNewFile } from '../../../ops/platform/files/new-file.js';
 import type { Logger } from '../../../ops/platform/logging.js';
@@ -60,7 +61,7 @@ class SealedByAnother extends ConfigError {}
 
 const byAnother = (active: string): string =>
   `the log is sealed with another key (${active}): give every projector that one, or retire it with ` +
-  '"linklog audit seal retire-key"';
+  `"${linklogCommand()} audit seal retire-key"`;
 
 /**
  * Opens the key that signs checkpoints. It is created if the file is missing and the log was never sealed. The log has

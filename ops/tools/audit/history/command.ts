@@ -4,7 +4,7 @@ import { linkOfSubject } from '../../../../schemas/link-subject.js';
 import type { Config } from '../../../config/config.js';
 import { linkArgument, linkDescription } from '../../cli/arguments.js';
 import type { Command, CommandContext } from '../../cli/command.js';
-import { runOnDatabase, subjectNamed } from '../../cli/database.js';
+import { writeFromDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import {
   appendToStdout,
@@ -124,7 +124,7 @@ const history = async (config: Config, link: string, options: Options): Promise<
     stopped: 'the history was stopped before its end',
     ended: 'the history was killed',
   };
-  await runOnDatabase(config, messages, async ({ pool, log, signal }) => {
+  await writeFromDatabase(config, messages, async ({ pool, log, signal }) => {
     const subject = await subjectNamed(pool, config, link);
     const timeline = options.isJson ? jsonTimeline(subject) : textTimeline;
     const append = appendToStdout(signal);

@@ -9,7 +9,7 @@ import { writeNewFile } from '../../../platform/files/new-file.js';
 import type { Config } from '../../../config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { linkArgument, oneOf, several, timeOf } from '../../cli/arguments.js';
-import { runOnDatabase, subjectNamed } from '../../cli/database.js';
+import { writeFromDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { secondsSince } from '../../cli/long-work.js';
 import { appendToStdout, counted, type Output } from '../../cli/output.js';
@@ -98,7 +98,7 @@ const run = async (config: Config, options: Options): Promise<Output> => {
     stopped: `the replay was stopped${file === undefined ? '' : '; its file is removed'}`,
     ended: 'the replay was killed',
   };
-  await runOnDatabase(config, messages, async ({ pool, log, progress, signal }) => {
+  await writeFromDatabase(config, messages, async ({ pool, log, progress, signal }) => {
     const { subject: link } = named;
     const subject = link === undefined ? link : await subjectNamed(pool, config, link);
     const filter = { ...named, subject };

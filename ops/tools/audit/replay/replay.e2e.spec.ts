@@ -104,7 +104,7 @@ describe('audit: linklog audit replay and history', () => {
       seen += chunk;
     });
     for (const position of ['on', 'off']) {
-      await text('platform', 'set', '--maintenance', position);
+      await text('platform', 'set', '--maintenance', position, '--yes');
       const lines = position === 'on' ? 1 : 2;
       await eventually(`maintenance is reported as ${position}`, () => {
         return seen.split('\n').length === lines + 1;

@@ -8,6 +8,7 @@ import {
 } from '../../../../projectors/log/seals/seal-store.js';
 import { verifySeals } from './verify.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
+import { linklogCommand } from '../../../platform/process/own-command.js';
 import { sealKeyFileIn } from '../../../app/data-dir.js';
 import type { Config } from '../../../config/config.js';
 import { rememberedIn, sealMemoryOf } from '../../../../projectors/log/seals/seal-memory.js';
@@ -45,7 +46,7 @@ const readKey = async (file: string): Promise<KeyObject> => {
 const readCheckpoints = async (file: string): Promise<readonly SignedCheckpoint[]> => {
   const { data, error } = checkpointFile.safeParse(await readText(file));
   if (data) return data.checkpoints;
-  const message = `${file} contains no checkpoints of "linklog audit seal --export"`;
+  const message = `${file} contains no checkpoints of "${linklogCommand()} audit seal --export"`;
   throw new CliError('USAGE', message, { cause: error });
 };
 
@@ -187,7 +188,10 @@ const retire = async (config: Config): Promise<Output> => {
   };
 };
 
-export const addSealCommands = (audit: Command, { readConfig, print }: CommandContext): void => {
+export const addSealCommands = (
+  audit: Command,
+  { readConfig, print, confirm }: CommandContext,
+): void => {
   const group = audit
     .command('seal')
     .description('show the key that seals the log, and its last checkpoints')
@@ -210,7 +214,11 @@ Examples:
   group
     .command('retire-key')
     .description('let the next projector that starts use another key; stop all projectors first')
+    .confirmed()
     .action(async () => {
+      await confirm({
+        effect: 'The key never seals the log again, and projectors need another one',
+      });
       print(await retire(readConfig()));
     });
 };

@@ -189,9 +189,9 @@ describe('audit: linklog audit seal', function () {
 
   it('retires a key once', async () => {
     const { keyId } = JSON.parse((await cli('--json')).stdout) as { keyId: string };
-    const retired = await cli('retire-key', '--json');
+    const retired = await cli('retire-key', '--yes', '--json');
     expect(JSON.parse(retired.stdout)).to.deep.equal({ retired: keyId });
-    expect(await cli('retire-key')).to.include({
+    expect(await cli('retire-key', '--yes')).to.include({
       exitCode: 1,
       stderr: 'linklog: no key is active\n',
     });

@@ -15,6 +15,7 @@ import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { secondsSince } from '../../cli/long-work.js';
 import { count, counted, plain, table, type Output } from '../../cli/output.js';
+import { linklogCommand } from '../../../platform/process/own-command.js';
 import { verifySealsOf } from '../seals/command.js';
 
 const formatPosition = ({ in: where, topic, partition, offset }: RowPosition): string =>
@@ -155,7 +156,10 @@ Examples:
       const config = readConfig();
       const { seals, publicKey: publicKeys, checkpoint, limit } = options;
       if (seals && publicKeys === undefined) {
-        throw new CliError('USAGE', '--public-key is missing; see "linklog audit verify --help"');
+        throw new CliError(
+          'USAGE',
+          `--public-key is missing; see "${linklogCommand()} audit verify --help"`,
+        );
       }
       if (!seals && (publicKeys !== undefined || checkpoint !== undefined)) {
         throw new CliError('USAGE', '--public-key and --checkpoint require --seals');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { runningPostgresUrl } from '../../../local/postgres/index.js';
 import { createLogger } from '../../../platform/logging.js';
 import { createPool, type Pool } from '../../../platform/postgres/pool.js';
-import { startLinklogCli, type CommandOutput } from '../../../test/support/process.js';
+import { asTyped, startLinklogCli, type CommandOutput } from '../../../test/support/process.js';
 import { sendRequest, type HttpResponse } from '../../../test/support/http.js';
 import { serversFor, startProduct, type Product } from '../../../test/support/product.js';
 import { waitUntilProjected } from '../../../test/support/projected.js';
@@ -81,7 +81,7 @@ export const onService = (settings: Readonly<Record<string, string>> = {}) => {
       line: string,
     ): Promise<void> => {
       const said = await linklog(...args);
-      const stderr = `linklog: ${line}\n`;
+      const stderr = `linklog: ${asTyped(line)}\n`;
       expect(said, args.join(' ')).to.deep.equal({ exitCode, stdout: '', stderr });
     },
 
