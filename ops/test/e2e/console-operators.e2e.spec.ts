@@ -265,8 +265,8 @@ describe('the operators’ console', () => {
   it('lists the changes of all operators, within 5 s', async () => {
     await goTo('Changes');
     await page.getByText('Feature switched').first().waitFor();
-    const { name } = await bench.key('PRO');
-    const event = page.getByRole('listitem').filter({ hasText: name });
+    const { id } = await bench.key('PRO');
+    const event = page.getByRole('listitem').filter({ hasText: id });
     await event.waitFor({ timeout: 5_000 });
     await event.getByText('by admin').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);

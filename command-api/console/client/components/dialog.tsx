@@ -27,14 +27,14 @@ export const Dialog = ({ title, children, onClose }: Props) => {
         onClose?.();
       }}
     >
-      <header class="row spread">
+      <div class="row spread">
         <h2 id={titleId}>{title}</h2>
         {onClose && (
           <button type="button" class="quiet" aria-label={texts.components.close} onClick={onClose}>
             ✕
           </button>
         )}
-      </header>
+      </div>
       {children}
     </dialog>
   );

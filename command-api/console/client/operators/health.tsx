@@ -117,7 +117,7 @@ const Processes = () => {
       <Trouble failure={failure} onRetry={reload} />
       {value && (
         <ScrollTable
-          label={text.processes}
+          label={text.processTable}
           columns={[text.node, text.version, text.services, text.runningSince]}
         >
           {value.processes.map(({ id, host, pid, version, services, startedAt }) => (

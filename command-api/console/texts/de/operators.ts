@@ -53,6 +53,7 @@ export const operators = (number: FormatNumber): Texts['operators'] => ({
   damagedFiles: 'Beschädigte Spool-Dateien',
   uncompacted: 'Zu kompaktierende Ereignisse',
   processes: 'Prozesse',
+  processTable: 'Tabelle der Prozesse',
   node: 'Knoten, Prozess-ID',
   version: 'Fassung',
   services: 'Dienste',

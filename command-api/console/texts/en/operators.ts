@@ -49,6 +49,7 @@ export const operators = (number: FormatNumber) => ({
   damagedFiles: 'Damaged spool files',
   uncompacted: 'Events to compact',
   processes: 'Processes',
+  processTable: 'Table of processes',
   node: 'Node, process ID',
   version: 'Version',
   services: 'Services',
