@@ -12,18 +12,21 @@ describe('the console’s list of links', () => {
   });
 
   it('ignores unknown values', () => {
-    const query = '?search=+&status=toString&sort=constructor&tag=&page=2';
+    const query = '?search=+&status=toString&sort=constructor&tag=&page=2&from=2026-02-30&to=today';
     expect(readFilter(query)).to.deep.equal(firstPage);
   });
 
   it('is read as written', () => {
     const texts = fc.string({ unit: 'grapheme' }).map((text) => text.trim());
+    const days = fc.constantFrom('', '2026-02-28', '2028-02-29');
     const filters = fc.record({
       search: texts,
       tags: fc.uniqueArray(texts.filter((text) => text !== '')),
       status: fc.constantFrom('', ...(Object.keys(statuses) as (keyof typeof statuses)[])),
       destination: texts,
       domain: texts,
+      from: days,
+      to: days,
       account: texts,
       sort: fc.constantFrom(...(Object.keys(orders) as (keyof typeof orders)[])),
       after: texts,

@@ -1,0 +1,130 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso/router';
+import { noFilter, writeFilter } from '../../link-filter.js';
+import { formatNumber } from '../../numbers.js';
+import { texts } from '../../texts.js';
+import { callApi } from '../app/api.js';
+import { fieldsOf, onSubmit, useLoad } from '../app/hooks.js';
+import { Page } from '../app/shell.js';
+import type { TagList } from '../app/types.js';
+import { Input } from '../components/field.js';
+import { ScrollTable } from '../components/scroll-table.js';
+import { Trouble } from '../components/trouble.js';
+import type { Scope } from '../../../../schemas/scopes.js';
+import { ChangeTag, type Tag } from './change-tag.js';
+
+const text = texts.tags;
+
+const maxTags = 100;
+
+const addressOf = (tag: string): string =>
+  `/console/links?${writeFilter({ ...noFilter, tags: [tag], sort: 'created', after: '' })}`;
+
+interface Opened {
+  readonly tag: Tag;
+  readonly isRenaming: boolean;
+}
+
+const Row = (props: {
+  readonly tag: Tag;
+  readonly canWrite: boolean;
+  readonly onOpen: (opened: Opened) => void;
+}) => {
+  const { tag, canWrite, onOpen } = props;
+  const actions = [
+    [true, text.rename],
+    [false, text.remove],
+  ] as const;
+  return (
+    <tr>
+      <td>
+        <a href={addressOf(tag.tag)}>
+          <bdi>{tag.tag}</bdi>
+        </a>
+      </td>
+      <td class="number">{formatNumber(tag.links)}</td>
+      <td class="number">{formatNumber(tag.clicks)}</td>
+      {canWrite && (
+        <td>
+          <div class="row">
+            {actions.map(([isRenaming, verb]) => (
+              <button
+                key={verb}
+                type="button"
+                class="small"
+                onClick={() => {
+                  onOpen({ tag, isRenaming });
+                }}
+              >
+                {verb} <span class="unseen">{tag.tag}</span>
+              </button>
+            ))}
+          </div>
+        </td>
+      )}
+    </tr>
+  );
+};
+
+/** The tags of the account's links. */
+export const Tags = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
+  const { query, route } = useLocation();
+  const search = query['search'] ?? '';
+  const parameters = new URLSearchParams({ limit: String(maxTags), ...(search && { search }) });
+  const path = `/v2/tags?${parameters.toString()}`;
+  const { value, failure, isLoading, reload } = useLoad(() => callApi<TagList>(path), path);
+  const [opened, setOpened] = useState<Opened>();
+  const canWrite = scopes.includes('links:write');
+  const submit = onSubmit((form) => {
+    const { search: sought } = fieldsOf(form);
+    const parameters = new URLSearchParams(sought === undefined ? {} : { search: sought });
+    route(`/console/tags?${parameters.toString()}`);
+    return undefined;
+  });
+  return (
+    <Page title={text.tags}>
+      <search>
+        <form class="picker" onSubmit={submit}>
+          <Input
+            key={search}
+            label={text.search}
+            name="search"
+            type="search"
+            maxLength={50}
+            defaultValue={search}
+          />
+          <button>{text.searchButton}</button>
+        </form>
+      </search>
+      <Trouble failure={failure} onRetry={reload} />
+      <section class="card stack" aria-label={text.tags} aria-busy={isLoading}>
+        {value?.tags.length === 0 && <p>{search === '' ? text.none : text.noneMatch}</p>}
+        {value && value.tags.length > 0 && (
+          <ScrollTable
+            label={text.tags}
+            columns={[
+              text.tag,
+              { number: text.links },
+              { number: text.clicks },
+              ...(canWrite ? [text.actions] : []),
+            ]}
+          >
+            {value.tags.map((tag) => (
+              <Row key={tag.tag} tag={tag} canWrite={canWrite} onOpen={setOpened} />
+            ))}
+          </ScrollTable>
+        )}
+        {value?.tags.length === maxTags && <p class="hint">{text.onlyFirst(maxTags)}</p>}
+      </section>
+      {opened && (
+        <ChangeTag
+          {...opened}
+          onClose={(hasChanged) => {
+            setOpened(undefined);
+            if (hasChanged) reload();
+          }}
+        />
+      )}
+    </Page>
+  );
+};
