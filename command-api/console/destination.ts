@@ -22,12 +22,12 @@ export const withUtm = (url: string, values: UtmValues): string => {
   });
   if (url === '' || set.length === 0) return url;
   const [, base = '', query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(url) ?? [];
-  const kept = query
+  const others = query
     .slice(1)
     .split('&')
     .filter((part) => part !== '' && set.every(([name]) => part.split('=', 1)[0] !== name));
   const added = set.map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  return `${base}?${[...kept, ...added].join('&')}${fragment}`;
+  return `${base}?${[...others, ...added].join('&')}${fragment}`;
 };
 
 /** Reads remembered values, which users and other versions can change. */

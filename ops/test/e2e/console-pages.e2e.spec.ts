@@ -46,7 +46,7 @@ describe('the console’s pages', () => {
   const createLink = async (url: string, alias: string): Promise<void> => {
     await page.getByLabel('Destination').fill(url);
     await page.getByLabel('Alias').fill(alias);
-    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByRole('button', { name: 'Create the link' }).click();
   };
 
   const button = (name: string) => page.getByRole('button', { name, exact: true });
@@ -90,7 +90,7 @@ describe('the console’s pages', () => {
   it('create a link that redirects immediately', async () => {
     await signIn(page, key.key);
     await goTo('New link');
-    await page.getByText('More', { exact: true }).click();
+    await page.getByText('More options').click();
     const texts = { title: 'عنوان 🎉', note: 'two\nlines', tags: ['sale', 'وسم'] };
     await page.getByLabel('Title').fill(texts.title);
     await page.getByLabel('Tags').fill(texts.tags.join(', '));
@@ -124,8 +124,8 @@ describe('the console’s pages', () => {
       .getByLabel('Destinations')
       .fill([...lines, '=HYPERLINK("x")', '<img src=x>'].join('\n'));
     await page.getByLabel('Tags').fill('many, =1+1');
-    await page.getByRole('button', { name: 'Make 53 links' }).click();
-    await page.getByText('51 of 53 made').waitFor();
+    await page.getByRole('button', { name: 'Create 53 links' }).click();
+    await page.getByText('51 of 53 created').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -202,7 +202,7 @@ describe('the console’s pages', () => {
     provoked = ['Failed to load resource: net::ERR_INTERNET_DISCONNECTED'];
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.context().setOffline(false);
-    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByRole('button', { name: 'Create the link' }).click();
     await linkIsLive();
   });
 
@@ -424,7 +424,7 @@ describe('the console’s pages', () => {
     await button('Disable').click();
     await eventually(
       'all three are disabled',
-      async () => (await page.getByText('disabled', { exact: true }).count()) === 3,
+      async () => (await page.locator('tbody').getByText('Disabled', { exact: true }).count()) === 3,
     );
     const changed = await bench.api('/v2/links/bulk-two', key.key);
     expect(changed.json()).to.deep.include({ status: 'disabled', tags: ['=cmd', 'نص'] });
@@ -489,7 +489,7 @@ describe('the console’s pages', () => {
     await signIn(page, key.key);
     await page.goto(`${bench.product.api}/console/links/${shortCode}`);
     await goTo('QR code');
-    await button('Make the QR code').click();
+    await button('Create the QR code').click();
     await page.getByAltText(`QR code of ${shortCode}`).waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     const save = async (type: string): Promise<Buffer> => {
@@ -538,7 +538,7 @@ describe('the console’s pages', () => {
     );
     await button('Delete').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('This link is deleted.').waitFor();
+    await page.getByText('because it was deleted').first().waitFor();
     await eventually(
       'the link is deleted',
       async () => (await bench.visit(shortCode)).status === 410,

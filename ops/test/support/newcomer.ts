@@ -67,12 +67,12 @@ export const walkNewcomersPath = async (
     await link('Make your first link').click();
     await page.getByLabel('Destination').fill(destination);
     await page.getByLabel('Alias').fill(alias);
-    await button('Make the link').click();
+    await button('Create the link').click();
     await page.getByText('Your link is live').waitFor();
   });
   await step('make its QR code', async () => {
     await link('QR code').click();
-    await button('Make the QR code').click();
+    await button('Create the QR code').click();
     await page.getByAltText(`QR code of ${alias}`).waitFor();
   });
   await step('follow it, and see the bar on the plot', async () => {

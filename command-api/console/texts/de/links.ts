@@ -27,7 +27,7 @@ export const links = (number: FormatNumber): Texts['links'] => {
     createdFrom: 'Erstellt ab',
     createdTo: 'Erstellt bis',
     filters: 'Filter',
-    without: 'Ohne den Filter',
+    without: 'Ohne',
     showAll: 'Alle anzeigen',
     filter: {
       search: 'Text',

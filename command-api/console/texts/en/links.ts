@@ -25,7 +25,7 @@ export const links = (number: FormatNumber) => {
     createdFrom: 'Created from',
     createdTo: 'Created to',
     filters: 'Filters',
-    without: 'Without the filter',
+    without: 'Without the',
     showAll: 'Show all',
     /** The names of filters, before their values. */
     filter: {
