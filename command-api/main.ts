@@ -36,6 +36,7 @@ import { developersConsole } from './console/server/developers.js';
 import { documentation } from './http/docs/files.js';
 import { createGuesses } from './http/guesses.js';
 import { failure, send } from './http/reply.js';
+import { browserPaths } from './http/browser-paths.js';
 import { createV2, v2Routes, type V2Deps } from './http/routes.js';
 import { LedgerClock, readClockMs } from '../ops/ledger/clock.js';
 import { createImportJob } from './imports/job.js';
@@ -66,6 +67,7 @@ export interface CommandApiDeps {
     | 'metricsToken'
     | 'ownHosts'
     | 'plans'
+    | 'plansUrl'
     | 'trustedProxies'
     | 'upgradeUrl'
     | 'webhooks'
@@ -106,6 +108,7 @@ const createApiApp = (
     AppDeps & {
       readonly trustedProxies: ProxyTrust;
       readonly hasConsole: boolean;
+      readonly plansUrl: string | null;
       readonly corsOrigins: AllowedOrigins;
     },
 ): Koa<RequestState> => {
@@ -115,11 +118,12 @@ const createApiApp = (
   const guesses = createGuesses(deps.trustedProxies);
   const console = deps.hasConsole ? developersConsole({ ...deps, guesses }, routes) : null;
   const routeOf = (path: string): string | null => {
-    if (docs.has(path)) return path;
+    if (docs.has(path) || path === '/' || path === '/favicon.ico') return path;
     return console && isConsolePath(path) ? console.routeOf(path) : v2.routeOf(path);
   };
   const app = createApp(deps, routeOf, deps.corsOrigins);
   app.use(docs.serve);
+  app.use(browserPaths(deps.hasConsole));
   app.use(async (ctx) => {
     if (console && isConsolePath(ctx.path)) await console.handle(ctx);
     else if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2.handle(ctx);
@@ -138,7 +142,7 @@ const listener = (app: Koa<RequestState>): RequestListener => {
 
 const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const { config, activeDomains, pool, outbox, safety, metrics, logger } = deps;
-  const { plans, upgradeUrl, trustedProxies, corsOrigins, console: hasConsole } = config;
+  const { plans, plansUrl, upgradeUrl, trustedProxies, corsOrigins, console: hasConsole } = config;
   const keys = createApiKeyHandler(pool, outbox);
   // Set when the API listens, which needs the address of the operators' listener.
   let consoleUrl: string | null = null;
@@ -185,7 +189,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     isOwnHost = ownHosts(ownUrls, [own, admin, ...(deps.edge ? [deps.edge] : [])], isDomain);
     const requests = metrics.requests('api');
     const app = createApiApp({
-      ...{ ...deps, clock, admission, plans, upgradeUrl, trustedProxies, hasConsole },
+      ...{ ...deps, clock, admission, plans, plansUrl, upgradeUrl, trustedProxies, hasConsole },
       ...{ isOwnHost, isOwnName, requests, corsOrigins, slots, streams, sender, exports },
       maxImportBytes,
       txtRecords: txtLookup(config.dnsServers, verifyWithinMs),

@@ -1,11 +1,12 @@
 import { aliasOverrides } from '../../ops/ledger/alias-overrides.js';
 import { decideOne } from '../../ops/ledger/decide.js';
 import type { Actor } from '../../schemas/decision.js';
-import { aliasOverrideRequest } from '../../schemas/http/operators.js';
+import { aliasOverrideRequest, listOverridesQuery } from '../../schemas/http/operators.js';
 import { aliasPattern } from '../../schemas/link-subject.js';
-import { withBody, type AdminRoutes } from '../http/operator-requests.js';
-import { failure } from '../http/reply.js';
+import { withBody, withQuery, type AdminRoutes } from '../http/operator-requests.js';
+import { failure, json } from '../http/reply.js';
 import { aliasOverrideDecider } from './command.js';
+import { listAliasOverrides } from './overrides.js';
 
 const invalidAlias = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
 
@@ -19,6 +20,13 @@ export const overrideRoutes: AdminRoutes = ({ respond, ...ledger }) => {
       metadata,
     });
   return [
+    {
+      method: 'GET',
+      path: '/reserved-aliases',
+      handler: withQuery(listOverridesQuery, async ({ after, limit }) =>
+        json(200, await listAliasOverrides(ledger.pool, after, limit)),
+      ),
+    },
     {
       method: 'PUT',
       path,

@@ -6,6 +6,7 @@ import type { MetricsAccess } from '../../ops/http/metrics-access.js';
 import type { Metrics } from '../../ops/platform/metrics/metrics.js';
 import { messages } from '../../schemas/http/errors.js';
 import { operatorName } from '../../schemas/http/operators.js';
+import { browserPaths } from './browser-paths.js';
 import { createApp, type AppDeps, type RequestState } from './app.js';
 import { isConsolePath } from '../console/server/console.js';
 import { operatorsConsole } from '../console/server/operators.js';
@@ -26,6 +27,9 @@ import { historyRoutes } from '../links/history/operator-route.js';
 import { listRoutes } from '../links/list/operator-route.js';
 import { managedLinkRoutes } from '../links/change/operator-route.js';
 import { platformRoutes } from '../platform/route.js';
+import { statsRoutes } from '../statistics/operator-route.js';
+import { changeRoutes } from '../changes/route.js';
+import { processRoutes } from '../platform/processes-route.js';
 import { projectionRoutes } from '../projections/route.js';
 import {
   createRespond,
@@ -52,6 +56,7 @@ export const adminRoutes: AdminRoutes = (deps) =>
     ...[keyRoutes, domainRoutes, consoleRoutes, platformRoutes],
     ...[blockRoutes, historyRoutes, listRoutes, exportRoutes, managedLinkRoutes, importRoutes],
     ...[overrideRoutes, projectionRoutes, eventRoutes, webhookRoutes],
+    ...[statsRoutes, changeRoutes, processRoutes],
   ].flatMap((routes) => routes(deps));
 
 /**
@@ -78,10 +83,11 @@ export const createAdminApp = (
   const router = createDispatcher('/admin', routes);
   const console = deps.hasConsole ? operatorsConsole({ ...deps, refusalOf }, routes) : null;
   const app = createApp(deps, (path) => {
-    if (path === '/metrics') return path;
+    if (path === '/metrics' || path === '/' || path === '/favicon.ico') return path;
     return console && isConsolePath(path) ? console.routeOf(path) : router.routeOf(path);
   });
 
+  app.use(browserPaths(deps.hasConsole));
   app.use(async (ctx) => {
     const state = ctx.state as AdminState;
     ctx.set('Cache-Control', 'no-store');

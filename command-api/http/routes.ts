@@ -24,6 +24,7 @@ import { createExportHandler, type ExportDeps } from '../links/export/route.js';
 import { createHistoryHandler } from '../links/history/route.js';
 import { createListHandler } from '../links/list/route.js';
 import { createLinkHandlers } from '../links/change/route.js';
+import { createTagsHandler } from '../links/tags/route.js';
 import { createQrHandler, type QrDeps } from '../links/qr/route.js';
 import { createShortenHandlers, type ShortenDeps } from '../links/create/route.js';
 import { createWebhookHandlers, type WebhookDeps } from '../webhooks/route.js';
@@ -97,6 +98,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     { method: 'GET', path: '/stats', scope: 'stats:read', handler: stats.account },
     { method: 'GET', path: '/stats/:shortCode', scope: 'stats:read', handler: stats.link },
     { method: 'GET', path: '/links', scope: 'links:read', handler: createListHandler(deps) },
+    { method: 'GET', path: '/tags', scope: 'links:read', handler: createTagsHandler(deps) },
     { method: 'GET', path: '/export', scope: 'links:read', handler: createExportHandler(deps) },
     {
       method: 'POST',

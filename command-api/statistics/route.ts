@@ -1,3 +1,4 @@
+import type { Context } from 'koa';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
@@ -6,38 +7,51 @@ import { addressedLink } from '../links/addressed-link.js';
 import { findAccountStats } from './account-statistics.js';
 import { csvOf, requestedTable } from './csv.js';
 import { findLinkStats } from './link-statistics.js';
-import { failure, json, unavailable } from '../http/reply.js';
+import { failure, json, unavailable, type Reply } from '../http/reply.js';
 import { queryOf, type Handler } from '../http/requests.js';
 import type { V2State } from '../admission/admitted-call.js';
 
 /** `Retry-After` is 30 s: building new tables after an upgrade takes minutes or longer. */
 export const incompleteStats = unavailable(messages.statsIncomplete, 30);
 
+interface StatsDeps {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+}
+
+/** The response with the statistics of a link. @param account `null`: a link of any account */
+export const respondWithLinkStats = async (
+  { pool, outbox }: StatsDeps,
+  account: string | null,
+  now: Date,
+  ctx: Context,
+  parameter: (name: string) => string,
+): Promise<Reply> => {
+  // Most requests have no query.
+  const query = queryOf(ctx);
+  if (query.type === 'refused') return query.reply;
+  const request = ctx.querystring === '' ? null : readStatsQuery(statsQuery, query.value, now);
+  if (request && 'refused' in request) return failure(400, request.refused);
+  const table = requestedTable(ctx, request);
+  if (table.type === 'refused') return table.reply;
+  const subject = addressedLink(ctx, parameter);
+  if (subject.type === 'refused') return subject.reply;
+  const found = await findLinkStats(pool, outbox, subject.value, request);
+  if (found === 'incomplete') return incompleteStats;
+  // Links of other accounts get 404 too.
+  if (!found || (account !== null && found.account !== account)) {
+    return failure(404, messages.codeNotFound);
+  }
+  return table.value === null ? json(200, found.stats) : csvOf(found.stats, table.value);
+};
+
 /** GET /v2/stats/:shortCode and GET /v2/stats */
 export const createStatsHandlers = ({
   pool,
   outbox,
-}: {
-  readonly pool: Pool;
-  readonly outbox: Outbox;
-}): { readonly link: Handler<V2State>; readonly account: Handler<V2State> } => ({
-  link: async (ctx, { call }, parameter) => {
-    // Most requests have no query.
-    const query = queryOf(ctx);
-    if (query.type === 'refused') return query.reply;
-    const request =
-      ctx.querystring === '' ? null : readStatsQuery(statsQuery, query.value, call.now);
-    if (request && 'refused' in request) return failure(400, request.refused);
-    const table = requestedTable(ctx, request);
-    if (table.type === 'refused') return table.reply;
-    const subject = addressedLink(ctx, parameter);
-    if (subject.type === 'refused') return subject.reply;
-    const found = await findLinkStats(pool, outbox, subject.value, request);
-    if (found === 'incomplete') return incompleteStats;
-    // Links of other accounts get 404 too.
-    if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);
-    return table.value === null ? json(200, found.stats) : csvOf(found.stats, table.value);
-  },
+}: StatsDeps): { readonly link: Handler<V2State>; readonly account: Handler<V2State> } => ({
+  link: (ctx, { call }, parameter) =>
+    respondWithLinkStats({ pool, outbox }, call.key.account, call.now, ctx, parameter),
 
   account: async (ctx, { call }) => {
     const query = queryOf(ctx);

@@ -22,6 +22,7 @@ const spool = {
 };
 
 const compaction = { waiting: 7 };
+const maintenance = { since: '2026-11-28T12:00:00.000Z' };
 const missingEvents = [{ origin: 'spool' as const, topic: 'linklog.visits.v1', events: 2 }];
 
 describe('composition root: health check', () => {
@@ -32,6 +33,7 @@ describe('composition root: health check', () => {
       missingEvents: () => Promise.resolve(missingEvents),
       spool: () => spool,
       compaction: () => Promise.resolve(compaction),
+      maintenance: () => Promise.resolve(maintenance),
       isDraining: () => false,
       logger: createLogger('silent'),
       ...deps,
@@ -45,6 +47,7 @@ describe('composition root: health check', () => {
       missingEvents,
       spool,
       compaction,
+      maintenance,
     });
   });
 

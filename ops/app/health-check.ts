@@ -52,6 +52,7 @@ export const createHealthCheck = ({
   missingEvents,
   spool,
   compaction,
+  maintenance,
   isDraining,
   logger,
 }: {
@@ -64,6 +65,7 @@ export const createHealthCheck = ({
   readonly missingEvents: () => Promise<HealthReport['missingEvents']>;
   readonly spool: () => HealthReport['spool'];
   readonly compaction: () => Promise<HealthReport['compaction']>;
+  readonly maintenance: () => Promise<HealthReport['maintenance']>;
   readonly isDraining: () => boolean;
   readonly logger: Logger;
 }): HealthCheck => {
@@ -80,10 +82,11 @@ export const createHealthCheck = ({
   };
 
   const check = async (): Promise<HealthReport> => {
-    const [projected, missing, compacted, ...others] = await Promise.all([
+    const [projected, missing, compacted, maintained, ...others] = await Promise.all([
       runCheck(projections),
       runCheck(missingEvents),
       runCheck(compaction),
+      runCheck(maintenance),
       ...Object.entries({ ...dependencies, ...optional }).map(
         async ([name, dependency]) => [name, await runCheck(dependency)] as const,
       ),
@@ -100,6 +103,7 @@ export const createHealthCheck = ({
       missingEvents: missing.value,
       spool: spool(),
       compaction: compacted.value,
+      maintenance: maintained.value,
     };
   };
 

@@ -24,6 +24,7 @@ import { openDatabase } from './database.js';
 import { startEdgeProcesses } from './edge-processes.js';
 import { logChannels, openEventLog } from './event-log.js';
 import { createHealthCheck } from './health-check.js';
+import { readPlatform } from '../ledger/platform.js';
 import { startMonitoring } from './monitoring.js';
 import { actAsProjectionOwner } from './projection-owner.js';
 import { warnOfMemoryLimit } from './memory-limit.js';
@@ -145,6 +146,10 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       missingEvents: () => missingEvents(logPool),
       spool: () => edge?.spool() ?? null,
       compaction: async () => (await projectors?.compaction()) ?? null,
+      maintenance: async () => {
+        const { maintenanceSince } = await readPlatform(logPool);
+        return maintenanceSince && { since: maintenanceSince.toISOString() };
+      },
       isDraining: () => isDraining,
       logger,
     });

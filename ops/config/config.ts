@@ -108,7 +108,9 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   shortUrlHost: vars.SHORT_URL_HOST ?? null,
   /** Other URLs of our listeners, which are refused as destinations. */
   ownHosts: vars.OWN_HOSTS,
-  upgradeUrl: vars.UPGRADE_URL,
+  upgradeUrl: vars.UPGRADE_URL ?? 'https://example.com/billing',
+  /** The page of the plans, to which the console links; `null`: none. */
+  plansUrl: vars.UPGRADE_URL ?? null,
   /** `null`: generated on the first start. */
   adminToken: vars.ADMIN_TOKEN ?? null,
   /** The token of GET /metrics, besides the admin token; `null`: loopback needs none. */

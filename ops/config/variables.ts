@@ -195,7 +195,7 @@ export const variables = z.object({
   ADMIN_PORT: port.default(8082),
   SHORT_URL_HOST: httpUrlWithoutSlash.optional(),
   OWN_HOSTS: hostList.default([]),
-  UPGRADE_URL: httpUrl.default('https://example.com/billing'),
+  UPGRADE_URL: httpUrl.optional(),
   ADMIN_TOKEN: bearerSecret.optional(),
   METRICS_TOKEN: bearerSecret.optional(),
   DRAIN_DELAY_MS: z

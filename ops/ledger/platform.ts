@@ -14,22 +14,35 @@ export const readPlatform = async (
   schema: LedgerSchema = 'ledger',
 ): Promise<PlatformState> => {
   const { rows } = await client.query<Omit<PlatformState, 'features'> & PlatformState['features']>(
-    `SELECT maintenance, ${names.join()}, sequence, last_event_at AS "lastEventAt"
+    `SELECT maintenance, maintenance_since AS "maintenanceSince",
+       maintenance_actor AS "maintenanceActor", ${names.join()}, sequence, last_event_at AS "lastEventAt"
      FROM ${schema}.platform ${lock}`,
   );
   const [row] = rows;
   if (!row) throw new Error('ledger.platform has no row');
-  const { maintenance, sequence, lastEventAt, ...features } = row;
-  return { maintenance, features, sequence, lastEventAt };
+  const { maintenance, maintenanceSince, maintenanceActor, sequence, lastEventAt, ...features } =
+    row;
+  return { maintenance, maintenanceSince, maintenanceActor, features, sequence, lastEventAt };
 };
 
 export const savePlatform = (
-  { maintenance, features, sequence, lastEventAt }: PlatformState,
+  {
+    maintenance,
+    maintenanceSince,
+    maintenanceActor,
+    features,
+    sequence,
+    lastEventAt,
+  }: PlatformState,
   schema: LedgerSchema = 'ledger',
 ): Statement => ({
-  text: `UPDATE ${schema}.platform SET maintenance = $1, sequence = $2, last_event_at = $3,
-           ${names.map((name, index) => `${name} = $${index + 4}`).join()}`,
-  values: [maintenance, sequence, lastEventAt, ...names.map((name) => features[name])],
+  text: `UPDATE ${schema}.platform SET maintenance = $1, maintenance_since = $2, maintenance_actor = $3,
+           sequence = $4, last_event_at = $5,
+           ${names.map((name, index) => `${name} = $${index + 6}`).join()}`,
+  values: [
+    ...[maintenance, maintenanceSince, maintenanceActor, sequence, lastEventAt],
+    ...names.map((name) => features[name]),
+  ],
 });
 
 export const platformSwitches: LedgerRows<PlatformState, PlatformEvent> = {

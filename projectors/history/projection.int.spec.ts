@@ -33,7 +33,11 @@ import { history } from './projection.js';
 import { fixture } from '../../ops/test/support/fixture.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
-const storedTopics: readonly TopicName[] = [topics.links.name, topics.accounts.name];
+const storedTopics: readonly TopicName[] = [
+  topics.links.name,
+  topics.accounts.name,
+  topics.platform.name,
+];
 
 const isStored = (event: Pick<LinklogEvent, 'type'>): boolean =>
   storedTopics.includes(topicOf(event));
@@ -66,7 +70,7 @@ describe('projectors: projection history', () => {
     ]);
   });
 
-  it('stores the events of keys, domains and webhooks, and no switches', async () => {
+  it('stores the events of keys, domains, webhooks and the platform', async () => {
     await given.events(
       keyCreated('key-1'),
       domainClaimed('go.example', 1, 'token'),
@@ -81,6 +85,7 @@ describe('projectors: projection history', () => {
       ['hook-1', 1, 'linklog.WebhookCreated.v1'],
       ['key-1', 1, catalogue.ApiKeyCreated.type],
       ['key-1', 2, 'linklog.ApiKeyRevoked.v1'],
+      ['platform', 1, 'linklog.MaintenanceSwitched.v1'],
     ]);
   });
 

@@ -1,9 +1,10 @@
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField } from '../../ops/platform/postgres/pool.js';
 import { textArray } from '../../ops/platform/postgres/text-array.js';
-import { topics } from '../../schemas/events/topics.js';
+import { topics, type TopicName } from '../../schemas/events/topics.js';
 import {
   accountsPartition,
+  platformPartition,
   rowOfEvent,
   type PositionedHistoryRow,
 } from '../../schemas/read-models/history.js';
@@ -26,24 +27,26 @@ const types = {
   data: 'text',
 } as const satisfies Record<keyof PositionedHistoryRow, string>;
 
+/** Topics with a single partition, which has another number in the history. */
+const ownPartitions: ReadonlyMap<TopicName, number> = new Map([
+  [topics.accounts.name, accountsPartition],
+  [topics.platform.name, platformPartition],
+]);
+
 const columns = Object.keys(types) as (keyof PositionedHistoryRow)[];
 const columnsButData = columns.filter((column) => column !== 'data');
 
-/** The events of links and accounts. */
+/** The events of links, accounts and the platform. */
 export const history: Projection<PositionedHistoryRow> = {
   name: 'history',
-  // Switches are read only to check their sequences: no other projection reads this topic.
   topics: [topics.links.name, topics.accounts.name, topics.platform.name],
   checksSequencesOf: [topics.links.name, topics.accounts.name, topics.platform.name],
   mayWaitMs: 900,
-  toChange(event, { topic, partition, offset }) {
-    if (topic === topics.platform.name) return null;
-    return {
-      ...rowOfEvent(event),
-      partition: topic === topics.accounts.name ? accountsPartition : partition,
-      record_offset: offset,
-    };
-  },
+  toChange: (event, { topic, partition, offset }) => ({
+    ...rowOfEvent(event),
+    partition: ownPartitions.get(topic) ?? partition,
+    record_offset: offset,
+  }),
   async apply(tx, schema, rows) {
     await tx.query({
       name: `history-insert-${schema}`,
@@ -59,7 +62,7 @@ export const history: Projection<PositionedHistoryRow> = {
         name: `history-sequences-${schema}`,
         text: `SELECT subject, sequence FROM unnest($1::text[]) AS c (subject) CROSS JOIN LATERAL
                  (SELECT max(sequence) AS sequence FROM ${schema}.events e
-                  WHERE e.subject = c.subject AND e.partition <> ${accountsPartition}) newest
+                  WHERE e.subject = c.subject AND e.partition < ${accountsPartition}) newest
                WHERE sequence IS NOT NULL`,
         values: [arrayLiteral(subjects)],
       });

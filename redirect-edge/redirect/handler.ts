@@ -2,6 +2,7 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
 import { isStatementFault, statusOf } from '../../ops/platform/error-codes.js';
 import { hasCode } from '../../ops/platform/errors.js';
+import { namesHtml } from '../../ops/http/names-html.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
@@ -16,7 +17,6 @@ import { isPrefetch } from '../visitors/prefetch.js';
 import { partsOf } from '../visitors/visit-analyzer.js';
 import {
   commonHeaders,
-  namesHtml,
   pathOf,
   queryOf,
   refuseMethod,

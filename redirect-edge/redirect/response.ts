@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { namesHtml } from '../../ops/http/names-html.js';
 import { noSniff } from '../../ops/http/no-sniff.js';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import type { ServedDomain } from '../domains/served-domain.js';
@@ -29,21 +30,6 @@ const retryAfterOf: Partial<Record<keyof typeof failures, string>> = {
 type Headers = Readonly<Record<string, string>>;
 
 export const commonHeaders = { 'Cache-Control': 'no-store', ...noSniff };
-
-const zeroQuality = /^q=0(\.0*)?$/i;
-
-/**
- * Whether an `Accept` header accepts `text/html` by name (not with `q=0`). Wildcards do not count: a client that
- * accepts everything is not a browser.
- */
-export const namesHtml = (accept: string | undefined): boolean =>
-  accept?.split(',').some((range) => {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
-    return (
-      type.toLowerCase() === 'text/html' &&
-      !parameters.some((parameter) => zeroQuality.test(parameter))
-    );
-  }) ?? false;
 
 /** The path of a request, without the query. */
 export const pathOf = (request: Pick<IncomingMessage, 'url'>): string => {

@@ -7,6 +7,9 @@ export type PlatformFeature = z.infer<typeof platformFeature>;
 /** The platform's switches. */
 export interface PlatformState {
   readonly maintenance: boolean;
+  /** When maintenance was switched on, and the operator who did it; `null` without maintenance. */
+  readonly maintenanceSince: Date | null;
+  readonly maintenanceActor: string | null;
   readonly features: Readonly<Record<PlatformFeature, boolean>>;
   readonly sequence: number;
   readonly lastEventAt: Date;
@@ -17,6 +20,8 @@ export const platformSubject = 'platform';
 /** All features are on by default. */
 export const initialPlatform: PlatformState = {
   maintenance: false,
+  maintenanceSince: null,
+  maintenanceActor: null,
   features: { shortening: true, aliases: true, passwords: true, expiration: true, qr: true },
   sequence: 0,
   lastEventAt: new Date(0),
@@ -27,7 +32,12 @@ export const evolvePlatform = (state: PlatformState, event: PlatformEvent): Plat
   const next = { ...state, sequence: event.sequence, lastEventAt: new Date(event.time) };
   switch (event.type) {
     case 'linklog.MaintenanceSwitched.v1':
-      return { ...next, maintenance: event.data.on };
+      return {
+        ...next,
+        maintenance: event.data.on,
+        maintenanceSince: event.data.on ? next.lastEventAt : null,
+        maintenanceActor: event.data.on ? (event.actor ?? null) : null,
+      };
     case 'linklog.FeatureSwitched.v1':
       return { ...next, features: { ...state.features, [event.data.feature]: event.data.on } };
     case 'linklog.ProjectionWorkRequested.v1':

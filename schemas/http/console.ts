@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { timestamp } from '../events/envelope.js';
 import { planName } from '../plans.js';
 import { scopeName } from '../scopes.js';
 import { keyIdPattern } from './keys.js';
@@ -27,7 +28,11 @@ export const consoleKey = z.object({
 export type ConsoleKey = z.infer<typeof consoleKey>;
 
 /** The response to signing in, and to GET /console/session (204 without a session). */
-export const consoleSession = consoleKey.extend({ upgradeUrl: z.url(), shortUrlHost: z.url() });
+export const consoleSession = consoleKey.extend({
+  /** The page of the plans; `null` if UPGRADE_URL is not set. */
+  upgradeUrl: z.url().nullable(),
+  shortUrlHost: z.url(),
+});
 export type ConsoleSession = z.infer<typeof consoleSession>;
 
 /** POST /console/session on the operators' listener. */
@@ -39,6 +44,32 @@ export const operatorSignInRequest = z.object(
 /** The response to signing in, and to GET /console/session. */
 export const operatorSession = z.object({ actor: z.string(), shortUrlHost: z.url() });
 export type OperatorSession = z.infer<typeof operatorSession>;
+
+/** GET /console/session/all: the sessions that this one may end, the last used first. */
+export const sessionList = z.object({
+  sessions: z.array(
+    z.object({
+      id: z.string(),
+      /** The family; `null`: unknown. */
+      browser: z.string().nullable(),
+      /** An operator's name; `null` on the API's listener. */
+      actor: z.string().nullable(),
+      startedAt: timestamp,
+      /** To the minute. */
+      usedAt: timestamp,
+      isCurrent: z.boolean(),
+    }),
+  ),
+});
+export type SessionList = z.infer<typeof sessionList>;
+
+/** GET /console/session/changes (204 without a session): pages load their data again when `version` changes. */
+export const consoleChanges = z.object({
+  version: z.int(),
+  /** `actor`: only for operators. */
+  maintenance: z.object({ since: timestamp, actor: z.string().nullable() }).nullable(),
+});
+export type ConsoleChanges = z.infer<typeof consoleChanges>;
 
 /** POST /admin/console */
 export const consoleAddressRequest = z.object(

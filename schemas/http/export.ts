@@ -7,12 +7,14 @@ export const exportFormats = ['jsonl', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
 /** GET /v2/export: the filters of GET /v2/links. */
-export const exportQuery = listLinksQuery.omit({ limit: true, after: true, sort: true }).extend({
-  format: z
-    .enum(exportFormats, { error: `format must be either ${exportFormats.join(' or ')}` })
-    .default('jsonl')
-    .describe('`jsonl`: one JSON object per line. `csv`: a header and one row per link.'),
-});
+export const exportQuery = listLinksQuery
+  .omit({ limit: true, after: true, sort: true, count: true })
+  .extend({
+    format: z
+      .enum(exportFormats, { error: `format must be either ${exportFormats.join(' or ')}` })
+      .default('jsonl')
+      .describe('`jsonl`: one JSON object per line. `csv`: a header and one row per link.'),
+  });
 export type ExportQuery = z.output<typeof exportQuery>;
 
 /** GET /admin/export */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { timestamp } from '../events/envelope.js';
 
 /** GET /health, on every listener: the process is alive. */
 export const livenessResponse = z.object({ status: z.literal('pass') });
@@ -61,6 +62,10 @@ export const healthResponse = z.object({
     .readonly()
     .nullable()
     .describe('Events missing from the log, by topic; `null` while unknown.'),
+  maintenance: z
+    .object({ since: timestamp })
+    .nullable()
+    .describe('While it lasts, `/v2` and all short links get 503; `null`: none, or unknown.'),
   compaction: z
     .object({
       waiting: z

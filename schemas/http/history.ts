@@ -27,5 +27,8 @@ export const historyResponse = z.object({
   ),
   /** The `after` of the next page; `null` at the end. */
   next: z.int().nullable(),
+  actorNames: z
+    .record(z.string(), z.string())
+    .describe('The current names of the keys among the actors, by id.'),
 });
 export type HistoryResponse = z.infer<typeof historyResponse>;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
 import { linkStatuses } from '../folds/link-status.js';
+import { maxCountedLinks } from './list-links.js';
 import { redirectRule } from '../redirect-rules.js';
 import { expiresAt, expiresIn, expiresTwice, startsAt } from './fields.js';
 import {
@@ -115,6 +116,16 @@ export const linkPage = z.object({
     .describe(
       'The `after` of the next page; `null` on the last page. A page before the last one may have ' +
         'fewer links than `limit`, even none.',
+    ),
+  count: z
+    .int()
+    .min(0)
+    .max(maxCountedLinks)
+    .nullable()
+    .exactOptional()
+    .describe(
+      'With `count=1`: the number of links on all pages; 1,000: at least 1,000; `null`: unknown, because ' +
+        'the search would examine too many links.',
     ),
 });
 export type LinkPage = z.infer<typeof linkPage>;

@@ -104,10 +104,19 @@ export const listLinksQuery = z.object({
   domain: domainName.optional().describe('Only links on this domain.'),
   createdAfter: creationTime('createdAfter', 'Links that were created at this time or later.'),
   createdBefore: creationTime('createdBefore', 'Links that were created before this time.'),
+  count: z
+    .literal('1', { error: 'count must be 1' })
+    .optional()
+    .describe('`1`: the response has the number of matches.'),
   tz: timeZone('The time zone of the dates in `createdAfter` and `createdBefore`.'),
 });
 /** The filters and the order of a list. */
-export type LinkQuery = Readonly<Omit<z.output<typeof listLinksQuery>, 'after' | 'limit'>>;
+export type LinkQuery = Readonly<
+  Omit<z.output<typeof listLinksQuery>, 'after' | 'limit' | 'count'>
+>;
+
+/** Matches are counted up to this number. */
+export const maxCountedLinks = 1_000;
 
 /** Times in milliseconds since 1970; `null`: without a bound. */
 export interface CreationPeriod {

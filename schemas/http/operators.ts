@@ -1,9 +1,14 @@
 import { z } from 'zod';
 import { platformFeature } from '../events/catalogue.js';
+import { timestamp } from '../events/envelope.js';
 import { ownActors } from '../decision.js';
 import { accountName, keyIdPattern } from './keys.js';
 import { linkDetails, linkPage } from './links.js';
 import { listLinksQuery } from './list-links.js';
+import { aliasPattern } from '../link-subject.js';
+import { historyResponse } from './history.js';
+import { pageLimit } from './paging.js';
+import { wholeNumber } from './query.js';
 
 const reservedNames: ReadonlySet<string> = new Set(Object.values(ownActors));
 
@@ -89,6 +94,49 @@ export const listAllLinksQuery = listLinksQuery
 /** GET /admin/links: a page. */
 export const operatorsLinkPage = linkPage.extend({ links: z.array(operatorsLink).max(100) });
 export type OperatorsLinkPage = z.infer<typeof operatorsLinkPage>;
+
+/** GET /admin/reserved-aliases: the overrides, in the order of aliases. */
+export const listOverridesQuery = z.object({
+  after: z
+    .string({ error: 'after must be the next of a page' })
+    .regex(aliasPattern, 'after must be the next of a page')
+    .default(''),
+  limit: pageLimit.default(100),
+});
+
+export const overridePage = z.object({
+  overrides: z.array(z.object({ alias: z.string(), account: z.string(), since: timestamp })),
+  next: z.string().nullable(),
+});
+export type OverridePage = z.infer<typeof overridePage>;
+
+/** GET /admin/changes: the changes of keys, domains, webhooks, aliases and the platform, newest first. */
+export const listChangesQuery = z.object({
+  after: z
+    .string({ error: 'after must be the next of a page' })
+    .max(600, 'after must be the next of a page')
+    .optional(),
+  limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(50),
+});
+
+export const changePage = historyResponse.extend({ next: z.string().nullable() });
+export type ChangePage = z.infer<typeof changePage>;
+
+/** GET /admin/processes: the processes of the installation, which report every 5 seconds. */
+export const processList = z.object({
+  processes: z.array(
+    z.object({
+      id: z.string(),
+      version: z.string(),
+      services: z.string(),
+      host: z.string(),
+      pid: z.int(),
+      startedAt: timestamp,
+      lastSeenAt: timestamp,
+    }),
+  ),
+});
+export type ProcessList = z.infer<typeof processList>;
 
 /** PUT /admin/reserved-aliases/:alias/override */
 export const aliasOverrideRequest = z.object(

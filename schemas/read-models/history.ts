@@ -7,10 +7,12 @@ import { publicDataOf } from '../events/redact.js';
 
 /** The number of the partition of accounts in the history; those of links follow the log. */
 export const accountsPartition = topics.links.partitions;
+/** The number of the partition of the platform in the history. */
+export const platformPartition = accountsPartition + 1;
 
 /**
- * A row of `projection_history.events`: the attributes of an event of links or accounts that cannot be derived. Written
- * by the projector, read by the API.
+ * A row of `projection_history.events`: the attributes of an event of links, accounts or the platform that cannot be
+ * derived. Written by the projector, read by the API.
  */
 export interface HistoryRow {
   readonly subject: string;
@@ -29,7 +31,7 @@ export interface HistoryRow {
 
 /** A row with its offset in the log. */
 export interface PositionedHistoryRow extends HistoryRow {
-  /** That of links, or `accountsPartition`. */
+  /** That of links, `accountsPartition` or `platformPartition`. */
   readonly partition: number;
   readonly record_offset: number;
 }

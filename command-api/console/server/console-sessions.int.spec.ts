@@ -4,7 +4,8 @@ import { fixture } from '../../../ops/test/support/fixture.js';
 import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 const secret = (byte: number): Buffer => Buffer.alloc(32, byte);
-const developer = { boundTo: secret(1), actor: null };
+const stored = { boundTo: secret(1), actor: null };
+const developer = { ...stored, browser: null };
 
 describe('command API: sessions of the console', () => {
   const database = databaseFixture('console');
@@ -28,7 +29,7 @@ describe('command API: sessions of the console', () => {
   it('are found by their unique token, which is stored as a hash', async () => {
     const tokens = [await sessions.start(database.pool, developer)];
     tokens.push(await sessions.start(database.pool, { ...developer, boundTo: secret(2) }));
-    expect(await sessions.find(tokens[0] ?? '')).to.deep.equal(developer);
+    expect(await sessions.find(tokens[0] ?? '')).to.deep.equal(stored);
     expect((await sessions.find(tokens[1] ?? ''))?.boundTo).to.deep.equal(secret(2));
     for (const token of ['', 'x', newToken()]) expect(await sessions.find(token)).to.equal(null);
     const { rows } = await database.pool.query<{ row: string }>(
@@ -42,7 +43,11 @@ describe('command API: sessions of the console', () => {
 
   it('belong to one listener', async () => {
     const operators = createConsoleSessions(database.pool, 'admin');
-    const token = await operators.start(database.pool, { boundTo: secret(1), actor: 'maria' });
+    const token = await operators.start(database.pool, {
+      boundTo: secret(1),
+      actor: 'maria',
+      browser: null,
+    });
     expect(await sessions.find(token)).to.equal(null);
     await sessions.end(token);
     expect(await operators.find(token)).to.deep.equal({ boundTo: secret(1), actor: 'maria' });
@@ -58,7 +63,7 @@ describe('command API: sessions of the console', () => {
     const last = await sessions.start(database.pool, developer);
     const { rows } = await database.pool.query('SELECT FROM ledger.console_sessions');
     expect(rows).to.have.length(100);
-    expect(await sessions.find(last)).to.deep.equal(developer);
+    expect(await sessions.find(last)).to.deep.equal(stored);
   });
 
   it('end when the user signs out', async () => {
@@ -66,7 +71,7 @@ describe('command API: sessions of the console', () => {
     const other = await sessions.start(database.pool, developer);
     await sessions.end(token);
     expect(await sessions.find(token)).to.equal(null);
-    expect(await sessions.find(other)).to.deep.equal(developer);
+    expect(await sessions.find(other)).to.deep.equal(stored);
   });
 
   for (const [column, last, over] of [
@@ -76,7 +81,7 @@ describe('command API: sessions of the console', () => {
     it(`expire by ${column}, and are deleted`, async () => {
       const token = await sessions.start(database.pool, developer);
       await age(column, last);
-      expect(await sessions.find(token)).to.deep.equal(developer);
+      expect(await sessions.find(token)).to.deep.equal(stored);
       expect(await deleteExpiredSessions(database.pool)).to.equal(0);
       await age(column, over);
       expect(await sessions.find(token)).to.equal(null);
@@ -100,7 +105,7 @@ describe('command API: sessions of the console', () => {
     const another = await sessions.start(database.pool, { ...developer, boundTo: secret(2) });
     for (let more = 2; more < 101; more += 1) await sessions.start(database.pool, developer);
     expect(await sessions.find(first)).to.equal(null);
-    expect(await sessions.find(second)).to.deep.equal(developer);
+    expect(await sessions.find(second)).to.deep.equal(stored);
     expect(await sessions.find(another)).not.to.equal(null);
   });
 });

@@ -8,6 +8,23 @@ export interface ConsoleSession {
   readonly actor: string | null;
 }
 
+/** A session that starts. */
+export interface NewSession extends ConsoleSession {
+  /** The family of the browser; `null`: unknown. */
+  readonly browser: string | null;
+}
+
+/** A live session in a list. */
+export interface ListedSession {
+  readonly id: string;
+  readonly browser: string | null;
+  readonly actor: string | null;
+  readonly startedAt: Date;
+  /** To the minute. */
+  readonly usedAt: Date;
+  readonly isCurrent: boolean;
+}
+
 const tokenPattern = /^[A-Za-z0-9_-]{43}$/;
 
 /** 256 random bits. */
@@ -20,6 +37,16 @@ export const hashToken = (token: string): Buffer | null =>
 const isLive = `used_at > clock_timestamp() - interval '12 hours'
   AND began_at > clock_timestamp() - interval '7 days'`;
 
+/** The public name of a session: a part of the hash, by which nobody can find the token. */
+const idColumn = `encode(substring(token_hash FOR 8), 'hex')`;
+
+/** The sessions that may end the session of $1: those of its key, or those of all operators. */
+const related = `listener = $2 AND (listener = 'admin' OR bound_to IN (
+  SELECT other.hash FROM ledger.console_sessions own
+  JOIN ledger.key_secrets secret ON secret.hash = own.bound_to
+  JOIN ledger.key_secrets other USING (key_id)
+  WHERE own.token_hash = $1))`;
+
 /** Per secret; operators share one. A new session ends the least recently used one. */
 const maxSessions = 100;
 
@@ -30,7 +57,7 @@ export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => 
   /** Starts a session. The token is not stored. */
   async start(
     client: Queryable,
-    { boundTo, actor }: ConsoleSession,
+    { boundTo, actor, browser }: NewSession,
     token = newToken(),
   ): Promise<string> {
     await client.query({
@@ -45,11 +72,48 @@ export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => 
               ORDER BY used_at DESC OFFSET $5)
             FOR UPDATE SKIP LOCKED)
         )
-        INSERT INTO ledger.console_sessions (token_hash, listener, bound_to, actor, began_at, used_at)
-        SELECT $1, $2, $3, $4, now, now FROM (SELECT clock_timestamp() AS now) clock`,
-      values: [hashToken(token), listener, boundTo, actor, maxSessions - 1],
+        INSERT INTO ledger.console_sessions (token_hash, listener, bound_to, actor, browser, began_at, used_at)
+        SELECT $1, $2, $3, $4, $6, now, now FROM (SELECT clock_timestamp() AS now) clock`,
+      values: [hashToken(token), listener, boundTo, actor, maxSessions - 1, browser],
     });
     return token;
+  },
+
+  /** The live session of a token. Does not record its use. */
+  async peek(token: string): Promise<ConsoleSession | null> {
+    const hash = hashToken(token);
+    if (!hash) return null;
+    const { rows } = await pool.query<ConsoleSession>({
+      name: 'console-session-peek',
+      text: `SELECT bound_to AS "boundTo", actor FROM ledger.console_sessions
+             WHERE token_hash = $1 AND listener = $2 AND ${isLive}`,
+      values: [hash, listener],
+    });
+    return rows[0] ?? null;
+  },
+
+  /** The live sessions that the session of a token may end, the last used first. */
+  async list(token: string): Promise<readonly ListedSession[]> {
+    const { rows } = await pool.query<ListedSession>({
+      name: 'console-session-list',
+      text: `SELECT ${idColumn} AS id, browser, actor, began_at AS "startedAt", used_at AS "usedAt",
+               token_hash = $1 AS "isCurrent"
+             FROM ledger.console_sessions WHERE ${related} AND ${isLive}
+             ORDER BY used_at DESC, token_hash`,
+      values: [hashToken(token), listener],
+    });
+    return rows;
+  },
+
+  /** Ends a listed session, or all of them. Returns the number of ended sessions. */
+  async endListed(token: string, id: string | null): Promise<number> {
+    const { rowCount } = await pool.query({
+      name: 'console-session-end-listed',
+      text: `DELETE FROM ledger.console_sessions
+             WHERE ${related} AND ($3::text IS NULL OR ${idColumn} = $3)`,
+      values: [hashToken(token), listener, id],
+    });
+    return rowCount ?? 0;
   },
 
   /** The live session of a token. Records its use, at most once a minute. */

@@ -59,14 +59,16 @@ export const createConsole = (deps: {
   const files = consoleFiles(deps.page, deps.logger);
   const sessions = createDispatcher('/console', deps.sessionRoutes);
   const isCall = ({ path }: Context): boolean => path.startsWith(`${calls.prefix}/`);
-  const isSession = ({ path }: Context): boolean => path === '/console/session';
+  const isSession = ({ path }: Context): boolean =>
+    path === '/console/session' || path.startsWith('/console/session/');
 
   const refusalOf = (ctx: Context): Reply | null => {
     const { method, headers } = ctx;
     const site = headers['sec-fetch-site'];
     if (method !== 'GET' && method !== 'HEAD') {
       if (headers.origin !== requestOrigin(ctx.req, trustedProxies)) return foreignOrigin;
-    } else if (isCall(ctx) && site !== undefined && !ownSites.has(site)) return foreignSite;
+    } else if ((isCall(ctx) || isSession(ctx)) && site !== undefined && !ownSites.has(site))
+      return foreignSite;
     if (!(isCall(ctx) || isSession(ctx)) || !cookie.isRepeated(ctx)) return null;
     cookie.clearAll(ctx);
     return unauthorized(messages.sessionRepeated);

@@ -2,10 +2,15 @@ import type { Context } from 'koa';
 import type { ProxyTrust } from '../../../ops/http/client-address.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import { transaction, type Pool, type Queryable } from '../../../ops/platform/postgres/pool.js';
-import { signInRequest, type ConsoleSession } from '../../../schemas/http/console.js';
+import {
+  signInRequest,
+  type ConsoleChanges,
+  type ConsoleSession,
+} from '../../../schemas/http/console.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { hashKeyToken, isKeyToken } from '../../keys/key-token.js';
 import { createConsoleAdmission } from '../../admission/console-calls.js';
+import { accountVersion, changesOf } from './changes.js';
 import { findKeyBySecret, findKeyByToken, type KeyOfSecret } from './console-keys.js';
 import { createConsoleSessions, hashToken } from './console-sessions.js';
 import { withBody } from '../../http/operator-requests.js';
@@ -15,7 +20,7 @@ import { json, type Reply } from '../../http/reply.js';
 import { unauthorized, type Authenticate } from '../../admission/admitted-call.js';
 import { createV2, type V2Deps, type V2Route } from '../../http/routes.js';
 import { createConsole } from './console.js';
-import { sessionCookie, sessionRoutes } from './session.js';
+import { browserOf, sessionCookie, sessionRoutes } from './session.js';
 
 const addressExpired =
   'This address was used, or is older than 10 minutes. Make another: linklog console';
@@ -30,21 +35,27 @@ export const developersConsole = (
     readonly pool: Pool;
     readonly trustedProxies: ProxyTrust;
     readonly guesses: Guesses;
+    /** `null`: the console does not link to the plans. */
+    readonly plansUrl: string | null;
     readonly logger: Logger;
   },
   routes: readonly V2Route[],
 ) => {
-  const { pool, guesses, upgradeUrl, shortUrlHost } = deps;
+  const { pool, guesses, plansUrl, shortUrlHost } = deps;
   const sessions = createConsoleSessions(pool, 'api');
   const cookie = sessionCookie('linklog_console', deps.trustedProxies);
 
   const toResponse = ({ account, key }: KeyOfSecret): ConsoleSession => {
-    return { account, key, upgradeUrl, shortUrlHost };
+    return { account, key, upgradeUrl: plansUrl, shortUrlHost };
   };
 
   /** Replaces the session of the browser. */
   const start = async (ctx: Context, client: Queryable, key: KeyOfSecret): Promise<Reply> => {
-    const token = await sessions.start(client, { boundTo: key.secretHash, actor: null });
+    const token = await sessions.start(client, {
+      boundTo: key.secretHash,
+      actor: null,
+      browser: browserOf(ctx),
+    });
     await sessions.end(cookie.read(ctx), client);
     return json(200, toResponse(key), cookie.keep(ctx, token));
   };
@@ -79,6 +90,12 @@ export const developersConsole = (
     return toResponse(found);
   };
 
+  const readChanges = async (ctx: Context): Promise<ConsoleChanges | null> => {
+    const session = await sessions.peek(cookie.read(ctx));
+    const found = session && (await findKeyBySecret(pool, session.boundTo));
+    return found && changesOf(pool, await accountVersion(pool, found.account), false);
+  };
+
   const bySession: Authenticate = async (ctx) => {
     const token = cookie.read(ctx);
     const session = await sessions.find(token);
@@ -96,7 +113,10 @@ export const developersConsole = (
     ...deps,
     page: 'index.html',
     cookie,
-    sessionRoutes: sessionRoutes(cookie, sessions, signIn, readSession),
+    sessionRoutes: sessionRoutes(cookie, sessions, signIn, {
+      session: readSession,
+      changes: readChanges,
+    }),
     calls: { ...calls, prefix },
   });
 };

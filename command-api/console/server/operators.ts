@@ -3,9 +3,18 @@ import type { Context } from 'koa';
 import type { ProxyTrust } from '../../../ops/http/client-address.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
-import { operatorSignInRequest, type OperatorSession } from '../../../schemas/http/console.js';
+import {
+  operatorSignInRequest,
+  type ConsoleChanges,
+  type OperatorSession,
+} from '../../../schemas/http/console.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { createConsoleSessions, newToken } from './console-sessions.js';
+import { changesOf, platformVersion } from './changes.js';
+import {
+  createConsoleSessions,
+  newToken,
+  type ConsoleSession as StoredSession,
+} from './console-sessions.js';
 import { withBody, type AdminState } from '../../http/operator-requests.js';
 import type { RequestState } from '../../http/app.js';
 import { actorIn } from '../../http/request-actor.js';
@@ -13,7 +22,7 @@ import { json, send, type Reply } from '../../http/reply.js';
 import { createDispatcher, type Route } from '../../http/requests.js';
 import { unauthorized } from '../../admission/admitted-call.js';
 import { createConsole } from './console.js';
-import { sessionCookie, sessionRoutes } from './session.js';
+import { browserOf, sessionCookie, sessionRoutes } from './session.js';
 
 /** Binds a session to the admin token. The result does not reveal the token. */
 const bindingOf = (token: string, adminToken: string): Buffer =>
@@ -37,9 +46,12 @@ export const operatorsConsole = (
   const cookie = sessionCookie('linklog_operator', deps.trustedProxies);
 
   /** `null` without a session. */
-  const actorOf = async (ctx: Context): Promise<string | null> => {
+  const actorOf = async (
+    ctx: Context,
+    find: (token: string) => Promise<StoredSession | null> = sessions.find,
+  ): Promise<string | null> => {
     const token = cookie.read(ctx);
-    const session = await sessions.find(token);
+    const session = await find(token);
     if (!session) return null;
     return timingSafeEqual(session.boundTo, bindingOf(token, adminToken)) ? session.actor : null;
   };
@@ -53,7 +65,7 @@ export const operatorsConsole = (
       state.actor = actorIn(state, actor);
       const token = newToken();
       const boundTo = bindingOf(token, adminToken);
-      await sessions.start(pool, { boundTo, actor }, token);
+      await sessions.start(pool, { boundTo, actor, browser: browserOf(ctx) }, token);
       await sessions.end(cookie.read(ctx));
       const body: OperatorSession = { actor, shortUrlHost };
       return json(200, body, cookie.keep(ctx, token));
@@ -64,6 +76,11 @@ export const operatorsConsole = (
     const actor = await actorOf(ctx);
     return actor === null ? null : { actor, shortUrlHost };
   };
+
+  const readChanges = async (ctx: Context): Promise<ConsoleChanges | null> =>
+    (await actorOf(ctx, sessions.peek)) === null
+      ? null
+      : changesOf(pool, await platformVersion(pool), true);
 
   const prefix = '/console/admin';
   const router = createDispatcher(prefix, routes);
@@ -83,7 +100,10 @@ export const operatorsConsole = (
     ...deps,
     page: 'operators.html',
     cookie,
-    sessionRoutes: sessionRoutes(cookie, sessions, signIn, readSession),
+    sessionRoutes: sessionRoutes(cookie, sessions, signIn, {
+      session: readSession,
+      changes: readChanges,
+    }),
     calls: { prefix, handle, routeOf: (path) => router.routeOf(path) },
   });
 };

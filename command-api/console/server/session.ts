@@ -2,9 +2,13 @@ import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import type { ProxyTrust } from '../../../ops/http/client-address.js';
 import { requestOrigin } from '../../../ops/http/request-origin.js';
+import { agentOf } from '../../../ops/visitors/agents.js';
 import type { ConsoleSessions } from './console-sessions.js';
 import type { RequestState } from '../../http/app.js';
-import { json, noContent } from '../../http/reply.js';
+import type { ConsoleChanges, SessionList } from '../../../schemas/http/console.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { unauthorized } from '../../admission/admitted-call.js';
+import { failure, json, noContent, type Reply } from '../../http/reply.js';
 import type { Handler, Route } from '../../http/requests.js';
 
 /** A week (s); the server ends sessions earlier. */
@@ -34,6 +38,10 @@ const cookiePaths = (path: string): readonly string[] => {
   const parents = prefixes.slice(0, -1).flatMap((prefix) => [prefix, `${prefix}/`]);
   return ['/', ...parents, ...prefixes.slice(-1)];
 };
+
+/** The family of the browser that sent a request; `null`: unknown. */
+export const browserOf = ({ headers }: Context): string | null =>
+  agentOf(headers['user-agent'] ?? '').browser;
 
 /** The session cookie of one listener's console. */
 export const sessionCookie = (name: string, isTrusted: ProxyTrust) => {
@@ -81,24 +89,76 @@ export const sessionRoutes = (
   cookie: SessionCookie,
   sessions: ConsoleSessions,
   signIn: Handler<RequestState>,
-  readSession: (ctx: Context, state: RequestState) => Promise<object | null>,
-): readonly Route<RequestState>[] => [
-  { method: 'POST', path: '/session', handler: signIn },
-  {
-    method: 'GET',
-    path: '/session',
-    handler: async (ctx, state) => {
-      const session = await readSession(ctx, state);
-      // Not 401: every page sends this request, and browsers log an error for a 401.
-      return session ? json(200, session) : noContent();
-    },
+  /** Both return `null` without a session. */
+  read: {
+    readonly session: (ctx: Context, state: RequestState) => Promise<object | null>;
+    readonly changes: (ctx: Context) => Promise<ConsoleChanges | null>;
   },
-  {
-    method: 'DELETE',
-    path: '/session',
-    handler: async (ctx) => {
-      await sessions.end(cookie.read(ctx));
-      return noContent(cookie.clear(ctx));
+): readonly Route<RequestState>[] => {
+  /** Handles a request that needs a session. */
+  const withSession =
+    (handle: (token: string, id: string) => Promise<Reply>): Handler<RequestState> =>
+    async (ctx, _state, parameter) => {
+      // The key may have ended.
+      if ((await read.changes(ctx)) === null) return unauthorized(messages.sessionOver);
+      return handle(cookie.read(ctx), parameter('id'));
+    };
+  return [
+    { method: 'POST', path: '/session', handler: signIn },
+    {
+      method: 'GET',
+      path: '/session',
+      handler: async (ctx, state) => {
+        const session = await read.session(ctx, state);
+        // Not 401: every page sends this request, and browsers log an error for a 401.
+        return session ? json(200, session) : noContent();
+      },
     },
-  },
-];
+    {
+      method: 'DELETE',
+      path: '/session',
+      handler: async (ctx) => {
+        await sessions.end(cookie.read(ctx));
+        return noContent(cookie.clear(ctx));
+      },
+    },
+    {
+      method: 'GET',
+      path: '/session/changes',
+      handler: async (ctx) => {
+        const changes = await read.changes(ctx);
+        return changes ? json(200, changes) : noContent();
+      },
+    },
+    {
+      method: 'GET',
+      path: '/session/all',
+      handler: withSession(async (token) => {
+        const listed = await sessions.list(token);
+        const body: SessionList = {
+          sessions: listed.map(({ startedAt, usedAt, ...session }) => ({
+            ...session,
+            startedAt: startedAt.toISOString(),
+            usedAt: usedAt.toISOString(),
+          })),
+        };
+        return json(200, body);
+      }),
+    },
+    {
+      method: 'DELETE',
+      path: '/session/all',
+      handler: withSession(async (token) => {
+        await sessions.endListed(token, null);
+        return noContent();
+      }),
+    },
+    {
+      method: 'DELETE',
+      path: '/session/all/:id',
+      handler: withSession(async (token, id) =>
+        (await sessions.endListed(token, id)) > 0 ? noContent() : failure(404, messages.notFound),
+      ),
+    },
+  ];
+};

@@ -173,7 +173,7 @@ ${Object.entries(messages)
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escape(title)}</title>
-<link rel="icon" href="favicon-32x32.png">
+<link rel="icon" href="../favicon.ico">
 <link rel="stylesheet" href="events.css">
 </head>
 <body>

@@ -46,7 +46,6 @@ const readFiles = () => {
     ['/docs/initializer.js', staticFile(script, ownFile('initializer.js'))],
     ['/docs/swagger-ui-bundle.js', staticFile(script, swaggerFile('swagger-ui-bundle.js'))],
     ['/docs/swagger-ui.css', staticFile(style, swaggerFile('swagger-ui.css'))],
-    ['/docs/favicon-32x32.png', staticFile('image/png', swaggerFile('favicon-32x32.png'))],
   ]);
 };
 

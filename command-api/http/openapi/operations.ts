@@ -2,6 +2,7 @@ import { exportQuery } from '../../../schemas/http/export.js';
 import { historyQuery } from '../../../schemas/http/history.js';
 import { linkDomainQuery } from '../../../schemas/http/link-address.js';
 import { listLinksQuery } from '../../../schemas/http/list-links.js';
+import { listTagsQuery } from '../../../schemas/http/tags.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { accountStatsQuery, statsQuery } from '../../../schemas/http/statistics.js';
 import { ownKeysQuery } from '../../../schemas/http/keys.js';
@@ -360,6 +361,26 @@ export const paths = {
             next: 'WyJKbGJ5d1BxTWs2cEMiLDAsMTc3NzYzNjgwMDAwMCwic3ByaW5nIl0',
           },
           last: { links: [], next: null },
+          counted: { links: [], next: null, count: 0 },
+        }),
+        ...errors(400, 403),
+      },
+    },
+  },
+  '/v2/tags': {
+    parameters: [requestId],
+    get: {
+      operationId: 'listTags',
+      ...needs('links:read'),
+      tags: ['Links'],
+      summary: "List the tags of the account's short links",
+      description:
+        'Tags that differ only in case are one tag, in the spelling of the newest link. The tags are in the ' +
+        'order of their lower-case text. Changes are visible within a second.',
+      parameters: parametersOf(listTagsQuery),
+      responses: {
+        200: success('A page of tags.', 'Tags', {
+          tags: { tags: [{ tag: 'spring', links: 12, clicks: 3_204 }], next: null },
         }),
         ...errors(400, 403),
       },
@@ -460,6 +481,7 @@ export const paths = {
               },
             ],
             next: null,
+            actorNames: {},
           },
         }),
         ...errors(400, 403, 404),
@@ -748,6 +770,7 @@ export const paths = {
           leftOver: { spools: 0, bytes: 0 },
           setAside: { files: 0, bytes: 0 },
         },
+        maintenance: null,
         compaction: { waiting: 0 },
       }),
     },

@@ -44,6 +44,7 @@ import {
   webhookResponse,
   webhookWithSecretResponse,
 } from '../../../schemas/http/webhooks.js';
+import { tagPage } from '../../../schemas/http/tags.js';
 import { shortCode } from '../../../schemas/http/link-address.js';
 import { linkResponse, shortenRequest } from '../../../schemas/http/shorten.js';
 import { accountStatsResponse, statsResponse } from '../../../schemas/http/statistics.js';
@@ -75,6 +76,7 @@ const responses = {
   ChangedLink: changedLink,
   BulkResponse: bulkResponse,
   Links: linkPage,
+  Tags: tagPage,
   ExportedLink: exportedLink,
   Import: importResponse,
   Imports: importListResponse,

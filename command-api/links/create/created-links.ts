@@ -33,7 +33,7 @@ export const readCreatedLinks = async (
     text: `SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid,
              traceparent, data
            FROM projection_history.events WHERE subject = ANY ($1::text[]) AND sequence = 1
-             AND partition <> ${accountsPartition}`,
+             AND partition < ${accountsPartition}`,
     values: [subjects],
   });
   for (const row of rows) add(readEvent(eventOfRow(withoutPassword(row))));

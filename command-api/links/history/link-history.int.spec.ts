@@ -109,6 +109,6 @@ describe('command API: history of a link', () => {
       findLinkHistory(node.pool, node.outbox, { subject, after, limit: 10 });
     expect(await find('nothing', 0)).to.equal(null);
     expect(await find('nothing', 3)).to.equal(null);
-    expect(String(await find(subject, 1))).to.equal('{"events":[],"next":null}');
+    expect(String(await find(subject, 1))).to.equal('{"events":[],"next":null,"actorNames":{}}');
   });
 });

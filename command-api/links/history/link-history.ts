@@ -1,5 +1,6 @@
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import { keyIdPattern } from '../../../schemas/http/keys.js';
 import { isLinkEvent } from '../../../schemas/events/catalogue.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { maxPageBytes } from '../../../schemas/http/paging.js';
@@ -34,7 +35,7 @@ const readProjected = async (
              traceparent, data
            FROM (SELECT *, sum(octet_length(data)) OVER (ORDER BY sequence) AS bytes
                  FROM (SELECT * FROM projection_history.events
-                       WHERE subject = $1 AND sequence > $2 AND partition <> ${accountsPartition}
+                       WHERE subject = $1 AND sequence > $2 AND partition < ${accountsPartition}
                        ORDER BY sequence LIMIT $3) page) sized
            WHERE bytes - octet_length(data) < $4 ORDER BY sequence`,
     values: [subject, after, limit, maxPageBytes],
@@ -58,10 +59,25 @@ const readRecorded = async (
   return events.filter(isLinkEvent).map(rowOfEvent);
 };
 
+/** The names of those actors that are keys, by id. */
+export const readActorNames = async (
+  pool: Pool,
+  actors: ReadonlySet<string>,
+): Promise<Readonly<Record<string, string>>> => {
+  const ids = [...actors].filter((actor) => keyIdPattern.test(actor));
+  if (ids.length === 0) return {};
+  const { rows } = await pool.query<{ id: string; name: string }>({
+    name: 'history-actors',
+    text: 'SELECT id, name FROM ledger.api_keys WHERE id = ANY ($1::text[])',
+    values: [ids],
+  });
+  return Object.fromEntries(rows.map(({ id, name }) => [id, name]));
+};
+
 /**
  * A page of a link's CloudEvents after the sequence `after`, oldest first, from the history projection and the outbox. It
- * has at least one event if there is one. The result is `{events, next}` as JSON in UTF-8; `next` is the `after` of the
- * next page, `null` at the end. Returns `null` if the subject was never used.
+ * has at least one event if there is one. The result is `{events, next, actorNames}` as JSON in UTF-8; `next` is the
+ * `after` of the next page, `null` at the end. Returns `null` if the subject was never used.
  */
 export const findLinkHistory = async (
   pool: Pool,
@@ -71,6 +87,7 @@ export const findLinkHistory = async (
   const { subject, after, limit } = request;
   // Encoded only once: each pass over a page of emojis takes a millisecond.
   const events: Buffer[] = [];
+  const actors = new Set<string>();
   let bytes = '{"events":[],"next":9007199254740991}'.length;
   let last = after;
 
@@ -83,6 +100,7 @@ export const findLinkHistory = async (
         return false;
       }
       events.push(event);
+      if (row.actor !== null) actors.add(row.actor);
       bytes += event.length;
       last = row.sequence;
     }
@@ -102,5 +120,7 @@ export const findLinkHistory = async (
     if (after === 0 || !(await findLinkHistory(pool, outbox, first))) return null;
   }
   const next = hasRoom ? 'null' : String(last);
-  return Buffer.concat([Buffer.from('{"events":['), ...events, Buffer.from(`],"next":${next}}`)]);
+  const names = JSON.stringify(await readActorNames(pool, actors));
+  const end = Buffer.from(`],"next":${next},"actorNames":${names}}`);
+  return Buffer.concat([Buffer.from('{"events":['), ...events, end]);
 };

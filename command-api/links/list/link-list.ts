@@ -7,6 +7,7 @@ import {
   type Pool,
 } from '../../../ops/platform/postgres/pool.js';
 import type { ExistingLink } from '../../../schemas/folds/link.js';
+import { maxCountedLinks } from '../../../schemas/http/list-links.js';
 import {
   compareCursors,
   hasDestination,
@@ -330,4 +331,18 @@ export const listLinks = (
     const page = found.slice(0, limit);
     const links = await readListed(tx, outbox, request, page);
     return { links, next: found.length > limit ? (page.at(-1) ?? null) : end };
+  });
+
+/** Counts the matches of a query up to `maxCountedLinks`; `null` if the bounds of the work are reached before. */
+export const countLinks = (
+  pool: Pool,
+  { query, now }: Pick<ListRequest, 'query' | 'now'>,
+  effort = bounded,
+): Promise<number | null> =>
+  transaction(pool, async (tx) => {
+    await startSnapshot(tx);
+    const request = { query: { ...query, sort: 'created' as const }, after: null, limit: 0, now };
+    const { links, end } = await find(tx, request, maxCountedLinks, effort);
+    if (links.length >= maxCountedLinks) return maxCountedLinks;
+    return end === null ? links.length : null;
   });

@@ -4,7 +4,7 @@ import { afterMessage, type listLinksQuery } from '../../../schemas/http/list-li
 import { linkDetailsOf } from '../link-details.js';
 import { readCursor, writeCursor } from './link-query.js';
 import { readClicksTaken } from '../clicks.js';
-import { listLinks, type ListedLink } from './link-list.js';
+import { countLinks, listLinks, type ListedLink } from './link-list.js';
 import { areIncomplete } from '../../statistics/statistics.js';
 import type { ManagedLinksDeps } from '../change/managed-links.js';
 import { pageItems } from '../../http/page-items.js';
@@ -19,7 +19,7 @@ interface ListRequest extends Readonly<z.output<typeof listLinksQuery>> {
 /** The response with a page of links. @param toItem converts the details that the owner sees */
 export const respondWithList = async (
   { pool, outbox, shortUrlHost }: Pick<ManagedLinksDeps, 'pool' | 'outbox' | 'shortUrlHost'>,
-  { after: cursor, limit, ...query }: ListRequest,
+  { after: cursor, limit, count, ...query }: ListRequest,
   now: Date,
   toItem: (details: LinkDetails, listed: ListedLink) => LinkDetails,
 ): Promise<Reply> => {
@@ -43,5 +43,7 @@ export const respondWithList = async (
   const last = page.links[items.length - 1];
   const end = last && items.length < page.links.length ? last.cursor : page.next;
   const next = end && writeCursor(end, query);
-  return json(200, `{"links":[${items.join()}],"next":${JSON.stringify(next)}}`);
+  const counted =
+    count === undefined ? '' : `,"count":${JSON.stringify(await countLinks(pool, { query, now }))}`;
+  return json(200, `{"links":[${items.join()}],"next":${JSON.stringify(next)}${counted}}`);
 };

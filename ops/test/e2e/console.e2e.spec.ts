@@ -33,12 +33,12 @@ const cookieOf = (response: HttpResponse): string => setCookie(response).split('
 
 describe('product: console', () => {
   const bench = productFixture({ TRUSTED_PROXIES: proxy, LOG_LEVEL: 'trace' });
-  let addresses: { readonly upgradeUrl: string; readonly shortUrlHost: string };
+  let addresses: { readonly upgradeUrl: string | null; readonly shortUrlHost: string };
 
   before(async () => {
     const { key } = await bench.key('PRO');
     const shortUrlHost = new URL((await bench.link(key)).shortUrl).origin;
-    addresses = { upgradeUrl, shortUrlHost };
+    addresses = { upgradeUrl: null, shortUrlHost };
   });
 
   /** Sends a request as a page of this listener's console does. */
@@ -226,6 +226,116 @@ describe('product: console', () => {
         expectBody(await sendRequest(`${listener}/console/${path}`, { headers }), 401, signedOut);
       }
     });
+  });
+
+  describe('the list of sessions', () => {
+    interface Listed {
+      readonly id: string;
+      readonly isCurrent: boolean;
+      readonly [field: string]: unknown;
+    }
+    const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+
+    /** Another session of the same key. */
+    const another = async (key: string): Promise<string> =>
+      cookieOf(await signIn({ key }, { headers: { 'User-Agent': firefox } }));
+
+    const listed = async (response: Promise<HttpResponse>): Promise<readonly Listed[]> =>
+      ((await response).json() as { readonly sessions: readonly Listed[] }).sessions;
+
+    it('has those of the key, which can be ended one by one', async () => {
+      const { key, ask: request } = await session();
+      await session();
+      const Cookie = await another(key);
+      const sessions = await listed(request('GET', '/console/session/all'));
+      expect(sessions.map(({ isCurrent }) => isCurrent)).to.have.members([true, false]);
+      const other = sessions.find(({ isCurrent }) => !isCurrent);
+      expect(other).to.include({ browser: 'Firefox', actor: null });
+      const path = `/console/session/all/${other?.id ?? ''}`;
+      expect((await request('DELETE', path)).status).to.equal(204);
+      expect((await request('DELETE', path)).status).to.equal(404);
+      const over = await sendRequest(`${bench.product.api}/console/session`, {
+        headers: { Cookie },
+      });
+      expect(over.status).to.equal(204);
+      expect(await listed(request('GET', '/console/session/all'))).to.have.length(1);
+    });
+
+    it('can be ended as a whole, on every node', async () => {
+      const { key, ask: request } = await session();
+      const stranger = await session();
+      await another(key);
+      expect((await request('DELETE', '/console/session/all')).status).to.equal(204);
+      for (const api of bench.product.apis) {
+        expectBody(await request('GET', '/console/session/all', undefined, api), 401, signedOut);
+      }
+      expect((await stranger.ask('GET', '/console/v2/usage')).status).to.equal(200);
+    });
+
+    it('has the names of operators', async () => {
+      const { admin } = bench.product;
+      const headers = { Cookie: cookieOf(await operator('list-maria')) };
+      const sessions = await listed(sendRequest(`${admin}/console/session/all`, { headers }));
+      const current = sessions.find(({ isCurrent }) => isCurrent);
+      expect(current).to.include({ actor: 'list-maria' });
+    });
+  });
+
+  describe('the version of the data', () => {
+    const changesIn = async (response: Promise<HttpResponse>) =>
+      (await response).json() as { readonly version: number; readonly maintenance: unknown };
+
+    it('increases with changes of the account, and of no other one', async () => {
+      const { key, ask: request } = await session();
+      const other = await bench.key('PRO', { account: 'another-account' });
+      const version = async () =>
+        (await changesIn(request('GET', '/console/session/changes'))).version;
+      const { shortCode } = await bench.link(key);
+      // An event of the account that is older than the next check.
+      await eventuallyPasses(5_000, async () => {
+        const response = await bench.api(`/v2/links?search=${shortCode}`, key);
+        expect((response.json() as { readonly links: unknown[] }).links).to.have.length(1);
+      });
+      let before = await version();
+      await eventuallyPasses(5_000, async () => {
+        const last = before;
+        before = await version();
+        expect(before).to.equal(last);
+      });
+      await bench.link(other.key);
+      await bench.api(`/v2/links/${shortCode}`, key, { method: 'PATCH', body: { title: 'new' } });
+      await eventuallyPasses(5_000, async () => {
+        expect(await version()).to.be.greaterThan(before);
+      });
+    });
+
+    it('comes with maintenance, whose operator only operators see', async () => {
+      const { ask: request } = await session();
+      const { admin } = bench.product;
+      const headers = { Cookie: cookieOf(await operator('maria')) };
+      const path = '/console/session/changes';
+      expect(await changesIn(request('GET', path))).to.include({ maintenance: null });
+      await bench.admin('PATCH', '/admin/platform', { maintenance: true });
+      try {
+        const seen = (await changesIn(request('GET', path))).maintenance;
+        expect(seen).to.have.keys('since', 'actor').and.to.include({ actor: null });
+        const operators = await changesIn(sendRequest(admin + path, { headers }));
+        expect(operators.maintenance).to.include({ actor: 'admin' });
+      } finally {
+        await bench.admin('PATCH', '/admin/platform', { maintenance: false });
+      }
+      expect((await sendRequest(bench.product.api + path)).status).to.equal(204);
+    });
+  });
+
+  it('is where a browser gets from the root of both listeners', async () => {
+    for (const listener of [bench.product.api, bench.product.admin]) {
+      const html = await sendRequest(`${listener}/`, { headers: { Accept: 'text/html,*/*' } });
+      expect([html.status, html.headers.location]).to.deep.equal([302, '/console']);
+      expect((await sendRequest(`${listener}/`)).status).to.equal(404);
+      const icon = await sendRequest(`${listener}/favicon.ico`);
+      expect([icon.status, icon.headers['content-type']]).to.deep.equal([200, 'image/svg+xml']);
+    }
   });
 
   describe('a page of another site changes nothing', () => {

@@ -49,6 +49,19 @@ describe('command API: GET /v2/links', () => {
     }
   });
 
+  it('counts the matches on request', async () => {
+    const count = async (query: string): Promise<unknown> =>
+      ((await ask(query)).json() as { readonly count?: unknown }).count;
+    expect(await count('')).to.equal(undefined);
+    expect(await count('?count=1&limit=1')).to.equal(4);
+    expect(await count('?count=1&tag=sale&sort=clicks')).to.equal(2);
+    expect(await count('?count=1&search=nothing')).to.equal(0);
+    const { next } = await page('?limit=3');
+    expect(await count(`?count=1&after=${next ?? ''}`)).to.equal(4);
+    const message = 'count must be 1';
+    expectError(await ask('?count=2'), { status: 400, message, path: '/v2/links' });
+  });
+
   it('continues after the previous page, also when links are created meanwhile', async () => {
     const first = await page('?limit=3');
     expect(first.links.map(({ shortCode }) => shortCode)).to.deep.equal([
@@ -177,5 +190,40 @@ describe('command API: GET /v2/links', () => {
       expectError(await ask(query, free), { status: 400, message, path: '/v2/links' });
     }
     expect(await bench.usage(free)).to.include({ calls: 8 });
+  });
+
+  describe('tags', () => {
+    const tagsOf = (query: string, as = key): Promise<HttpResponse> =>
+      bench.api(`/v2/tags${query}`, as);
+
+    it('have the number of their links and clicks, in the spelling of the newest link', async () => {
+      const { key: own } = await bench.key('PRO', { account: 'tagged' });
+      const old = await bench.link(own, { tags: ['Spring', 'Summer'] });
+      await bench.link(own, { tags: ['SPRING'] });
+      const gone = await bench.link(own, { tags: ['gone'] });
+      await bench.api(`/v2/links/${gone.shortCode}`, own, { method: 'DELETE' });
+      await bench.visit(old.shortCode);
+      const spring = { tag: 'SPRING', links: 2, clicks: 1 };
+      const summer = { tag: 'Summer', links: 1, clicks: 1 };
+      await eventuallyPasses(5_000, async () => {
+        expectBody(await tagsOf('', own), 200, { tags: [spring, summer], next: null });
+      });
+      expectBody(await tagsOf('?search=SU', own), 200, { tags: [summer], next: null });
+      expectBody(await tagsOf('?limit=1', own), 200, { tags: [spring], next: 'spring' });
+      const rest = { tags: [summer], next: null };
+      expectBody(await tagsOf('?limit=1&after=spring', own), 200, rest);
+      expectBody(await tagsOf('?search=autumn', own), 200, { tags: [], next: null });
+    });
+
+    it('are those of the account, and need links:read', async () => {
+      const { tags } = (await tagsOf('')).json() as {
+        readonly tags: readonly { readonly tag: string; readonly links: number }[];
+      };
+      const counts = tags.map(({ tag, links }) => [tag, links]);
+      expect(counts).to.deep.include(['letter', 1]).and.to.deep.include(['sale', 2]);
+      expect(tags.map(({ tag }) => tag)).not.to.include('Summer');
+      const { key: other } = await bench.key('PRO', { account: 'lists', scopes: ['stats:read'] });
+      expectBody(await tagsOf('', other), 403, lacking('links:read'));
+    });
   });
 });

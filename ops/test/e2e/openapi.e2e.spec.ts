@@ -113,7 +113,13 @@ describe('command API: GET /openapi.json', () => {
     const gets = [
       ...(['GET /v2/qr/{shortCode}', 'GET /v2/stats/{shortCode}'] as const),
       ...(['GET /v2/links/{shortCode}', 'GET /v2/links/{shortCode}/history'] as const),
-      ...(['GET /v2/stats', 'GET /v2/usage', 'GET /v2/links', 'GET /v2/export'] as const),
+      ...([
+        'GET /v2/stats',
+        'GET /v2/usage',
+        'GET /v2/links',
+        'GET /v2/tags',
+        'GET /v2/export',
+      ] as const),
     ] as const;
     const keyCalls = [
       'GET /v2/keys',
@@ -215,7 +221,9 @@ describe('command API: GET /openapi.json', () => {
       );
       await expectDescribed('GET /v2/stats', 200, pro.key, {}, '?include=all,links');
       await expectDescribed('GET /v2/links', 200, pro.key, {}, '?limit=1&sort=clicks&tag=x&tag=y');
+      await expectDescribed('GET /v2/links', 200, pro.key, {}, '?count=1');
       await expectDescribed('GET /v2/links', 400, pro.key, {}, '?after=x');
+      await expectDescribed('GET /v2/tags', 400, pro.key, {}, '?limit=0');
       await expectDescribed('GET /v2/export', 200, pro.key, {}, '?format=csv');
       await expectDescribed('GET /v2/export', 400, pro.key, {}, '?format=xml');
       const csv = { headers: { Accept: 'text/csv' } };

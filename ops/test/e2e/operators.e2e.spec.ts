@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { linklogVersion } from '../../platform/files/project-file.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { sendRequest } from '../support/http.js';
 import {
@@ -33,6 +34,7 @@ interface HistoryEvent {
 interface History {
   readonly events: readonly HistoryEvent[];
   readonly next: number | null;
+  readonly actorNames: Readonly<Record<string, string>>;
 }
 
 describe('command API: operators', () => {
@@ -370,7 +372,9 @@ describe('command API: operators', () => {
         );
         expect(rows).to.have.length(3);
       });
-      expect(await history(shortCode)).to.deep.equal({ events, next: null });
+      const { actorNames, ...page } = await history(shortCode);
+      expect(page).to.deep.equal({ events, next: null });
+      expect(actorNames).to.have.all.keys(proId);
     });
 
     it('contains a link from its 201 on, and its expiry', async () => {
@@ -403,7 +407,11 @@ describe('command API: operators', () => {
         expect(pages.flat(), `limit ${limit}`).to.deep.equal(events);
         expect(pages).to.have.length(Math.ceil(events.length / limit));
       }
-      expect(await history(shortCode, '?after=7')).to.deep.equal({ events: [], next: null });
+      expect(await history(shortCode, '?after=7')).to.deep.equal({
+        events: [],
+        next: null,
+        actorNames: {},
+      });
     });
 
     it('is 404 for an unknown code, on any page', async () => {
@@ -428,6 +436,76 @@ describe('command API: operators', () => {
     });
   });
 
+  describe('the changes of accounts and the platform', () => {
+    interface Changes {
+      readonly events: readonly HistoryEvent[];
+      readonly next: string | null;
+      readonly actorNames: Readonly<Record<string, string>>;
+    }
+    const changes = async (query: string): Promise<Changes> =>
+      (await done('GET', `/admin/changes${query}`)) as Changes;
+
+    it('are listed with their actors, newest first, without gaps or repeats', async () => {
+      const { id, key, name } = await bench.key('PRO');
+      const made = await bench.api('/v2/keys', key, { method: 'POST', body: { name: 'derived' } });
+      const derived = (made.json() as { readonly id: string }).id;
+      const by = { 'X-Actor': 'maria' };
+      await done('PATCH', '/admin/platform', { features: { qr: false } }, by);
+      await done('PATCH', '/admin/platform', { features: { qr: true } }, by);
+      const expected = [
+        ['platform', 'linklog.FeatureSwitched.v1', 'maria'],
+        ['platform', 'linklog.FeatureSwitched.v1', 'maria'],
+        [derived, 'linklog.ApiKeyCreated', id],
+        [id, 'linklog.ApiKeyCreated', 'admin'],
+      ];
+      await eventuallyPasses(5_000, async () => {
+        const { events, actorNames } = await changes('?limit=4');
+        const brief = events.map(({ subject, type, actor }) => [
+          ...[subject, type.replace(/Created\.v\d+$/, 'Created'), actor],
+        ]);
+        expect(brief).to.deep.equal(expected);
+        expect(actorNames).to.deep.equal({ [id]: name });
+      });
+      const all: string[] = [];
+      let after = '';
+      for (let next: string | null = ''; next !== null; after = `&after=${next ?? ''}`) {
+        const page: Changes = await changes(`?limit=3${after}`);
+        all.push(...page.events.map((event) => `${event.subject} ${event.sequence}`));
+        next = page.next;
+      }
+      expect(new Set(all)).to.have.property('size', all.length);
+      expect(all.length).to.be.greaterThan(4);
+      const refused = await admin('GET', '/admin/changes?after=x');
+      const message = 'after must be the next of a page';
+      expectError(refused, { status: 400, message, path: '/admin/changes' });
+    });
+  });
+
+  it('see the statistics of a link of any account', async () => {
+    const { key } = await bench.key('PRO', { account: 'of-others' });
+    const { shortCode } = await bench.link(key);
+    await bench.visit(shortCode);
+    await eventuallyPasses(5_000, async () => {
+      const stats = await done('GET', `/admin/stats/${shortCode}?include=timeseries`);
+      expect(stats).to.include({ shortCode, clickCount: 1 });
+      expect(stats).to.have.nested.property('period.clickCount', 1);
+    });
+    const path = '/admin/stats/nothing0';
+    const unknown = await admin('GET', path);
+    expectError(unknown, { status: 404, message: 'Short URL not found', path });
+  });
+
+  it('see the running processes with version and node', async () => {
+    const { processes } = (await done('GET', '/admin/processes')) as {
+      readonly processes: readonly Readonly<Record<string, unknown>>[];
+    };
+    expect(processes).not.to.have.length(0);
+    expect(processes[0]).to.have.keys(
+      ...['id', 'version', 'services', 'host', 'pid', 'startedAt', 'lastSeenAt'],
+    );
+    expect(processes[0]).to.include({ version: linklogVersion() });
+  });
+
   describe('overrides of reserved aliases', () => {
     const pathOf = (alias: string): string => `/admin/reserved-aliases/${alias}/override`;
 
@@ -444,7 +522,18 @@ describe('command API: operators', () => {
       const again = await admin('DELETE', at);
       const message = 'Override not found';
       expectError(again, { status: 404, message, path: at, method: 'DELETE' });
+      expect(await done('GET', '/admin/reserved-aliases')).to.deep.equal({
+        overrides: [],
+        next: null,
+      });
       await done('PUT', at, { account: 'acme' }, headers('o-5'));
+      const listed = (await done('GET', '/admin/reserved-aliases?limit=1')) as {
+        readonly overrides: readonly unknown[];
+        readonly next: unknown;
+      };
+      expect(listed.next).to.equal(null);
+      expect(listed.overrides).to.have.length(1);
+      expect(listed.overrides[0]).to.include({ alias: 'admin', account: 'acme' });
       expect(await eventsOf('admin')).to.deep.equal([
         ['linklog.AliasOverrideGranted.v1', 'maria', 'o-1', { account: 'acme' }],
         ['linklog.AliasOverrideGranted.v1', 'maria', 'o-3', { account: 'other' }],

@@ -240,6 +240,7 @@ describe('CLI: client of the admin API', () => {
       spool: null,
       missingEvents: [],
       compaction: null,
+      maintenance: null,
     };
     respondWith(503, report);
     expect(await client.health()).to.deep.equal(report);

@@ -6,7 +6,7 @@ import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { summedUnder } from '../../../../schemas/statistics/summed-visits.js';
 import { monthOf, quarterAt } from '../../../../schemas/statistics/calendar.js';
 import { spendingOf } from '../../../../schemas/folds/key-meter.js';
-import { accountsPartition } from '../../../../schemas/read-models/history.js';
+import { accountsPartition, platformPartition } from '../../../../schemas/read-models/history.js';
 import { isLimitedVisit } from '../../../ledger/rebuild/folds.js';
 import { partitionOf } from '../../../event-log/partition.js';
 import type { EventLog, LogRecord } from '../../../event-log/port.js';
@@ -83,11 +83,16 @@ const projectionPattern = (model: Model, table: string, key: Difference['key']):
   return key['subject'] === undefined ? nothing : bySubject(links, key['subject']);
 };
 
+const topicOfHistory = (partition: unknown) => {
+  if (partition === platformPartition) return topics.platform;
+  return partition === accountsPartition ? accounts : links;
+};
+
 const patternOf = ({ model, table, key }: Difference): Pattern => {
   switch (`${model}.${table}`) {
     case 'history.events':
       return {
-        ...bySubject(key['partition'] === accountsPartition ? accounts : links, key['subject']),
+        ...bySubject(topicOfHistory(key['partition']), key['subject']),
         matches: (event) => event?.sequence === key['sequence'],
       };
     case 'quotas.months':

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { namesHtml } from './response.js';
+import { namesHtml } from './names-html.js';
 
-describe('redirect edge: Accept header', () => {
+describe('Accept header', () => {
   const naming = [
     'text/html',
     'TEXT/HTML',

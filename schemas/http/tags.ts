@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { foldText } from '../folded-text.js';
+import { tagOr } from './link-fields.js';
+import { wholeNumber } from './query.js';
+
+const searchMessage = 'search must have 1 to 50 characters, without commas and control characters';
+const afterMessage = 'after must be the next of a page';
+
+/** The query of GET /v2/tags. */
+export const listTagsQuery = z.object({
+  limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(20),
+  after: tagOr(afterMessage).optional().describe('The `next` of the previous page.'),
+  search: tagOr(searchMessage)
+    .transform(foldText)
+    .optional()
+    .meta({
+      ...{ type: 'string', minLength: 1, maxLength: 50 },
+      description: 'The beginning of the tags, in any case.',
+    }),
+});
+
+/** The links of a tag are counted up to this number. */
+export const maxTagLinks = 10_000;
+
+/** GET /v2/tags: a page of the tags of an account's links. */
+export const tagPage = z.object({
+  tags: z
+    .array(
+      z.object({
+        tag: z.string(),
+        links: z
+          .int()
+          .min(1)
+          .max(maxTagLinks)
+          .describe('Links that are not deleted; 10,000: at least 10,000.'),
+        clicks: z
+          .int()
+          .min(0)
+          .nullable()
+          .describe('All clicks of these links; `null` for 10,000 links or more.'),
+      }),
+    )
+    .max(100),
+  next: z
+    .string()
+    .nullable()
+    .describe(
+      'The `after` of the next page; `null` on the last page. A page before the last one may have ' +
+        'fewer tags than `limit`, even none.',
+    ),
+});
+export type TagPage = z.infer<typeof tagPage>;
