@@ -61,10 +61,10 @@ export const walkNewcomersPath = async (
     await page.goto('about:blank');
     await page.goto(address);
     await button('Open it').click();
-    await link('Make your first link').waitFor();
+    await link('Create your first link').waitFor();
   });
   await step('make a link with an alias', async () => {
-    await link('Make your first link').click();
+    await link('Create your first link').click();
     await page.getByLabel('Destination').fill(destination);
     await page.getByLabel('Alias').fill(alias);
     await button('Create the link').click();

@@ -1,8 +1,6 @@
 /** The types of responses. */
 import type { DomainResponse, OperatorsDomain } from '../../../../schemas/http/domains.js';
 import type { DeliveriesResponse } from '../../../../schemas/http/webhooks.js';
-import type { HistoryResponse as HistoryOfApi } from '../../../../schemas/http/history.js';
-import type { LinkPage as LinkPageOfApi } from '../../../../schemas/http/links.js';
 import type { KeyWithUsageResponse } from '../../../../schemas/http/keys.js';
 
 export type { BatchResponse, BatchResult } from '../../../../schemas/http/batch.js';
@@ -18,7 +16,9 @@ export type {
   RowOutcome,
 } from '../../../../schemas/http/imports.js';
 export type { LinkResponse } from '../../../../schemas/http/shorten.js';
-export type { LinkDetails } from '../../../../schemas/http/links.js';
+export type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
+export type { HistoryResponse } from '../../../../schemas/http/history.js';
+export type { TagPage } from '../../../../schemas/http/tags.js';
 export type { DomainResponse, OperatorsDomain } from '../../../../schemas/http/domains.js';
 export type {
   AliasOverrideResponse as AliasOverride,
@@ -47,29 +47,12 @@ export type {
   WebhookResponse as Webhook,
   WebhookWithSecretResponse as WebhookWithSecret,
 } from '../../../../schemas/http/webhooks.js';
-/** `count`: the number of links of all pages; 1,000: at least as many. */
-export type LinkPage = LinkPageOfApi & { readonly count?: number };
-
-/** `actorNames`: the names of keys, by their ids. */
-export type HistoryResponse = HistoryOfApi & {
-  readonly actorNames?: Readonly<Record<string, string>>;
-};
-
 export type DeliveryPage = DeliveriesResponse;
 export type Delivery = DeliveriesResponse['deliveries'][number];
 
 export interface AnyKeyPage {
   readonly keys: readonly KeyWithUsageResponse[];
   readonly next: string | null;
-}
-
-/** GET /v2/tags */
-export interface TagList {
-  readonly tags: readonly {
-    readonly tag: string;
-    readonly links: number;
-    readonly clicks: number;
-  }[];
 }
 
 export interface DomainList {

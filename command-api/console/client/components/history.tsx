@@ -80,7 +80,7 @@ const HistoryPart = ({ base, link, after, earlier }: PartProps) => {
       {describeHistory(events)
         .slice(earlier.length)
         .map((entry, index) => (
-          <Entry key={index} entry={entry} actorNames={value?.actorNames} />
+          <Entry key={index} entry={entry} actorNames={value?.actorNames ?? {}} />
         ))}
       {value?.next != null &&
         (hasMore ? (

@@ -1,7 +1,7 @@
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
 import { callApi } from '../app/api.js';
-import type { TagList } from '../app/types.js';
+import type { TagPage } from '../app/types.js';
 import { Input } from './field.js';
 
 /** Whether tags are suggested: operators and keys without links:read have no list of tags. */
@@ -39,7 +39,7 @@ export const TagInput = (props: Props) => {
     if (search !== '') query.set('search', search);
     request.current += 1;
     const own = request.current;
-    const found = await callApi<TagList>(`/v2/tags?${query.toString()}`);
+    const found = await callApi<TagPage>(`/v2/tags?${query.toString()}`);
     // Suggestions are a convenience: without them, the field works like any other.
     if (!found.ok || own !== request.current) return;
     setSuggestions(found.value.tags.map(({ tag }) => (start === '' ? tag : `${start} ${tag}`)));

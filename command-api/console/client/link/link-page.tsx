@@ -52,7 +52,7 @@ const OneLink = (props: Props & { readonly address: AddressedLink; readonly tab:
             <NotRedirecting
               link={link}
               path={path}
-              canWrite={scopes.includes('links:write')}
+              canWrite={scopes.includes('links:write') && tab !== 'settings'}
               onChanged={reload}
             />
           }

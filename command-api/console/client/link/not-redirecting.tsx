@@ -15,7 +15,7 @@ interface Props {
   readonly link: LinkDetails;
   /** The path and query of the link in `/v2`. */
   readonly path: string;
-  /** Whether the key of the session may change links. */
+  /** Whether the user may change links, and the settings are not shown anyway. */
   readonly canWrite: boolean;
   readonly onChanged: () => void;
 }

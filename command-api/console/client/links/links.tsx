@@ -129,7 +129,7 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
           />
           <Trouble failure={failure} onRetry={reload} />
           <section class="card stack list" aria-label={text.links} aria-busy={isLoading}>
-            {value?.count !== undefined && (
+            {value?.count != null && (
               <p role="status">
                 {(value.count < maxCount ? text.count : text.countAtLeast)(value.count)}
               </p>

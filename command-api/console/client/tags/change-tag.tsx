@@ -1,16 +1,17 @@
 import { useState } from 'preact/hooks';
 import { subjectOfLink } from '../../link-address.js';
+import { areEqualTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
-import type { BulkResponse, LinkPage, TagList } from '../app/types.js';
+import type { BulkResponse, LinkPage, TagPage } from '../app/types.js';
 import { Dialog } from '../components/dialog.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
 
 const text = texts.tags;
 
-export type Tag = TagList['tags'][number];
+export type Tag = TagPage['tags'][number];
 
 /** The maximum of `POST /v2/links/bulk`. */
 const groupSize = 100;
@@ -38,11 +39,19 @@ const changeGroup = async (
   if (after !== null && after !== '') query.set('after', after);
   const page = await callApi<LinkPage>(`/v2/links?${query.toString()}`);
   if (!page.ok) return page;
-  // The filter ignores case.
-  const shortCodes = page.value.links.filter(({ tags }) => tags.includes(tag)).map(subjectOfLink);
+  const { links } = page.value;
+  const shortCodes = links.map(subjectOfLink);
   const next = { after: page.value.next, done, refused };
   if (shortCodes.length === 0) return { ok: true, status: 200, value: next };
-  const change = { removeTags: [tag], ...(newName !== null && { addTags: [newName] }) };
+  // The filter ignores case.
+  const spellings = new Set(
+    links.flatMap(({ tags }) => tags.filter((other) => areEqualTags(other, tag))),
+  );
+  const removeTags = [...spellings].filter((spelling) => spelling !== newName);
+  const change = {
+    ...(removeTags.length > 0 && { removeTags }),
+    ...(newName !== null && { addTags: [newName] }),
+  };
   const body = { shortCodes, change };
   const changed = await callApi<BulkResponse>('/v2/links/bulk', { method: 'POST', body });
   if (!changed.ok) return changed;

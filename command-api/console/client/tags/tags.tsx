@@ -6,8 +6,9 @@ import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { TagList } from '../app/types.js';
+import type { TagPage } from '../app/types.js';
 import { Input } from '../components/field.js';
+import { ListPages } from '../components/list-pages.js';
 import { ScrollTable } from '../components/scroll-table.js';
 import { Trouble } from '../components/trouble.js';
 import type { Scope } from '../../../../schemas/scopes.js';
@@ -15,10 +16,21 @@ import { ChangeTag, type Tag } from './change-tag.js';
 
 const text = texts.tags;
 
-const maxTags = 100;
+const pageSize = 100;
+
+/** Links of a tag are counted up to this number. */
+const maxLinks = 10_000;
 
 const addressOf = (tag: string): string =>
   `/console/links?${writeFilter({ ...noFilter, tags: [tag], sort: 'created', after: '' })}`;
+
+const pageOf = (search: string, after: string): string => {
+  const query = new URLSearchParams({
+    ...(search !== '' && { search }),
+    ...(after !== '' && { after }),
+  }).toString();
+  return query === '' ? '/console/tags' : `/console/tags?${query}`;
+};
 
 interface Opened {
   readonly tag: Tag;
@@ -42,8 +54,10 @@ const Row = (props: {
           <bdi>{tag.tag}</bdi>
         </a>
       </td>
-      <td class="number">{formatNumber(tag.links)}</td>
-      <td class="number">{formatNumber(tag.clicks)}</td>
+      <td class="number">
+        {tag.links < maxLinks ? formatNumber(tag.links) : text.atLeast(tag.links)}
+      </td>
+      <td class="number">{tag.clicks === null ? text.unknown : formatNumber(tag.clicks)}</td>
       {canWrite && (
         <td>
           <div class="row">
@@ -70,15 +84,19 @@ const Row = (props: {
 export const Tags = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
   const { query, route } = useLocation();
   const search = query['search'] ?? '';
-  const parameters = new URLSearchParams({ limit: String(maxTags), ...(search && { search }) });
+  const after = query['after'] ?? '';
+  const parameters = new URLSearchParams({
+    limit: String(pageSize),
+    ...(search !== '' && { search }),
+    ...(after !== '' && { after }),
+  });
   const path = `/v2/tags?${parameters.toString()}`;
-  const { value, failure, isLoading, reload } = useLoad(() => callApi<TagList>(path), path);
+  const { value, failure, isLoading, reload } = useLoad(() => callApi<TagPage>(path), path);
   const [opened, setOpened] = useState<Opened>();
   const canWrite = scopes.includes('links:write');
   const submit = onSubmit((form) => {
     const { search: sought } = fieldsOf(form);
-    const parameters = new URLSearchParams(sought === undefined ? {} : { search: sought });
-    route(`/console/tags?${parameters.toString()}`);
+    route(pageOf(sought ?? '', ''));
     return undefined;
   });
   return (
@@ -98,7 +116,9 @@ export const Tags = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
       </search>
       <Trouble failure={failure} onRetry={reload} />
       <section class="card stack" aria-label={text.tags} aria-busy={isLoading}>
-        {value?.tags.length === 0 && <p>{search === '' ? text.none : text.noneMatch}</p>}
+        {value?.tags.length === 0 && (
+          <p>{search === '' && after === '' && value.next === null ? text.none : text.noneMatch}</p>
+        )}
         {value && value.tags.length > 0 && (
           <ScrollTable
             label={text.tags}
@@ -114,7 +134,11 @@ export const Tags = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
             ))}
           </ScrollTable>
         )}
-        {value?.tags.length === maxTags && <p class="hint">{text.onlyFirst(maxTags)}</p>}
+        <ListPages
+          first={after === '' ? null : pageOf(search, '')}
+          next={value?.next == null ? null : pageOf(search, value.next)}
+          isEmpty={value?.tags.length === 0}
+        />
       </section>
       {opened && (
         <ChangeTag

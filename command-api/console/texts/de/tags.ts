@@ -13,8 +13,8 @@ export const tags = (number: FormatNumber): Texts['tags'] => ({
   remove: 'Entfernen',
   none: 'Es gibt noch keine Tags. Tags erhalten Links beim Erstellen oder Ändern.',
   noneMatch: 'Kein Tag passt.',
-  onlyFirst: (count) =>
-    `Nur die ersten ${number(count)} Tags werden angezeigt. Suchen Sie nach anderen.`,
+  atLeast: (count) => `${number(count)} oder mehr`,
+  unknown: 'unbekannt',
   renameTag: (tag) => `Tag ${tag} umbenennen`,
   removeTag: (tag) => `Tag ${tag} entfernen`,
   newName: 'Neuer Name',

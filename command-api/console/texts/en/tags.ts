@@ -12,8 +12,8 @@ export const tags = (number: FormatNumber) => ({
   remove: 'Remove',
   none: 'There are no tags yet. Tags are added to links when you create or change them.',
   noneMatch: 'No tag matches.',
-  onlyFirst: (count: number) =>
-    `Only the first ${number(count)} tags are shown. Search for others.`,
+  atLeast: (count: number) => `${number(count)} or more`,
+  unknown: 'unknown',
   renameTag: (tag: string) => `Rename the tag ${tag}`,
   removeTag: (tag: string) => `Remove the tag ${tag}`,
   newName: 'New name',
