@@ -6,12 +6,17 @@
  */
 const guarded = /^[=+\-@'\t\r]/;
 
-const quoted = /[",\r\n]/;
-
-const cellOf = (value: string): string => {
+const cellOf = (value: string, separator: string): string => {
   const cell = guarded.test(value) ? `'${value}` : value;
-  return quoted.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  const isQuoted = cell.includes(separator) || /["\r\n]/.test(cell);
+  return isQuoted ? `"${cell.replaceAll('"', '""')}"` : cell;
 };
 
+/** Writes rows with a separator. */
+export const separatedBy =
+  (separator: ',' | ';') =>
+  (values: readonly string[]): string =>
+    `${values.map((value) => cellOf(value, separator)).join(separator)}\r\n`;
+
 /** A row with its line end. */
-export const csvRow = (values: readonly string[]): string => `${values.map(cellOf).join()}\r\n`;
+export const csvRow = separatedBy(',');

@@ -1,5 +1,5 @@
-import { Temporal } from 'temporal-polyfill';
 import type { RedirectRule, RuleConditions, WeeklyWindow } from './redirect-rules.js';
+import { readOffset, type Offset } from './zone-offset.js';
 
 /** The properties of a visit that rules can use; `null`: unknown. */
 export interface RuledVisit {
@@ -26,27 +26,8 @@ const weekMinutes = 7 * dayMinutes;
 /** 1970-01-01 was a Thursday: minutes from the Monday before. */
 const epochMinutes = 3 * dayMinutes;
 
-/** The UTC offset of a zone between two of its transitions. Times are milliseconds since the epoch. */
-interface Offset {
-  readonly from: number;
-  readonly until: number;
-  readonly ms: number;
-}
-
 /** By IANA name. There are about 600 zones, so the map is bounded. */
 const offsets = new Map<string, Offset>();
-
-const readOffset = (tz: string, now: number): Offset => {
-  const time = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(tz);
-  return {
-    // The transition before `time` is at `time` at the latest.
-    from:
-      time.add({ nanoseconds: 1 }).getTimeZoneTransition('previous')?.epochMilliseconds ??
-      -Infinity,
-    until: time.getTimeZoneTransition('next')?.epochMilliseconds ?? Infinity,
-    ms: time.offsetNanoseconds / 1e6,
-  };
-};
 
 const offsetAt = (tz: string, now: number): number => {
   const known = offsets.get(tz);

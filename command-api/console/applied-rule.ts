@@ -1,4 +1,4 @@
-/** Not part of `rules-form.ts`, because the library for time zones is loaded on demand. It must not import zod. */
+/** Loaded on demand, as few users open the preview of rules. It must not import zod. */
 import type { RedirectRule } from '../../schemas/redirect-rules.js';
 import { matchingRule } from '../../schemas/rule-target.js';
 import type { Visitor } from './visitor-values.js';

@@ -44,8 +44,13 @@ if (!isBuiltFrom(hash)) {
     base: '/console/',
     publicDir: false,
     logLevel: 'warn',
-    // The tables of `tr46` are larger than the console.
-    resolve: { alias: { tr46: path.join(root, 'app', 'to-ascii.ts') } },
+    resolve: {
+      alias: [
+        // The tables of `tr46` are larger than the console.
+        { find: 'tr46', replacement: path.join(root, 'app', 'to-ascii.ts') },
+        { find: /^.*\/zone-offset\.js$/, replacement: path.join(sources, 'zone-offset.ts') },
+      ],
+    },
     build: {
       outDir: bundle,
       emptyOutDir: true,

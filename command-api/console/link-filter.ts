@@ -1,25 +1,22 @@
 /** The filter of a list of links, in the query of the page's address. */
+import { addDays, isDay } from './periods.js';
+import { texts } from './texts.js';
 
-export const statuses = {
-  active: 'Active',
-  disabled: 'Disabled',
-  scheduled: 'Scheduled',
-  expired: 'Expired',
-  blocked: 'Blocked',
-  deleted: 'Deleted',
-} as const;
+export const { statuses, orders } = texts.values;
 export type Status = keyof typeof statuses;
-
-export const orders = { created: 'Newest first', clicks: 'Most clicked first' } as const;
 export type Order = keyof typeof orders;
 
 /** An empty text does not filter. */
 export interface LinkFilter {
+  /** Terms, separated by white space. */
   readonly search: string;
   readonly tags: readonly string[];
   readonly status: Status | '';
   readonly destination: string;
   readonly domain: string;
+  /** The first and the last day of creation, in the time zone of the browser. */
+  readonly from: string;
+  readonly to: string;
   /** Only for operators. */
   readonly account: string;
   readonly sort: Order;
@@ -36,6 +33,7 @@ const isOneOf = <Name extends string>(
 export const readFilter = (query: string): LinkFilter => {
   const parameters = new URLSearchParams(query);
   const text = (name: string): string => (parameters.get(name) ?? '').trim();
+  const day = (name: string): string => (isDay(text(name)) ? text(name) : '');
   const status = text('status');
   const sort = text('sort');
   return {
@@ -44,14 +42,18 @@ export const readFilter = (query: string): LinkFilter => {
     status: isOneOf(statuses, status) ? status : '',
     destination: text('destination'),
     domain: text('domain'),
+    from: day('from'),
+    to: day('to'),
     account: text('account'),
     sort: isOneOf(orders, sort) ? sort : 'created',
     after: text('after'),
   };
 };
 
-/** The inverse of `readFilter`; also the query of the API. */
-export const writeFilter = (filter: LinkFilter): string => {
+const write = (
+  filter: LinkFilter,
+  period: readonly (readonly [name: string, value: string])[],
+): string => {
   const { search, tags, status, destination, domain, account, sort, after } = filter;
   const query = new URLSearchParams();
   if (search !== '') query.set('search', search);
@@ -59,10 +61,30 @@ export const writeFilter = (filter: LinkFilter): string => {
   if (status !== '') query.set('status', status);
   if (destination !== '') query.set('destination', destination);
   if (domain !== '') query.set('domain', domain);
+  for (const [name, value] of period) query.set(name, value);
   if (account !== '') query.set('account', account);
   if (sort !== 'created') query.set('sort', sort);
   if (after !== '') query.set('after', after);
   return query.toString();
+};
+
+/** The inverse of `readFilter`. */
+export const writeFilter = (filter: LinkFilter): string =>
+  write(
+    filter,
+    (['from', 'to'] as const).flatMap((name) =>
+      filter[name] === '' ? [] : [[name, filter[name]] as const],
+    ),
+  );
+
+/** The query of the API. @param tz the time zone of the days */
+export const apiQueryOf = (filter: LinkFilter, tz: string): string => {
+  const { from, to } = filter;
+  const period = [
+    ...(from === '' ? [] : [['createdAfter', from] as const]),
+    ...(to === '' ? [] : [['createdBefore', addDays(to, 1)] as const]),
+  ];
+  return write(filter, period.length === 0 ? [] : [...period, ['tz', tz]]);
 };
 
 /** The filter that shows all links. */
@@ -72,8 +94,26 @@ export const noFilter = {
   status: '',
   destination: '',
   domain: '',
+  from: '',
+  to: '',
   account: '',
 } as const satisfies Partial<LinkFilter>;
 
 export const showsAll = (filter: LinkFilter): boolean =>
   writeFilter({ ...filter, sort: 'created', after: '' }) === '';
+
+/** The host that a text names, which may be a whole URL. */
+export const hostIn = (text: string): string =>
+  /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text).hostname : text;
+
+/** The cursors of the pages that were shown, by the query of the page that follows. */
+const cursors = new Map<string, string>();
+
+/** Remembers that a page leads to another one. */
+export const rememberNext = (filter: LinkFilter, next: string): void => {
+  cursors.set(writeFilter({ ...filter, after: next }), filter.after);
+};
+
+/** The cursor of the page before; empty for the first one, `null` if it was not shown since the console was opened. */
+export const previousOf = (filter: LinkFilter): string | null =>
+  filter.after === '' ? null : (cursors.get(writeFilter(filter)) ?? null);

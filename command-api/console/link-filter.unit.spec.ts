@@ -1,6 +1,17 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { noFilter, orders, readFilter, showsAll, statuses, writeFilter } from './link-filter.js';
+import {
+  apiQueryOf,
+  hostIn,
+  noFilter,
+  orders,
+  previousOf,
+  readFilter,
+  rememberNext,
+  showsAll,
+  statuses,
+  writeFilter,
+} from './link-filter.js';
 
 const firstPage = { ...noFilter, sort: 'created', after: '' } as const;
 
@@ -12,18 +23,21 @@ describe('the console’s list of links', () => {
   });
 
   it('ignores unknown values', () => {
-    const query = '?search=+&status=toString&sort=constructor&tag=&page=2';
+    const query = '?search=+&status=toString&sort=constructor&tag=&page=2&from=2026-02-30&to=today';
     expect(readFilter(query)).to.deep.equal(firstPage);
   });
 
   it('is read as written', () => {
     const texts = fc.string({ unit: 'grapheme' }).map((text) => text.trim());
+    const days = fc.constantFrom('', '2026-02-28', '2028-02-29');
     const filters = fc.record({
       search: texts,
       tags: fc.uniqueArray(texts.filter((text) => text !== '')),
       status: fc.constantFrom('', ...(Object.keys(statuses) as (keyof typeof statuses)[])),
       destination: texts,
       domain: texts,
+      from: days,
+      to: days,
       account: texts,
       sort: fc.constantFrom(...(Object.keys(orders) as (keyof typeof orders)[])),
       after: texts,
@@ -38,5 +52,29 @@ describe('the console’s list of links', () => {
         );
       }),
     );
+  });
+
+  it('requests whole days in the time zone of the browser', () => {
+    const filter = readFilter('?tag=a&from=2026-03-28&to=2026-03-31');
+    expect(apiQueryOf(filter, 'Europe/Berlin')).to.equal(
+      'tag=a&createdAfter=2026-03-28&createdBefore=2026-04-01&tz=Europe%2FBerlin',
+    );
+    expect(apiQueryOf(readFilter('?tag=a'), 'Europe/Berlin')).to.equal('tag=a');
+  });
+
+  it('knows the page before one that it led to', () => {
+    const second = readFilter('?tag=pages&after=c2');
+    expect(previousOf(firstPage)).to.equal(null);
+    expect(previousOf(second)).to.equal(null);
+    rememberNext(readFilter('?tag=pages'), 'c2');
+    rememberNext(second, 'c3');
+    expect(previousOf(second)).to.equal('');
+    expect(previousOf({ ...second, after: 'c3' })).to.equal('c2');
+    expect(previousOf(readFilter('?tag=other&after=c2'))).to.equal(null);
+  });
+
+  it('takes the host of a pasted URL', () => {
+    expect(hostIn('https://Shop.example:8080/a')).to.equal('shop.example');
+    expect(hostIn('shop.example')).to.equal('shop.example');
   });
 });

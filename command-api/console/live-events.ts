@@ -3,6 +3,9 @@ import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { linkOfSubject } from '../../schemas/link-subject.js';
 import { formatEventType, formatValue } from './format.js';
 import type { AddressedLink } from './link-address.js';
+import { texts } from './texts.js';
+
+const text = texts.live;
 
 /** The part of an event of the feed that the live view shows. */
 export interface LiveEvent {
@@ -32,13 +35,13 @@ const describeVisit = ({ bot, referrer, target, ...visit }: Partial<Visit>): str
   const named = (dimension: string, value: string | null | undefined): string =>
     value == null ? '' : formatValue(dimension, value);
   return [
-    bot === true ? 'Bot' : '',
+    bot === true ? text.bot : '',
     named('countries', visit.country),
     named('browsers', visit.browser),
     named('devices', visit.device),
-    referrer == null ? '' : `from ${referrer}`,
+    referrer == null ? '' : text.from(referrer),
     named('triggers', visit.trigger),
-    target == null ? '' : `rule ${target}`,
+    target == null ? '' : text.rule(target),
   ]
     .filter((part) => part !== '')
     .join(', ');
@@ -53,7 +56,7 @@ export const linkOf = ({ subject }: LiveEvent): AddressedLink => {
 
 /** An event in words: the values of a visit, or the name of another event. */
 export const describeEvent = (event: LiveEvent): string =>
-  isVisit(event) ? describeVisit(event.data) || 'Visit' : formatEventType(event.type);
+  isVisit(event) ? describeVisit(event.data) || text.visit : formatEventType(event.type);
 
 /** The longest pause between two connections (ms). */
 const maxPauseMs = 60_000;

@@ -12,7 +12,11 @@ import {
 } from '../imports/formats/csv-columns.js';
 import { isBlank, recordScanner, withoutGaps, type Cells } from '../imports/formats/csv-records.js';
 import { scanLength, scanText } from '../imports/formats/scan.js';
+import { withScheme } from './destination.js';
+import { texts } from './texts.js';
 import { readShortUrl } from '../imports/formats/short-url.js';
+
+const notes = texts.make;
 
 /** The maximum of links in the form: 20 calls of 50. */
 export const maxLinks = 1_000;
@@ -44,6 +48,8 @@ export interface PastedText {
   readonly delimiter: string | null;
   /** Names of columns that are not used. */
   readonly unusedColumns: readonly string[];
+  /** Names of columns that have no header, in the order in which they are read; otherwise empty. */
+  readonly assumedColumns: readonly string[];
   /** The number of columns that have no names and are therefore not read; otherwise 0. */
   readonly unnamedColumns: number;
 }
@@ -56,13 +62,15 @@ const plainLink = (url: string): PastedLink => ({ url, alias: null, title: null,
 const plainRows = (text: string): readonly PastedRow[] =>
   text.split(/\r\n|[\r\n\u2028\u2029]/).flatMap((line, index) => {
     const url = line.trim();
-    return url === '' ? [] : [{ type: 'link' as const, row: index + 1, link: plainLink(url) }];
+    return url === ''
+      ? []
+      : [{ type: 'link' as const, row: index + 1, link: plainLink(withScheme(url)) }];
   });
 
 const linkOf = (cells: Cells, layout: Layout): PastedLink => {
   const { cellOf } = cellReader(cells, layout, csvColumns);
   return {
-    url: trimInvisible(cellOf('url')),
+    url: withScheme(trimInvisible(cellOf('url'))),
     alias: readShortUrl(cellOf('code'), false).code || null,
     title: cellOf('title').trim() || null,
     tags: tagsOfCell(cellOf('tags'), csvColumns),
@@ -88,10 +96,10 @@ const rowOf = ({ row, cells }: Line, layout: Layout): PastedRow => {
   const invalid = (message: string): PastedRow => ({ type: 'invalid', row, message });
   if (typeof cells === 'string') return invalid(cells);
   if (!isBlank(cells.slice(layout.width))) {
-    return invalid(`The line has ${cells.length} cells instead of ${layout.width}.`);
+    return invalid(notes.cellsInsteadOf(cells.length, layout.width));
   }
   const link = linkOf(cells, layout);
-  return link.url === '' ? invalid('The line has no URL.') : { type: 'link', row, link };
+  return link.url === '' ? invalid(notes.noUrl) : { type: 'link', row, link };
 };
 
 const hasTwoCells = ({ cells }: Line): boolean => typeof cells !== 'string' && cells.length === 2;
@@ -100,18 +108,43 @@ const hasTwoCells = ({ cells }: Line): boolean => typeof cells !== 'string' && c
 const isTable = (lines: readonly Line[], { hasHeader, width }: Layout): boolean =>
   hasHeader ? width > 1 : lines.filter(hasTwoCells).length * 2 > lines.length;
 
-const countUnnamedColumns = (text: string): number => {
+interface UnnamedColumns {
+  readonly delimiter: string;
+  readonly records: readonly Cells[];
+  readonly width: number;
+}
+
+const findUnnamedColumns = (text: string): UnnamedColumns | null => {
   for (const delimiter of ['\t', ';', ',']) {
-    const [first, second, ...others] = sampleRecords(text, delimiter);
+    const records = sampleRecords(text, delimiter);
+    const [first, second] = records;
     if (!first || first.length < 3 || !second) continue;
-    if ([second, ...others].every(({ length }) => length === first.length)) return first.length;
+    const width = first.length;
+    if (records.every(({ length }) => length === width)) return { delimiter, records, width };
   }
-  return 0;
+  return null;
+};
+
+/** The orders of columns that are read without a header: the URL is the first or the second one. */
+const assumedOrders: readonly (readonly Field[])[] = [
+  ['url', 'code', 'title', 'tags'],
+  ['code', 'url', 'title', 'tags'],
+];
+
+const isUrl = (cell: string): boolean => /^https?:\/\/\S+$/i.test(withScheme(cell));
+
+/** The names of cells of a spreadsheet, which are separated by tabs; empty if they cannot be assumed. */
+const assumeColumns = ({ delimiter, records, width }: UnnamedColumns): readonly Field[] => {
+  if (delimiter !== '\t') return [];
+  const order = assumedOrders.find((fields) =>
+    records.every((cells) => isUrl(cells[fields.indexOf('url')] ?? '')),
+  );
+  return order && width <= order.length ? order.slice(0, width) : [];
 };
 
 const readPlain = (text: string): PastedText => ({
   rows: plainRows(text),
-  ...{ delimiter: null, unusedColumns: [], unnamedColumns: 0 },
+  ...{ delimiter: null, unusedColumns: [], assumedColumns: [], unnamedColumns: 0 },
 });
 
 /** @param isPlain whether each line is a URL, even if the text seems to have columns */
@@ -124,7 +157,14 @@ export const readPastedLinks = (text: string, isPlain: boolean): PastedText => {
     const plain = readPlain(text);
     // The first line is the name of the only column.
     const rows = layout?.hasHeader === true ? plain.rows.slice(1) : plain.rows;
-    return { ...plain, rows, unnamedColumns: countUnnamedColumns(head) };
+    const unnamed = findUnnamedColumns(head);
+    const assumedColumns = unnamed ? assumeColumns(unnamed) : [];
+    if (assumedColumns.length > 0) {
+      const table = readPastedLinks(`${assumedColumns.join('\t')}\n${text}`, false);
+      const rowsOfText = table.rows.map((row) => ({ ...row, row: row.row - 1 }));
+      return { ...table, rows: rowsOfText, assumedColumns };
+    }
+    return { ...plain, rows, unnamedColumns: unnamed?.width ?? 0 };
   }
   const { delimiter, hasHeader, columns } = layout;
   const header = hasHeader ? (lines[0]?.cells ?? []) : [];
@@ -134,6 +174,7 @@ export const readPastedLinks = (text: string, isPlain: boolean): PastedText => {
     rows: lines.slice(hasHeader ? 1 : 0).map((line) => rowOf(line, layout)),
     delimiter,
     unusedColumns: names.filter((name, index) => !used.has(index) && name.trim() !== ''),
+    assumedColumns: [],
     unnamedColumns: 0,
   };
 };

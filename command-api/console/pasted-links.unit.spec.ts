@@ -81,6 +81,21 @@ describe('pasted links', () => {
     expect(table(pasted)).to.deep.equal(lines.map((line) => [line, null, null]));
   });
 
+  it('have the URL, alias, title and tags of a spreadsheet without a header', () => {
+    const pasted = read(`${a}\tone\tOne\tx, y\nb.example/\t\tTwo\t\n`);
+    expect(table(pasted)).to.deep.equal([
+      [a, 'one', 'One', 'x', 'y'],
+      [b, null, 'Two'],
+    ]);
+    expect(pasted.rows.map(({ row }) => row)).to.deep.equal([1, 2]);
+    expect(pasted.assumedColumns).to.deep.equal(['url', 'code', 'title', 'tags']);
+    const aliasFirst = read(`one\t${a}\tOne\ntwo\t${b}\tTwo`);
+    expect(table(aliasFirst)).to.deep.equal([
+      [a, 'one', 'One'],
+      [b, 'two', 'Two'],
+    ]);
+  });
+
   it('count columns that have no names', () => {
     expect(read(`${a};one;One\n${b};two;Two`).unnamedColumns).to.equal(3);
     expect(read(`${a}\n${b}`).unnamedColumns).to.equal(0);

@@ -115,7 +115,7 @@ const defaultInterval = (days: Days): Interval => {
   return count <= 120 ? 'day' : 'month';
 };
 
-const isDay = (text: string | undefined): text is string =>
+export const isDay = (text: string | undefined): text is string =>
   text !== undefined &&
   /^\d{4}-\d\d-\d\d$/.test(text) &&
   !Number.isNaN(Date.parse(text)) &&

@@ -1,4 +1,4 @@
-/** The form of redirect rules: conversion from and to the values of the API, and summaries in English. */
+/** The form of redirect rules: conversion from and to the values of the API, and summaries. */
 import type {
   RedirectRule,
   RuleConditions,
@@ -6,8 +6,12 @@ import type {
   WeeklyWindow,
 } from '../../schemas/redirect-rules.js';
 import { formatTime, formatValue } from './format.js';
+import { language } from './locale.js';
 import { once } from './numbers.js';
+import { texts } from './texts.js';
 import { attributes, type Attribute } from './visitor-values.js';
+
+const text = texts.rules;
 
 /** The maxima of the API. */
 export const maxRules = 20;
@@ -130,7 +134,7 @@ export const toLocalTime = (time: string | undefined): string => {
 export const fromLocalTime = (text: string): string =>
   text === '' ? '' : new Date(text).toISOString();
 
-export const dayNames = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
+export const dayNames = texts.values.weekdays;
 
 /** Days of the week, such as `Mon–Fri, Sun`. */
 const describeDays = (days: readonly number[]): string => {
@@ -148,7 +152,13 @@ const describeDays = (days: readonly number[]): string => {
     .join(', ');
 };
 
-const alternatives = once(() => new Intl.ListFormat('en', { type: 'disjunction' }));
+const alternatives = once(() => new Intl.ListFormat(language, { type: 'disjunction' }));
+
+/** Whether the summary starts with a phrase of the catalogue, unless it starts with names of agents. */
+const hasPhrase = ({ countries, languages, after, before }: RuleConditions): boolean =>
+  countries !== undefined || languages !== undefined || after !== undefined || before !== undefined;
+
+const capitalise = (phrase: string): string => phrase.charAt(0).toUpperCase() + phrase.slice(1);
 
 /** All conditions of a rule, such as `iOS in Germany or Austria, Mon–Fri 22:00–06:00 Europe/Berlin`. */
 export const describeConditions = (when: RuleConditions): string => {
@@ -156,31 +166,37 @@ export const describeConditions = (when: RuleConditions): string => {
     alternatives().format(valuesOf(when, attribute).map((value) => formatValue(attribute, value)));
   const { weekly } = when;
   const agent = [either('devices'), either('os'), either('browsers')].filter((text) => text !== '');
-  const region = when.countries ? [`in ${either('countries')}`] : [];
-  const text = [
+  const region = when.countries ? [text.inCountries(either('countries'))] : [];
+  const parts = [
     [agent.join(', '), ...region].filter((part) => part !== '').join(' '),
-    ...(when.languages ? [`language ${either('languages')}`] : []),
-    ...(when.after === undefined ? [] : [`from ${formatTime(when.after)}`]),
-    ...(when.before === undefined ? [] : [`until ${formatTime(when.before)}`]),
+    ...(when.languages ? [text.inLanguages(either('languages'))] : []),
+    ...(when.after === undefined ? [] : [text.from(formatTime(when.after))]),
+    ...(when.before === undefined ? [] : [text.until(formatTime(when.before))]),
     ...(weekly ? [`${describeDays(weekly.days)} ${weekly.from}–${weekly.to} ${weekly.tz}`] : []),
   ]
     .filter((part) => part !== '')
     .join(', ');
   // Names such as iOS stay as they are.
-  return text === '' ? 'All visitors' : text.replace(/^(?:in|language|from|until) /, capitalise);
+  if (parts === '') return text.allVisitors;
+  return agent.length === 0 && hasPhrase(when) ? capitalise(parts) : parts;
 };
-
-const capitalise = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
 /**
  * An error of the API with the path in words: `rules[0].when.devices[1]: must be …` becomes
  * `Rule 1, devices: must be …`. Other messages stay.
+ *
+ * @param reason replaces the text after the path
  */
-export const describeError = (message: string): string =>
+export const describeError = (message: string, reason?: string): string => {
+  const [path = ''] = /^rules\[\d+\]\S*: /.exec(message) ?? [];
+  return describePath(reason === undefined ? message : path + reason);
+};
+
+const describePath = (message: string): string =>
   message.replace(/^rules\[\d+\]\S*(?=:)/, (path) =>
     path
-      .replace(/^rules\[(\d+)\]/, (_, index: string) => `Rule ${Number(index) + 1}`)
-      .replace(/\.split\[(\d+)\]/, (_, index: string) => `, entry ${Number(index) + 1}`)
+      .replace(/^rules\[(\d+)\]/, (_, index: string) => text.ruleNumber(Number(index) + 1))
+      .replace(/\.split\[(\d+)\]/, (_, index: string) => `, ${text.entryInPath(Number(index) + 1)}`)
       .replace('.when', '')
       .replaceAll(/\[\d+\]/g, '')
       .replaceAll('.', ', '),

@@ -176,5 +176,9 @@ describe('the form of redirect rules', () => {
     expect(errorOf([{ ...rule, when: 1 }])).to.equal('Rule 1: must be an object');
     expect(errorOf([rule, rule])).to.equal('rules: has two rules of the same name');
     expect(describeError('Please provide a valid URL')).to.equal('Please provide a valid URL');
+    expect(describeError('rules[1].url: Please provide a valid URL', 'No host.')).to.equal(
+      'Rule 2, url: No host.',
+    );
+    expect(describeError('Please provide a valid URL', 'No host.')).to.equal('No host.');
   });
 });

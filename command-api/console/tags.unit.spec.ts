@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { splitTags } from './tags.js';
+import { areEqualTags, splitTags } from './tags.js';
 
 describe('the console’s tags', () => {
   it('are separated by commas, in order, without duplicates', () => {
@@ -12,5 +12,10 @@ describe('the console’s tags', () => {
 
   it('are empty for an empty text', () => {
     expect(splitTags(' , ')).to.deep.equal([]);
+  });
+
+  it('are equal in any case', () => {
+    expect(areEqualTags('Straße', 'STRASSE')).to.equal(true);
+    expect(areEqualTags('sale', 'sales')).to.equal(false);
   });
 });

@@ -1,7 +1,9 @@
-/** The values of visitors that redirect rules can have as conditions, with their names, in English. */
+/** The values of visitors that redirect rules can have as conditions, with their names. */
 import { browserFamilies, deviceTypes, osFamilies } from '../../schemas/events/visitor.js';
 import { formatValue } from './format.js';
+import { locale } from './locale.js';
 import { once } from './numbers.js';
+import { texts } from './texts.js';
 
 /** ISO 3166-1 alpha-2, and XK (Kosovo). */
 const countries = (
@@ -29,13 +31,7 @@ const languages = (
 export const attributes = ['countries', 'devices', 'os', 'browsers', 'languages'] as const;
 export type Attribute = (typeof attributes)[number];
 
-export const attributeNames: Readonly<Record<Attribute, string>> = {
-  countries: 'Country',
-  devices: 'Device',
-  os: 'System',
-  browsers: 'Browser',
-  languages: 'Language',
-};
+export const attributeNames: Readonly<Record<Attribute, string>> = texts.values.attributes;
 
 type Options = readonly (readonly [value: string, name: string])[];
 
@@ -43,7 +39,7 @@ const named = (attribute: Attribute, values: readonly string[]): Options =>
   values.map((value) => [value, formatValue(attribute, value)]);
 
 const sorted = (options: Options): Options =>
-  options.toSorted(([, a], [, b]) => a.localeCompare(b, 'en'));
+  options.toSorted(([, a], [, b]) => a.localeCompare(b, locale));
 
 const options: Readonly<Record<Attribute, () => Options>> = {
   countries: once(() => sorted(named('countries', countries))),

@@ -7,8 +7,10 @@ import { SessionGate } from './app/session.js';
 import { NoPage, Shell } from './app/shell.js';
 import type { ConsoleSession } from './app/types.js';
 import { Input } from './components/field.js';
+import { lazy } from './components/lazy.js';
 import { OwnDomains } from './components/own-domains.js';
 import { richText } from './components/rich-text.js';
+import { SuggestsTags } from './components/tag-input.js';
 import { Domains } from './domains/domains.js';
 import { ImportPage } from './imports/import-page.js';
 import { Imports } from './imports/imports.js';
@@ -21,6 +23,8 @@ import { WebhookPage } from './webhooks/webhook-page.js';
 import { Webhooks } from './webhooks/webhooks.js';
 
 const text = texts.app;
+
+const Tags = lazy(() => import('./tags/tags.js').then((module) => module.Tags));
 
 const pages = [
   ['/console', text.overview],
@@ -100,24 +104,27 @@ const App = () => (
           }
         >
           <OwnDomains canRead={key.scopes.includes('links:read')}>
-            <Router>
-              <Route
-                path="/console"
-                component={Overview}
-                upgradeUrl={upgradeUrl}
-                scopes={key.scopes}
-              />
-              <Route path="/console/new" component={Make} shortUrlHost={shortUrlHost} />
-              <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
-              <Route path="/console/links/:code/:tab?" component={LinkPage} scopes={key.scopes} />
-              <Route path="/console/imports" component={Imports} scopes={key.scopes} />
-              <Route path="/console/imports/:id" component={ImportPage} scopes={key.scopes} />
-              <Route path="/console/domains" component={Domains} scopes={key.scopes} />
-              <Route path="/console/webhooks" component={Webhooks} scopes={key.scopes} />
-              <Route path="/console/webhooks/:id" component={WebhookPage} scopes={key.scopes} />
-              <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
-              <Route default component={NoPage} />
-            </Router>
+            <SuggestsTags.Provider value={key.scopes.includes('links:read')}>
+              <Router>
+                <Route
+                  path="/console"
+                  component={Overview}
+                  upgradeUrl={upgradeUrl}
+                  scopes={key.scopes}
+                />
+                <Route path="/console/new" component={Make} shortUrlHost={shortUrlHost} />
+                <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
+                <Route path="/console/tags" component={Tags} scopes={key.scopes} />
+                <Route path="/console/links/:code/:tab?" component={LinkPage} scopes={key.scopes} />
+                <Route path="/console/imports" component={Imports} scopes={key.scopes} />
+                <Route path="/console/imports/:id" component={ImportPage} scopes={key.scopes} />
+                <Route path="/console/domains" component={Domains} scopes={key.scopes} />
+                <Route path="/console/webhooks" component={Webhooks} scopes={key.scopes} />
+                <Route path="/console/webhooks/:id" component={WebhookPage} scopes={key.scopes} />
+                <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
+                <Route default component={NoPage} />
+              </Router>
+            </SuggestsTags.Provider>
           </OwnDomains>
         </Shell>
       )}

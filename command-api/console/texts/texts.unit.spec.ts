@@ -48,6 +48,19 @@ describe('texts of the console', () => {
       'TV',
     ]);
     for (const word of ['Tablet', 'Tags', 'Webhooks']) shared.add(word);
+    for (const word of [
+      'Alias',
+      'Bot',
+      'Browser',
+      'Linklog',
+      'Live',
+      'Logo',
+      'Medium',
+      'Status',
+      'Tag',
+    ]) {
+      shared.add(word);
+    }
     const untranslated = english.filter(
       ([path, text]) => typeof text === 'string' && german.get(path) === text && !shared.has(text),
     );

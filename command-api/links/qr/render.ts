@@ -1,6 +1,7 @@
 import { crc32, deflateSync } from 'node:zlib';
 import { create } from 'qrcode';
-import { parseColour, type Colour, type QrQuery } from '../../../schemas/http/qr.js';
+import { parseColour, type Colour } from '../../../schemas/contrast.js';
+import type { QrQuery } from '../../../schemas/http/qr.js';
 
 const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 

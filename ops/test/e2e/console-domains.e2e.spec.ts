@@ -236,7 +236,7 @@ describe('the console’s domains', () => {
       await choice.selectOption(domain);
       await page.getByLabel('Destination').fill(destination);
       await page.getByLabel('Alias').fill(code);
-      await button('Make the link').click();
+      await button('Create the link').click();
       await page.getByText('Your link is live').waitFor();
       expect(await faultsInAllModes(page), 'new link').to.deep.equal([]);
       expect(await visitOnDomain(code)).to.equal(`302 ${destination}`);
@@ -252,7 +252,7 @@ describe('the console’s domains', () => {
       await page.getByRole('combobox', { name: 'Period' }).selectOption('7d');
       await page.waitForURL(/\?domain=.*&period=7d$/);
       await goTo('QR code');
-      await button('Make the QR code').click();
+      await button('Create the QR code').click();
       await page.getByAltText(`QR code of ${domain}/${code}`).waitFor();
       const [download] = await Promise.all([
         page.waitForEvent('download'),
@@ -276,11 +276,11 @@ describe('the console’s domains', () => {
       await goTo('Many links');
       await page.getByLabel('Destinations').fill('https://example.com/1\nhttps://example.com/2');
       await page.getByLabel('Domain').selectOption(domain);
-      await button('Make 2 links').click();
-      await page.getByText('2 of 2 made').waitFor();
+      await button('Create 2 links').click();
+      await page.getByText('2 of 2 created').waitFor();
       await page.getByRole('region').getByRole('link').first().click();
       await page.waitForURL(`**/console/links/*?domain=${domain}`);
-      await page.getByText('leads to').waitFor();
+      await page.getByText('redirects to').waitFor();
     });
 
     it('distinguish the same code on two domains in the list, and find links of the domain', async () => {
@@ -292,8 +292,8 @@ describe('the console’s domains', () => {
       expect(await page.getByLabel(`Select ${alias}`, { exact: true }).isChecked()).to.equal(false);
       await page.getByText('one link selected').waitFor();
       await button('Disable').click();
-      await page.getByText('disabled', { exact: true }).waitFor();
-      expect(await page.getByText('disabled', { exact: true }).count()).to.equal(1);
+      await page.locator('tbody').getByText('Disabled', { exact: true }).waitFor();
+      expect(await page.locator('tbody').getByText('Disabled', { exact: true }).count()).to.equal(1);
       expect((await bench.visit(alias)).status).to.equal(302);
       await eventually(
         'the link on the domain is disabled',

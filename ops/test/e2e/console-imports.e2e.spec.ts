@@ -288,8 +288,8 @@ describe('the console’s imports', () => {
     ]);
     expect(await faultsInAllModes(page), 'the preview').to.deep.equal([]);
     await page.getByLabel('Tags').fill('all');
-    await button('Make 2 links').click();
-    await page.getByText('2 of 2 made').waitFor();
+    await button('Create 2 links').click();
+    await page.getByText('2 of 2 created').waitFor();
     const details = await bench.api(`/v2/links/${name}-one`, key.key);
     expect(details.json()).to.deep.include({
       ...{ url: `https://${name}.example/1`, title: 'One', tags: ['x', 'y', 'all'] },

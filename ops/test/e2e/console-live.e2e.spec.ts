@@ -71,7 +71,7 @@ describe('the console’s live view', () => {
   it('shows visits and changes of all links, the newest first', async () => {
     const { shortCode } = await bench.link(key.key);
     await signIn(page, key.key);
-    await expectState('live');
+    await expectState('Live');
     expect(await faultsInAllModes(page), 'no events').to.deep.equal([]);
     const headers = { 'User-Agent': phone, Referer: 'https://news.example/' };
     await bench.visit(`${shortCode}?qr`, { headers });
@@ -89,9 +89,9 @@ describe('the console’s live view', () => {
   it('shows only the link of a page, by one stream, which ends with the page', async () => {
     const [link, other] = [await bench.link(key.key), await bench.link(key.key)];
     await signIn(page, key.key);
-    await expectState('live');
+    await expectState('Live');
     await page.goto(`${origin()}/console/links/${link.shortCode}`);
-    await expectState('live');
+    await expectState('Live');
     await bench.visit(other.shortCode);
     await bench.visit(link.shortCode);
     await rows().getByText(link.shortCode).waitFor();
@@ -99,7 +99,7 @@ describe('the console’s live view', () => {
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     expect(streams.size).to.equal(1);
     await page.getByRole('link', { name: 'Overview' }).click();
-    await expectState('live');
+    await expectState('Live');
     await eventually('one stream is open', () => streams.size === 1);
     await page.getByRole('link', { name: 'Keys' }).click();
     await eventually('no stream is open', () => streams.size === 0);
@@ -108,15 +108,15 @@ describe('the console’s live view', () => {
   it('continues after an interruption, without a gap', async () => {
     const { shortCode } = await bench.link(key.key);
     await signIn(page, key.key);
-    await expectState('live');
+    await expectState('Live');
     await bench.visit(shortCode);
     await rows().first().waitFor();
     proxy.pause();
     proxy.cut();
-    await expectState('reconnecting');
+    await expectState('Reconnecting');
     await bench.visit(shortCode);
     proxy.resume();
-    await expectState('live');
+    await expectState('Live');
     await eventually('the missed visit is shown', async () => (await rows().count()) === 2);
     provoked = opened.faults.filter((fault) => fault.includes('net::ERR_'));
   });
@@ -124,12 +124,12 @@ describe('the console’s live view', () => {
   it('is paused by the user, and while the page is hidden', async () => {
     const { shortCode } = await bench.link(key.key);
     await signIn(page, key.key);
-    await expectState('live');
+    await expectState('Live');
     await bench.visit(shortCode);
     await rows().first().waitFor();
     await button('Pause').focus();
     await page.keyboard.press('Enter');
-    await expectState('paused');
+    await expectState('Paused');
     await eventually('no stream is open', () => streams.size === 0);
     expect(await faultsInAllModes(page), 'paused').to.deep.equal([]);
     await bench.visit(shortCode);
@@ -137,10 +137,10 @@ describe('the console’s live view', () => {
     await eventually('the missed visit is shown', async () => (await rows().count()) === 2);
 
     await show('hidden');
-    await expectState('paused');
+    await expectState('Paused');
     await eventually('no stream is open', () => streams.size === 0);
     await show('visible');
-    await expectState('live');
+    await expectState('Live');
     await bench.visit(shortCode);
     await eventually('the next visit is shown', async () => (await rows().count()) === 3);
   });
@@ -165,13 +165,13 @@ describe('the console’s live view', () => {
 
   it('ends with a message when the key loses the scope, and when it ends', async () => {
     await signIn(page, key.key);
-    await expectState('live');
+    await expectState('Live');
     const scopes = scopeNames.filter((scope) => scope !== 'events:read');
     await bench.admin('PATCH', `/admin/keys/${key.id}`, { scopes });
     await section().getByText('This key lacks the scope events:read.').waitFor();
     await bench.admin('PATCH', `/admin/keys/${key.id}`, { scopes: scopeNames });
     await button('Try again').click();
-    await expectState('live');
+    await expectState('Live');
     await bench.admin('PATCH', `/admin/keys/${key.id}`, { active: false });
     await section().getByText('You are not signed in').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);

@@ -150,7 +150,7 @@ describe('the operators’ console', () => {
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await button('Delete').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('This link is deleted.').waitFor();
+    await page.getByText('because it was deleted').waitFor();
     expect(await done(shortCode)).to.deep.equal([
       'LinkEdited',
       'LinkDisabled',

@@ -91,7 +91,7 @@ describe('the console’s redirect rules', () => {
     await visitor.getByText(`→ ${urls.ios} (rule ios)`).waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
 
-    await button('Make the link').click();
+    await button('Create the link').click();
     await page.getByText('Your link is live').waitFor();
     expect(await page.getByText('Rule 1').count()).to.equal(0);
     await expectDestinations('with-rules', [urls.ios, urls.all]);
@@ -188,7 +188,7 @@ describe('the console’s redirect rules', () => {
     await page.goto(`${bench.product.api}/console/new`);
     await page.getByLabel('Destination').fill(destination);
     await addRule(1, 'mail', 'mailto:ann@example.com');
-    await button('Make the link').click();
+    await button('Create the link').click();
     await page.getByRole('alert').getByText('Rule 1, url: ').waitFor();
     provoked = [loadError(400)];
     expect(await rule(1).getByLabel('Name of the rule').inputValue()).to.equal('mail');

@@ -61,18 +61,18 @@ export const walkNewcomersPath = async (
     await page.goto('about:blank');
     await page.goto(address);
     await button('Open it').click();
-    await link('Make your first link').waitFor();
+    await link('Create your first link').waitFor();
   });
   await step('make a link with an alias', async () => {
-    await link('Make your first link').click();
+    await link('Create your first link').click();
     await page.getByLabel('Destination').fill(destination);
     await page.getByLabel('Alias').fill(alias);
-    await button('Make the link').click();
+    await button('Create the link').click();
     await page.getByText('Your link is live').waitFor();
   });
   await step('make its QR code', async () => {
     await link('QR code').click();
-    await button('Make the QR code').click();
+    await button('Create the QR code').click();
     await page.getByAltText(`QR code of ${alias}`).waitFor();
   });
   await step('follow it, and see the bar on the plot', async () => {

@@ -2,6 +2,7 @@
  * The requests of the console: `/v2` or `/admin` below `/console`, authenticated by the session. Failures are values.
  */
 
+import type { UrlFault } from '../../../../schemas/http/link-fields.js';
 import type { HealthResponse } from './types.js';
 import { texts } from '../../texts.js';
 
@@ -22,6 +23,8 @@ export type Failure =
       readonly kind: 'refused';
       readonly message: string;
       readonly status: number;
+      /** Why the URL is invalid. */
+      readonly reason?: UrlFault | undefined;
       /** The values of the TXT record of a domain that was not verified. */
       readonly found?: readonly string[] | undefined;
     };
@@ -44,18 +47,19 @@ export interface Call {
 interface ErrorBody {
   readonly message?: string;
   readonly upgradeUrl?: string;
+  readonly reason?: UrlFault;
   readonly found?: readonly string[];
 }
 
 const failureOf = async (response: Response): Promise<Failure> => {
   const body = (await response.json().catch(() => ({}))) as ErrorBody;
   const { status } = response;
-  const { message = texts.app.responded(status), upgradeUrl, found } = body;
+  const { message = texts.app.responded(status), upgradeUrl, reason, found } = body;
   if (upgradeUrl !== undefined) return { kind: 'plan', message, upgradeUrl };
   const seconds = Number(response.headers.get('Retry-After'));
   return seconds > 0
     ? { kind: 'wait', message, status, seconds }
-    : { kind: 'refused', message, status, found };
+    : { kind: 'refused', message, status, reason, found };
 };
 
 /** 202 and 204 may have no body. */

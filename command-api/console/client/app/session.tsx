@@ -8,6 +8,7 @@ import { onSignedOut, send, type Result, type Failure } from './api.js';
 import { fieldsOf, onSubmit, useAction } from './hooks.js';
 import { texts } from '../../texts.js';
 import { richText } from '../components/rich-text.js';
+import { leaveTo } from '../components/unsaved.js';
 
 const path = '/session';
 const text = texts.app;
@@ -135,7 +136,7 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
   const start = (next: Session): void => {
     // Another owner must not see the pages of the previous one.
     if (session && options.ownerOf(session) !== options.ownerOf(next)) {
-      location.assign('/console');
+      leaveTo('/console');
       return;
     }
     setOffer(undefined);
@@ -153,7 +154,7 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
 
   const signOut = async (): Promise<void> => {
     const result = await send(path, { method: 'DELETE' });
-    if (result.ok) location.assign('/console');
+    if (result.ok) leaveTo('/console');
     else setFailure(result.failure);
   };
 

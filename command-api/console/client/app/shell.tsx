@@ -81,6 +81,8 @@ export const Shell = ({ name, pages, shortcuts, who, onSignOut, children }: Prop
 
 interface PageProps {
   readonly title: string;
+  /** Whether the page focuses a field itself. */
+  readonly focusesField?: boolean;
   /** Next to the heading. */
   readonly aside?: ComponentChildren;
   readonly children: ComponentChildren;
@@ -89,12 +91,12 @@ interface PageProps {
 let isFirstPage = true;
 
 /** A page. Except on the first one, its heading gets the focus, so that a screen reader starts there. */
-export const Page = ({ title, aside, children }: PageProps) => {
+export const Page = ({ title, focusesField = false, aside, children }: PageProps) => {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     const name = document.title.split(' · ').at(-1) ?? '';
     document.title = `${title} · ${name}`;
-    if (!isFirstPage) heading.current?.focus();
+    if (!isFirstPage && !focusesField) heading.current?.focus();
     isFirstPage = false;
   }, [title]);
   return (

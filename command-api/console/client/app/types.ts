@@ -17,8 +17,9 @@ export type {
 } from '../../../../schemas/http/imports.js';
 export type { LinkResponse } from '../../../../schemas/http/shorten.js';
 export type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
-export type { DomainResponse, OperatorsDomain } from '../../../../schemas/http/domains.js';
 export type { HistoryResponse } from '../../../../schemas/http/history.js';
+export type { TagPage } from '../../../../schemas/http/tags.js';
+export type { DomainResponse, OperatorsDomain } from '../../../../schemas/http/domains.js';
 export type {
   AliasOverrideResponse as AliasOverride,
   ChangePage,

@@ -1,45 +1,55 @@
 import { useState } from 'preact/hooks';
 import { formatEventType, formatTime } from '../../format.js';
 import { linkPath, type AddressedLink } from '../../link-address.js';
+import {
+  describeHistory,
+  nameOfActor,
+  type HistoryEntry,
+  type HistoryEvent,
+} from '../../link-history.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import type { HistoryResponse } from '../app/types.js';
-import { Trouble } from './trouble.js';
-import { texts } from '../../texts.js';
 import { richText } from './rich-text.js';
+import { Trouble } from './trouble.js';
 
-const textOf = (value: unknown): string => {
-  if (Array.isArray(value)) return value.map(textOf).join(', ');
-  return typeof value === 'string' ? value : JSON.stringify(value);
-};
+const text = texts.components;
 
-type Event = HistoryResponse['events'][number];
+interface EntryProps {
+  readonly entry: HistoryEntry;
+  readonly actorNames: HistoryResponse['actorNames'];
+}
 
-const Entry = ({ event }: { readonly event: Event }) => (
+const Entry = ({ entry: { type, time, actor, changes }, actorNames }: EntryProps) => (
   <li class="card">
     <p class="row spread">
-      <strong>{formatEventType(event.type)}</strong>
+      <strong>{formatEventType(type)}</strong>
       <span class="soft">
-        {formatTime(event.time)}
-        {event.actor !== undefined && (
+        {formatTime(time)}
+        {actor !== null && (
           <>
             {', '}
-            {richText(texts.components.by, { actor: <bdi>{event.actor}</bdi> })}
+            {richText(text.by, { actor: <bdi>{nameOfActor(actor, actorNames)}</bdi> })}
           </>
         )}
       </span>
     </p>
     <dl class="data">
-      {Object.entries(event.data)
-        .filter(([, value]) => value !== null)
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>
-              <bdi>{textOf(value)}</bdi>
-            </dd>
-          </div>
-        ))}
+      {changes.map(({ field, before, after }) => (
+        <div key={field}>
+          <dt>{field}</dt>
+          <dd>
+            {before === undefined ? (
+              <bdi>{after}</bdi>
+            ) : (
+              <>
+                <bdi>{before}</bdi> → <bdi>{after}</bdi>
+              </>
+            )}
+          </dd>
+        </div>
+      ))}
     </dl>
   </li>
 );
@@ -49,10 +59,17 @@ interface Props {
   readonly link: AddressedLink;
 }
 
-const HistoryPart = ({ base, link, after }: Props & { readonly after: number }) => {
+interface PartProps extends Props {
+  readonly after: number;
+  /** The events before this part. */
+  readonly earlier: readonly HistoryEvent[];
+}
+
+const HistoryPart = ({ base, link, after, earlier }: PartProps) => {
   const [hasMore, showMore] = useState(false);
   const address = linkPath(base, link, '/history', { limit: '100', after: String(after) });
   const { value, failure, reload } = useLoad(() => callApi<HistoryResponse>(address), address);
+  const events = [...earlier, ...(value?.events ?? [])];
   return (
     <>
       {failure && (
@@ -60,12 +77,14 @@ const HistoryPart = ({ base, link, after }: Props & { readonly after: number }) 
           <Trouble failure={failure} onRetry={reload} />
         </li>
       )}
-      {value?.events.map((event, index) => (
-        <Entry key={index} event={event} />
-      ))}
+      {describeHistory(events)
+        .slice(earlier.length)
+        .map((entry, index) => (
+          <Entry key={index} entry={entry} actorNames={value?.actorNames ?? {}} />
+        ))}
       {value?.next != null &&
         (hasMore ? (
-          <HistoryPart base={base} link={link} after={value.next} />
+          <HistoryPart base={base} link={link} after={value.next} earlier={events} />
         ) : (
           <li>
             <button
@@ -74,7 +93,7 @@ const HistoryPart = ({ base, link, after }: Props & { readonly after: number }) 
                 showMore(true);
               }}
             >
-              {texts.components.showMore}
+              {text.showMore}
             </button>
           </li>
         ))}
@@ -85,6 +104,6 @@ const HistoryPart = ({ base, link, after }: Props & { readonly after: number }) 
 /** The history of a link, oldest first. */
 export const History = (props: Props) => (
   <ol class="history">
-    <HistoryPart {...props} after={0} />
+    <HistoryPart {...props} after={0} earlier={[]} />
   </ol>
 );

@@ -1,5 +1,6 @@
 import type { LinkDetails } from '../app/types.js';
 import { Field, Input } from './field.js';
+import { TagInput } from './tag-input.js';
 import { texts } from '../../texts.js';
 
 const text = texts.components;
@@ -44,7 +45,7 @@ interface TagsProps {
 
 /** Tags as `splitTags` reads them. */
 export const Tags = ({ value = '', hint = '', required = false }: TagsProps) => (
-  <Input
+  <TagInput
     label={text.tags}
     name="tags"
     defaultValue={value}

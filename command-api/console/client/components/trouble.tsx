@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { describeError } from '../../rules-form.js';
+import type { UrlFault } from '../../../../schemas/http/link-fields.js';
 import type { Failure } from '../app/api.js';
 import { texts } from '../../texts.js';
 
@@ -8,7 +9,7 @@ const text = texts.components;
 
 interface Props {
   readonly failure: Failure | undefined;
-  /** Retries. Without it, the user can submit the form again. */
+  /** Retries. Without it, the user can submit the form again. Not offered if a retry cannot succeed. */
   readonly onRetry?: () => void;
   /** Details, after the message. */
   readonly children?: ComponentChildren;
@@ -32,6 +33,25 @@ const useCountdown = (failure: Failure | undefined): number => {
   return left;
 };
 
+interface Fault {
+  readonly message: string;
+  readonly reason?: UrlFault | undefined;
+}
+
+/** The message of a rejected request, in words of the console where it has some. */
+export const messageOf = ({ message, reason }: Fault): string =>
+  describeError(message, reason && text.urlFaults[reason]);
+
+/** Statuses of rejected requests that a retry can change: timeout, conflict, too early, too many requests. */
+const temporary: readonly number[] = [408, 409, 425, 429];
+
+/** Whether the same request can succeed later. */
+const canRetry = (failure: Failure): boolean =>
+  failure.kind !== 'refused' ||
+  failure.status < 400 ||
+  failure.status >= 500 ||
+  temporary.includes(failure.status);
+
 const adviceOf = (failure: Failure) => {
   switch (failure.kind) {
     case 'offline':
@@ -43,8 +63,9 @@ const adviceOf = (failure: Failure) => {
         </>
       );
     case 'wait':
+      return <>{failure.message}</>;
     case 'refused':
-      return <>{describeError(failure.message)}</>;
+      return <>{messageOf(failure)}</>;
   }
 };
 
@@ -65,7 +86,7 @@ export const Trouble = ({ failure, onRetry, children }: Props) => {
         </span>{' '}
         {failure.kind === 'wait' && <span>{left > 0 ? text.tryIn(left) : text.tryNow}</span>}
       </p>
-      {onRetry && (
+      {onRetry && canRetry(failure) && (
         <button type="button" disabled={left > 0} onClick={onRetry}>
           {text.tryAgain}
         </button>

@@ -1,24 +1,33 @@
 import type { Scope } from '../../../../schemas/scopes.js';
 import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
-import { callApi } from '../app/api.js';
+import { texts } from '../../texts.js';
+import { callApi, type Failure } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { LinkDetails } from '../app/types.js';
+import { lazy } from '../components/lazy.js';
 import { Trouble } from '../components/trouble.js';
 import { Statistics, usePeriodStats } from '../statistics/statistics.js';
 import { History } from '../components/history.js';
 import { LiveEvents } from '../live/live-events.js';
 import { LinkSummary } from './link-summary.js';
 import { LinkTabs, useLinkRoute } from './link-tabs.js';
-import { QrCode } from './qr-code.js';
+import { NotRedirecting } from './not-redirecting.js';
 import { Settings } from './settings.js';
 
+const text = texts.link;
+
+const QrCode = lazy(() => import('./qr-code.js').then((module) => module.QrCode));
+
 const tabs = [
-  ['', 'Statistics'],
-  ['qr', 'QR code'],
-  ['settings', 'Settings'],
-  ['history', 'History'],
+  ['', text.statistics],
+  ['qr', text.qrCode],
+  ['settings', text.settings],
+  ['history', text.history],
 ] as const;
+
+const isMissing = (failure: Failure | undefined): boolean =>
+  failure?.kind === 'refused' && failure.status === 404;
 
 const LinkStatistics = ({ code }: { readonly code: string }) => (
   <Statistics stats={usePeriodStats(code)} />
@@ -36,14 +45,24 @@ const OneLink = (props: Props & { readonly address: AddressedLink; readonly tab:
   return (
     <Page title={link?.title ?? subjectOfLink(address)}>
       <Trouble failure={failure} onRetry={reload} />
-      {link && <LinkSummary link={link} />}
-      <LinkTabs tabs={tabs} address={address} tab={tab} />
+      {link && (
+        <LinkSummary
+          link={link}
+          notice={
+            <NotRedirecting
+              link={link}
+              path={path}
+              canWrite={scopes.includes('links:write') && tab !== 'settings'}
+              onChanged={reload}
+            />
+          }
+        />
+      )}
+      {!isMissing(failure) && <LinkTabs tabs={tabs} address={address} tab={tab} />}
       {!failure && tab === '' && <LinkStatistics code={address.shortCode} />}
       {link && tab === '' && <LiveEvents scopes={scopes} {...address} />}
       {link && tab === 'qr' && <QrCode link={address} />}
-      {link && tab === 'settings' && (
-        <Settings key={link.version} link={link} path={path} onChanged={reload} />
-      )}
+      {link && tab === 'settings' && <Settings link={link} path={path} onChanged={reload} />}
       {link && tab === 'history' && <History base="/v2/links" link={address} />}
     </Page>
   );

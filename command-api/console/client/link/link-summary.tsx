@@ -1,39 +1,52 @@
 import type { ComponentChildren } from 'preact';
 import { formatTime } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
 import { textOfShortUrl } from '../../link-address.js';
+import { statuses } from '../../link-filter.js';
+import { texts } from '../../texts.js';
 import type { LinkDetails } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
+import { richText } from '../components/rich-text.js';
 import { RuleList } from '../rules/rule-list.js';
+
+const text = texts.link;
 
 interface Props {
   readonly link: LinkDetails;
   /** Next to the status. */
   readonly children?: ComponentChildren;
+  /** After the status. */
+  readonly notice?: ComponentChildren;
 }
 
-export const LinkSummary = ({ link, children }: Props) => (
-  <section class="card facts" aria-label="The link">
+const isPast = (time: string): boolean => Date.parse(time) <= Date.now();
+
+/** Clicks and times in one sentence. */
+const summaryOf = (link: LinkDetails): string =>
+  [
+    text.clicks(link.clickCount),
+    ...(link.clicksLeft === null ? [] : [text.clicksLeft(link.clicksLeft)]),
+    text.createdAt(formatTime(link.createdAt)),
+    ...(link.startsAt === null ? [] : [text.startsAt(formatTime(link.startsAt))]),
+    ...(link.expiresAt === null
+      ? []
+      : [(isPast(link.expiresAt) ? text.expiredAt : text.expiresAt)(formatTime(link.expiresAt))]),
+  ].join(', ');
+
+export const LinkSummary = ({ link, children, notice }: Props) => (
+  <section class="card facts" aria-label={text.theLink}>
     <p class="row">
       <a class="clip" href={link.shortUrl} target="_blank" rel="noreferrer">
         {textOfShortUrl(link.shortUrl)}
       </a>
-      <CopyButton text={link.shortUrl} what="the short link" />
-      <span class={`badge ${link.status}`}>{link.status}</span>
-      {link.hasPassword && <span class="badge">password</span>}
+      <CopyButton text={link.shortUrl} what={texts.components.theShortLink} />
+      <span class={`badge ${link.status}`}>{statuses[link.status]}</span>
+      {link.hasPassword && <span class="badge">{text.password}</span>}
       {children}
     </p>
-    <p class="long clamp">
-      <span class="soft">leads to</span> <bdi>{link.url}</bdi>
-    </p>
+    {notice}
+    <p class="long clamp">{richText(text.redirectsTo, { url: <bdi>{link.url}</bdi> })}</p>
     {link.rules && <RuleList rules={link.rules} />}
-    <p class="soft">
-      {formatNumber(link.clickCount)} clicks in all
-      {link.clicksLeft !== null && <>, {formatNumber(link.clicksLeft)} left</>}. Made{' '}
-      {formatTime(link.createdAt)}
-      {link.startsAt !== null && <>, starts {formatTime(link.startsAt)}</>}
-      {link.expiresAt !== null && <>, expires {formatTime(link.expiresAt)}</>}.
-    </p>
+    <p class="soft">{summaryOf(link)}.</p>
     {link.note !== null && (
       <p class="long">
         <bdi>{link.note}</bdi>

@@ -1,5 +1,6 @@
 import { useRoute } from 'preact-iso/router';
 import { linkPage, type AddressedLink } from '../../link-address.js';
+import { texts } from '../../texts.js';
 
 interface LinkRoute {
   readonly address: AddressedLink;
@@ -20,7 +21,7 @@ interface Props extends LinkRoute {
 }
 
 export const LinkTabs = ({ tabs, address, tab }: Props) => (
-  <nav class="tabs" aria-label="About the link">
+  <nav class="tabs" aria-label={texts.link.aboutLink}>
     {tabs.map(([name, title]) => (
       <a key={name} href={linkPage(address, name)} aria-current={name === tab ? 'page' : undefined}>
         {title}

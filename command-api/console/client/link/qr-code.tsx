@@ -1,17 +1,17 @@
 import { useEffect, useState } from 'preact/hooks';
 import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
+import { isReadable, logoFaultOf, withLogo } from '../../qr-picture.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
-import { Input, Select } from '../components/field.js';
+import { Field, Input, Select } from '../components/field.js';
 import { saveFile } from '../components/save.js';
 import { Trouble } from '../components/trouble.js';
+import { QrPreview } from './qr-preview.js';
 
-const corrections = [
-  ['L', 'Low: 7 %'],
-  ['M', 'Medium: 15 %'],
-  ['Q', 'High: 25 %'],
-  ['H', 'Highest: 30 %'],
-] as const;
+const text = texts.link;
+
+const corrections = Object.entries(text.corrections);
 
 interface RenderedCode {
   readonly svg: Blob;
@@ -36,9 +36,115 @@ const toPng = async ({ address, size }: RenderedCode): Promise<Blob | null> => {
   });
 };
 
+/** An image with a `data:` URL. */
+const readLogo = async (file: Blob): Promise<HTMLImageElement | null> => {
+  const reader = new FileReader();
+  const loaded = new Promise<string | null>((resolve) => {
+    reader.onload = () => {
+      resolve(typeof reader.result === 'string' ? reader.result : null);
+    };
+    reader.onerror = () => {
+      resolve(null);
+    };
+  });
+  reader.readAsDataURL(file);
+  const address = await loaded;
+  if (address === null) return null;
+  const image = new Image();
+  image.src = address;
+  try {
+    await image.decode();
+    return image;
+  } catch {
+    // Not an image.
+    return null;
+  }
+};
+
+interface LogoProps {
+  readonly onLogo: (logo: HTMLImageElement | null) => void;
+}
+
+const LogoField = ({ onLogo }: LogoProps) => {
+  const [fault, setFault] = useState<keyof typeof text.logoFaults | null>(null);
+  const choose = async (input: HTMLInputElement): Promise<void> => {
+    const [file] = input.files ?? [];
+    const refused = file ? logoFaultOf(file) : null;
+    const logo = file && refused === null ? await readLogo(file) : null;
+    const isUnreadable = file !== undefined && refused === null && logo === null;
+    setFault(isUnreadable ? 'content' : refused);
+    if (logo === null) input.value = '';
+    onLogo(logo);
+  };
+  return (
+    <>
+      <Field label={text.logo} hint={text.logoHint}>
+        {(control) => (
+          <input
+            {...control}
+            type="file"
+            accept="image/png,image/svg+xml"
+            onChange={(event) => void choose(event.currentTarget)}
+          />
+        )}
+      </Field>
+      {fault !== null && (
+        <p class="bad" role="alert">
+          {text.logoFaults[fault]}
+        </p>
+      )}
+    </>
+  );
+};
+
+const Rendered = ({
+  link,
+  code,
+}: {
+  readonly link: AddressedLink;
+  readonly code: RenderedCode;
+}) => {
+  const savePng = async (): Promise<void> => {
+    const png = await toPng(code);
+    if (png) saveFile(`${link.shortCode}.png`, png);
+  };
+  return (
+    <section class="card stack" aria-label={text.theQrCode}>
+      <img
+        class="qr"
+        src={code.address}
+        alt={text.qrOf(subjectOfLink(link))}
+        width="300"
+        height="300"
+      />
+      <div class="row">
+        <button type="button" onClick={() => void savePng()}>
+          {text.savePng}
+        </button>
+        <button
+          type="button"
+          onClick={() => {
+            saveFile(`${link.shortCode}.svg`, code.svg);
+          }}
+        >
+          {text.saveSvg}
+        </button>
+      </div>
+    </section>
+  );
+};
+
 export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
   const { isBusy, failure, run } = useAction();
   const [rendered, setRendered] = useState<RenderedCode>();
+  const [dark, setDark] = useState('#000000');
+  const [light, setLight] = useState('#ffffff');
+  const [margin, setMargin] = useState(4);
+  const [logo, setLogo] = useState<HTMLImageElement | null>(null);
+  const [correction, setCorrection] = useState('M');
+  /** A new number empties the field of the logo. */
+  const [removals, setRemovals] = useState(0);
+  const canScan = isReadable(dark, light);
   useEffect(
     () => () => {
       if (rendered) URL.revokeObjectURL(rendered.address);
@@ -47,25 +153,29 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
   );
 
   const submit = onSubmit(async (form) => {
-    const fields = fieldsOf(form);
-    const path = linkPath('/v2/qr', link, '', { format: 'svg', ...fields });
+    if (!canScan) return;
+    const { size = '', mark } = fieldsOf(form);
+    const path = linkPath('/v2/qr', link, '', {
+      ...{ format: 'svg', size, margin: String(margin), dark, light },
+      ecc: logo ? 'H' : correction,
+      ...(mark !== undefined && { mark }),
+    });
     const done = await run(() => callApi<Blob>(path, { method: 'POST', as: 'blob' }));
     if (!done) return;
-    const svg = done.value;
-    setRendered({ svg, size: Number(fields['size']), address: URL.createObjectURL(svg) });
+    const svg = logo
+      ? new Blob([withLogo(await done.value.text(), logo.src, { light, margin })], {
+          type: 'image/svg+xml',
+        })
+      : done.value;
+    setRendered({ svg, size: Number(size), address: URL.createObjectURL(svg) });
   });
-
-  const savePng = async (picture: RenderedCode): Promise<void> => {
-    const png = await toPng(picture);
-    if (png) saveFile(`${link.shortCode}.png`, png);
-  };
 
   return (
     <div class="columns wide">
       <form class="card stack" onSubmit={submit}>
         <div class="columns">
           <Input
-            label="Size, pixels"
+            label={text.size}
             name="size"
             type="number"
             min={100}
@@ -74,58 +184,74 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
             required
           />
           <Input
-            label="Margin, modules"
-            name="margin"
+            label={text.margin}
             type="number"
             min={0}
             max={10}
-            defaultValue={4}
+            value={margin}
             required
+            onInput={(event) => {
+              const { valueAsNumber } = event.currentTarget;
+              if (valueAsNumber >= 0 && valueAsNumber <= 10) setMargin(Math.floor(valueAsNumber));
+            }}
           />
           <Select
-            label="Error correction"
-            name="ecc"
-            value="M"
+            label={text.correction}
+            value={logo ? 'H' : correction}
+            disabled={logo !== null}
             options={corrections}
-            hint="How much may be damaged or covered."
+            hint={logo ? text.correctionOfLogo : text.correctionHint}
+            onChange={(event) => {
+              setCorrection(event.currentTarget.value);
+            }}
           />
-          <Input label="Dark" name="dark" type="color" defaultValue="#000000" />
-          <Input label="Light" name="light" type="color" defaultValue="#ffffff" />
+          <Input
+            label={text.dark}
+            type="color"
+            value={dark}
+            onInput={(event) => {
+              setDark(event.currentTarget.value);
+            }}
+          />
+          <Input
+            label={text.light}
+            type="color"
+            value={light}
+            onInput={(event) => {
+              setLight(event.currentTarget.value);
+            }}
+          />
         </div>
+        {!canScan && (
+          <p class="bad" role="alert">
+            {text.lowContrast}
+          </p>
+        )}
+        <LogoField key={removals} onLogo={setLogo} />
+        {logo && (
+          <button
+            type="button"
+            class="small"
+            onClick={() => {
+              setLogo(null);
+              setRemovals(removals + 1);
+            }}
+          >
+            {text.removeLogo}
+          </button>
+        )}
         <label class="check">
           <input type="checkbox" name="mark" value="1" defaultChecked />
-          Count its visits apart, as “QR code”
+          {text.mark}
         </label>
-        <p class="hint">Each code that you make counts as one of the month. Saving it is free.</p>
+        <QrPreview dark={dark} light={light} margin={margin} logo={logo} />
+        <p class="hint">{text.qrCost}</p>
         <Trouble failure={failure} />
-        <button class="primary" aria-disabled={isBusy}>
-          Make the QR code
+        <button class="primary" aria-disabled={isBusy || !canScan}>
+          {text.createQr}
         </button>
       </form>
-      {rendered && (
-        <section class="card stack" aria-label="The QR code">
-          <img
-            class="qr"
-            src={rendered.address}
-            alt={`QR code of ${subjectOfLink(link)}`}
-            width="300"
-            height="300"
-          />
-          <div class="row">
-            <button type="button" onClick={() => void savePng(rendered)}>
-              Save as PNG
-            </button>
-            <button
-              type="button"
-              onClick={() => {
-                saveFile(`${link.shortCode}.svg`, rendered.svg);
-              }}
-            >
-              Save as SVG
-            </button>
-          </div>
-        </section>
-      )}
+      {rendered && <Rendered link={link} code={rendered} />}
     </div>
   );
 };

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
-import { formatNumber } from '../../numbers.js';
 import { subjectOfLink } from '../../link-address.js';
 import { splitTags } from '../../tags.js';
+import { texts } from '../../texts.js';
 import { callApi, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, type Action } from '../app/hooks.js';
 import type { BulkResponse, LinkDetails } from '../app/types.js';
@@ -23,8 +23,7 @@ interface Props {
   readonly onChanged: (changed: readonly LinkDetails[], failed: readonly Failed[]) => void;
 }
 
-const linksOf = (count: number): string =>
-  count === 1 ? 'one link' : `${formatNumber(count)} links`;
+const text = texts.links;
 
 const TagsDialog = (props: {
   readonly title: string;
@@ -60,19 +59,18 @@ const DeleteDialog = (props: {
   const { selected } = props;
   const more = selected.length - maxNamed;
   return (
-    <Confirm title={`Delete ${linksOf(selected.length)}?`} verb="Delete" {...props}>
+    <Confirm title={text.deleteLinks(selected.length)} verb={text.delete} {...props}>
       <ul>
         {selected.slice(0, maxNamed).map((link) => (
-          <li key={subjectOfLink(link)} class="clip">
-            <strong>{subjectOfLink(link)}</strong> <bdi class="soft">{link.title}</bdi>
+          <li key={subjectOfLink(link)}>
+            <div class="clip">
+              <strong>{subjectOfLink(link)}</strong> <bdi class="soft">{link.title}</bdi>
+            </div>
           </li>
         ))}
-        {more > 0 && <li>and {linksOf(more)} more</li>}
+        {more > 0 && <li>{text.andMore(more)}</li>}
       </ul>
-      <p>
-        They stop redirecting, for good. Their codes are never given out again. Statistics and
-        history stay.
-      </p>
+      <p>{text.deleteWarning}</p>
     </Confirm>
   );
 };
@@ -116,28 +114,26 @@ export const Bulk = ({ selected, onChanged }: Props) => {
 
   return (
     <div class="stack">
-      <div class="row bulk" role="group" aria-label="Change the selected links">
+      <div class="row bulk" role="group" aria-label={text.changeSelected}>
         <span role="status">
-          {selected.length === 0
-            ? 'Select links to change them together.'
-            : `${linksOf(selected.length)} selected`}
+          {selected.length === 0 ? text.selectSome : text.selected(selected.length)}
         </span>
         {selected.length > 0 && (
           <>
             <button type="button" class="small" onClick={open('add')}>
-              Add tags
+              {text.addTags}
             </button>
             <button type="button" class="small" onClick={open('remove')}>
-              Remove tags
+              {text.removeTags}
             </button>
             <button type="button" class="small" onClick={switchAll(true)}>
-              Disable
+              {text.disable}
             </button>
             <button type="button" class="small" onClick={switchAll(false)}>
-              Enable
+              {text.enable}
             </button>
             <button type="button" class="small danger" onClick={open('delete')}>
-              Delete
+              {text.delete}
             </button>
           </>
         )}
@@ -145,8 +141,8 @@ export const Bulk = ({ selected, onChanged }: Props) => {
       <Trouble failure={switching.failure} />
       {opened === 'add' && (
         <TagsDialog
-          title={`Add tags to ${linksOf(selected.length)}`}
-          verb="Add"
+          title={text.addTagsTo(selected.length)}
+          verb={text.add}
           action={tagging}
           onTags={(addTags) => change(tagging, { addTags })}
           onClose={close}
@@ -154,8 +150,8 @@ export const Bulk = ({ selected, onChanged }: Props) => {
       )}
       {opened === 'remove' && (
         <TagsDialog
-          title={`Remove tags from ${linksOf(selected.length)}`}
-          verb="Remove"
+          title={text.removeTagsFrom(selected.length)}
+          verb={text.remove}
           action={tagging}
           onTags={(removeTags) => change(tagging, { removeTags })}
           onClose={close}

@@ -1,7 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
+import { codeOfShortUrl, pastedLink } from '../../../../schemas/pasted-code.js';
+import { formatDay } from '../../format.js';
 import { linkPage } from '../../link-address.js';
 import {
+  hostIn,
   noFilter,
   orders,
   showsAll,
@@ -10,10 +13,21 @@ import {
   type Order,
   type Status,
 } from '../../link-filter.js';
-import { codeOfShortUrl, pastedLink } from '../../../../schemas/pasted-code.js';
+import { splitTags } from '../../tags.js';
+import { texts } from '../../texts.js';
 import { fieldsOf, onSubmit } from '../app/hooks.js';
 import { Input, Select } from '../components/field.js';
 import { DomainSelect, useActiveDomains } from '../components/own-domains.js';
+import { TagInput } from '../components/tag-input.js';
+
+const text = texts.links;
+
+const examples = { host: 'example.com', domain: 'go.example.com' } as const;
+
+const days = [
+  ['from', text.createdFrom],
+  ['to', text.createdTo],
+] as const;
 
 interface Props {
   readonly filter: LinkFilter;
@@ -28,38 +42,42 @@ interface Props {
 
 /** The props of a text field that follows the address until the user types. */
 const useText = (value: string) => {
-  const [text, setText] = useState(value);
+  const [typed, setTyped] = useState(value);
   useEffect(() => {
-    setText(value);
+    setTyped(value);
   }, [value]);
   return {
-    value: text,
+    value: typed,
     onInput: (event: { readonly currentTarget: HTMLInputElement }) => {
-      setText(event.currentTarget.value);
+      setTyped(event.currentTarget.value);
     },
   };
 };
 
+const valueOf = (filter: LinkFilter, name: Exclude<keyof typeof text.filter, 'tag'>): string => {
+  if (name === 'status') return filter.status === '' ? '' : statuses[filter.status];
+  if (name === 'from' || name === 'to') return filter[name] && formatDay(filter[name]);
+  return filter[name];
+};
+
+const chipNames = ['search', 'account', 'domain', 'destination', 'status', 'from', 'to'] as const;
+
 /** The active filters, each with a link that removes it. */
 const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => {
-  const { search, tags, status, destination, domain, account } = filter;
+  const { tags } = filter;
   const chips = [
-    ...(search === '' ? [] : [['text', search, { search: '' }] as const]),
     ...tags.map((tag) => ['tag', tag, { tags: tags.filter((other) => other !== tag) }] as const),
-    ...(account === '' ? [] : [['account', account, { account: '' }] as const]),
-    ...(domain === '' ? [] : [['domain', domain, { domain: '' }] as const]),
-    ...(destination === '' ? [] : [['destination', destination, { destination: '' }] as const]),
-    ...(status === '' ? [] : [['status', statuses[status], { status: '' }] as const]),
-  ];
+    ...chipNames.map((name) => [name, valueOf(filter, name), { [name]: '' }] as const),
+  ].filter(([, value]) => value !== '');
   return (
-    <p class="row" role="group" aria-label="Filters">
-      {chips.map(([what, value, without]) => (
-        <a key={`${what} ${value}`} class="tag clip" href={hrefOf(without)}>
-          <span class="unseen">Without the </span>
-          {what} <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
+    <p class="row" role="group" aria-label={text.filters}>
+      {chips.map(([name, value, without]) => (
+        <a key={`${name} ${value}`} class="tag clip" href={hrefOf(without)}>
+          <span class="unseen">{text.without} </span>
+          {text.filter[name]} <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
         </a>
       ))}
-      <a href={hrefOf(noFilter)}>Show all</a>
+      <a href={hrefOf(noFilter)}>{text.showAll}</a>
     </p>
   );
 };
@@ -75,60 +93,78 @@ export const Filters = (props: Props) => {
   const { route } = useLocation();
   const submit = onSubmit(async (form) => {
     const fields = fieldsOf(form);
-    const { tag } = fields;
-    const tags = tag === undefined ? filter.tags : [...new Set([...filter.tags, tag])];
-    const text = (name: string): string => fields[name] ?? '';
+    const tags = new Set([...filter.tags, ...splitTags(fields['tag'] ?? '')]);
+    const field = (name: string): string => fields[name] ?? '';
     const isActive = (name: string) => Promise.resolve(domains.includes(name));
-    const { domain: pasted, code } = await pastedLink(text('search'), { shortUrlHost, isActive });
+    const { domain: pasted, code } = await pastedLink(field('search'), { shortUrlHost, isActive });
     if (pasted !== null && domains.includes(pasted)) {
       route(linkPage({ shortCode: code, domain: pasted }));
       return;
     }
     onChange({
-      search: codeOfShortUrl(text('search'), shortUrlHost) ?? text('search'),
-      destination: text('destination'),
-      tags,
-      ...(hasAccounts && { account: text('account'), domain: text('domain') }),
+      search: codeOfShortUrl(field('search'), shortUrlHost) ?? field('search'),
+      destination: hostIn(field('destination')),
+      tags: [...tags],
+      ...(hasAccounts && { account: field('account'), domain: hostIn(field('domain')) }),
     });
   });
   return (
     <search class="stack">
       <form class="picker" onSubmit={submit}>
         <Input
-          label="Search"
+          label={text.search}
           name="search"
           type="search"
           minLength={2}
           maxLength={200}
-          placeholder="Link, title, note, tag"
+          placeholder={text.searchHint}
           {...searchText}
         />
         <Select
-          label="Status"
+          label={text.status}
           value={filter.status}
-          options={[['', 'Not deleted'], ...Object.entries(statuses)]}
+          options={[['', text.notDeleted], ...Object.entries(statuses)]}
           onChange={(event) => {
             onChange({ status: event.currentTarget.value as Status | '' });
           }}
         />
         {hasAccounts ? (
           <>
-            <Input label="Account" name="account" {...account} />
-            <Input label="Domain" name="domain" placeholder="go.example.com" {...domain} />
+            <Input label={text.account} name="account" {...account} />
+            <Input
+              label={texts.components.domain}
+              name="domain"
+              placeholder={examples.domain}
+              {...domain}
+            />
           </>
         ) : (
-          <DomainSelect
-            none="All domains"
-            value={filter.domain}
-            onChange={(chosen) => {
-              onChange({ domain: chosen });
-            }}
-          />
+          <>
+            <DomainSelect
+              none={text.allDomains}
+              value={filter.domain}
+              onChange={(chosen) => {
+                onChange({ domain: chosen });
+              }}
+            />
+            {days.map(([name, label]) => (
+              <Input
+                key={name}
+                label={label}
+                type="date"
+                max="9999-12-30"
+                value={filter[name]}
+                onChange={(event) => {
+                  onChange({ [name]: event.currentTarget.value });
+                }}
+              />
+            ))}
+          </>
         )}
         {/* The links of all accounts are ordered by account. */}
         {(!hasAccounts || filter.account !== '') && (
           <Select
-            label="Order"
+            label={text.order}
             value={filter.sort}
             options={Object.entries(orders)}
             onChange={(event) => {
@@ -137,14 +173,14 @@ export const Filters = (props: Props) => {
           />
         )}
         <Input
-          label="Destination host"
+          label={text.destinationHost}
           name="destination"
-          placeholder="example.com"
+          placeholder={examples.host}
           {...destination}
         />
         {/* A new field after each added tag. */}
-        <Input key={filter.tags.length} label="Tag" name="tag" maxLength={50} />
-        <button>Search</button>
+        <TagInput key={filter.tags.length} label={text.tag} name="tag" />
+        <button>{text.search}</button>
       </form>
       {!showsAll(filter) && <Chips {...props} />}
     </search>

@@ -1,7 +1,12 @@
+import { formatDate, formatTime } from '../../format.js';
+import { statuses } from '../../link-filter.js';
 import { formatNumber } from '../../numbers.js';
 import { linkPage, subjectOfLink, textOfShortUrl } from '../../link-address.js';
+import { texts } from '../../texts.js';
 import type { LinkDetails } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
+
+const text = texts.links;
 
 interface Selection {
   readonly selected: readonly LinkDetails[];
@@ -16,6 +21,18 @@ interface Props {
   readonly selection?: Selection;
 }
 
+/** A short URL without its scheme. In a narrow column, its host is cut, but never its code. */
+const ShortUrl = ({ shortUrl }: { readonly shortUrl: string }) => {
+  const address = textOfShortUrl(shortUrl).replace(/^https?:\/\//, '');
+  const start = address.lastIndexOf('/') + 1;
+  return (
+    <>
+      <span class="clip">{address.slice(0, start)}</span>
+      <span>{address.slice(start)}</span>
+    </>
+  );
+};
+
 const Row = (props: Omit<Props, 'links'> & { readonly link: Props['links'][number] }) => {
   const { link, selection, hrefOfTag } = props;
   const { shortUrl, url, title, tags, clickCount, status, hasPassword, account } = link;
@@ -25,7 +42,7 @@ const Row = (props: Omit<Props, 'links'> & { readonly link: Props['links'][numbe
         <td class="select">
           <input
             type="checkbox"
-            aria-label={`Select ${subjectOfLink(link)}`}
+            aria-label={text.select(subjectOfLink(link))}
             checked={selection.selected.includes(link)}
             onChange={(event) => {
               selection.onSelect([subjectOfLink(link)], event.currentTarget.checked);
@@ -35,8 +52,8 @@ const Row = (props: Omit<Props, 'links'> & { readonly link: Props['links'][numbe
       )}
       <td class="code">
         <div class="row">
-          <a class="clip" href={linkPage(link)}>
-            {textOfShortUrl(shortUrl).replace(/^https?:\/\//, '')}
+          <a class="short-url" href={linkPage(link)}>
+            <ShortUrl shortUrl={shortUrl} />
           </a>
           <CopyButton text={shortUrl} what={shortUrl} />
         </div>
@@ -63,10 +80,17 @@ const Row = (props: Omit<Props, 'links'> & { readonly link: Props['links'][numbe
           </p>
         )}
       </td>
-      <td class="number">{formatNumber(clickCount)}</td>
+      <td class="created">
+        <time dateTime={link.createdAt} title={formatTime(link.createdAt)}>
+          {formatDate(link.createdAt)}
+        </time>
+      </td>
+      <td class="number">
+        {formatNumber(clickCount)} <span class="narrow">{text.clicks}</span>
+      </td>
       <td class="status">
-        <span class={`badge ${status}`}>{status}</span>{' '}
-        {hasPassword && <span class="badge">password</span>}
+        <span class={`badge ${status}`}>{statuses[status]}</span>{' '}
+        {hasPassword && <span class="badge">{text.password}</span>}
       </td>
     </tr>
   );
@@ -78,8 +102,8 @@ const SelectAll = ({ links, selection }: Pick<Props, 'links'> & { selection: Sel
     <th scope="col" class="select">
       <input
         type="checkbox"
-        aria-label="Select all on this page"
-        checked={selected.length === links.length}
+        aria-label={text.selectAll}
+        checked={links.length > 0 && selected.length === links.length}
         indeterminate={selected.length > 0 && selected.length < links.length}
         onChange={(event) => {
           onSelect(links.map(subjectOfLink), event.currentTarget.checked);
@@ -92,19 +116,22 @@ const SelectAll = ({ links, selection }: Pick<Props, 'links'> & { selection: Sel
 /** A page of a list of links. */
 export const LinkTable = ({ links, ...rest }: Props) => (
   <table>
-    <caption class="unseen">{formatNumber(links.length)} links on this page</caption>
+    <caption class="unseen">{text.onThisPage(links.length)}</caption>
     <thead>
       <tr>
         {rest.selection && <SelectAll links={links} selection={rest.selection} />}
         <th scope="col" class="code">
-          Short link
+          {text.shortLink}
         </th>
-        <th scope="col">Destination</th>
+        <th scope="col">{text.destination}</th>
+        <th scope="col" class="created">
+          {text.created}
+        </th>
         <th scope="col" class="number">
-          Clicks
+          {text.clicks}
         </th>
         <th scope="col" class="status">
-          Status
+          {text.status}
         </th>
       </tr>
     </thead>

@@ -1,7 +1,17 @@
 import { useLocation } from 'preact-iso/router';
 import { useEffect, useState } from 'preact/hooks';
+import { ownZoneOf } from '../../format.js';
 import { subjectOfLink } from '../../link-address.js';
-import { readFilter, showsAll, writeFilter, type LinkFilter } from '../../link-filter.js';
+import {
+  apiQueryOf,
+  previousOf,
+  readFilter,
+  rememberNext,
+  showsAll,
+  writeFilter,
+  type LinkFilter,
+} from '../../link-filter.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -13,7 +23,12 @@ import { Bulk, type Failed } from './bulk.js';
 import { Filters } from './filters.js';
 import { LinkTable } from './link-table.js';
 
+const text = texts.links;
+
 const pageSize = 50;
+
+/** The maximum of `count`. */
+const maxCount = 1_000;
 
 const addressOf = (filter: LinkFilter): string => {
   const query = writeFilter(filter);
@@ -22,7 +37,7 @@ const addressOf = (filter: LinkFilter): string => {
 
 /** The address of a file with all links of a filter. */
 const exportAddressOf = (filter: LinkFilter): string =>
-  `/console/v2/export?format=csv&${writeFilter({ ...filter, sort: 'created', after: '' })}`;
+  `/console/v2/export?format=csv&${apiQueryOf({ ...filter, sort: 'created', after: '' }, ownZoneOf())}`;
 
 const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
   <div class="trouble" role="alert">
@@ -40,9 +55,9 @@ const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
 export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const { url, route } = useLocation();
   const filter = { ...readFilter(url.split('?')[1] ?? ''), account: '' };
-  const query = writeFilter(filter);
+  const query = apiQueryOf(filter, ownZoneOf());
   const { value, failure, isLoading, reload } = useLoad(
-    () => callApi<LinkPage>(`/v2/links?limit=${pageSize}&${query}`),
+    () => callApi<LinkPage>(`/v2/links?limit=${pageSize}&count=1&${query}`),
     query,
   );
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
@@ -79,17 +94,23 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const isEmpty = value !== undefined && links.length === 0;
   const isFirstPage = filter.after === '';
   /** The API may examine many links in several pages. */
-  const hasNext = value !== undefined && value.next !== null;
+  const next = value?.next ?? null;
+  const hasNext = next !== null;
+  if (hasNext && !isLoading) rememberNext(filter, next);
+  const previous = previousOf(filter);
   return (
     <Page
-      title="Links"
+      title={text.links}
       aside={
         <div class="row">
+          <a class="button" href="/console/tags">
+            {text.tags}
+          </a>
           <a class="button" href={exportAddressOf(filter)} download>
-            Export
+            {text.export}
           </a>
           <a class="button primary" href="/console/new">
-            New link
+            {text.newLink}
           </a>
         </div>
       }
@@ -107,11 +128,16 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
             }}
           />
           <Trouble failure={failure} onRetry={reload} />
-          <section class="card stack list" aria-label="Links" aria-busy={isLoading}>
+          <section class="card stack list" aria-label={text.links} aria-busy={isLoading}>
+            {value?.count != null && (
+              <p role="status">
+                {(value.count < maxCount ? text.count : text.countAtLeast)(value.count)}
+              </p>
+            )}
             <Bulk selected={selected} onChanged={show} />
             {failed.length > 0 && <Failures failed={failed} />}
             {isEmpty ? (
-              <p>{hasNext ? 'None of these match.' : 'No more links match.'}</p>
+              <p>{hasNext ? text.noneOfThese : text.noMore}</p>
             ) : (
               <LinkTable
                 links={links}
@@ -121,7 +147,8 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
             )}
             <ListPages
               first={isFirstPage ? null : hrefOf({})}
-              next={hasNext ? hrefOf({ after: value.next ?? '' }) : null}
+              previous={previous === null ? null : hrefOf({ after: previous })}
+              next={hasNext ? hrefOf({ after: next }) : null}
               isEmpty={isEmpty}
             />
           </section>

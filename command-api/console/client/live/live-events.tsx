@@ -2,10 +2,12 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { linkEventNames } from '../../event-names.js';
 import { formatClock } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
 import { linkPage } from '../../link-address.js';
 import { describeEvent, isVisit, linkOf, type LiveEvent } from '../../live-events.js';
+import { texts } from '../../texts.js';
 import { useLiveEvents } from './use-live-events.js';
+
+const text = texts.live;
 
 /** The shortest time between two announcements to screen readers (ms). */
 const announceMs = 15_000;
@@ -60,9 +62,9 @@ const Stream = ({ path }: { readonly path: string }) => {
     <section class="card stack" aria-labelledby="live">
       <div class="row spread">
         <div class="row">
-          <h2 id="live">Live</h2>
+          <h2 id="live">{text.live}</h2>
           <span role="status" class={`badge ${hasFailed ? 'failed' : state}`}>
-            {hasFailed ? 'ended' : state}
+            {text.states[hasFailed ? 'ended' : state]}
           </span>
         </div>
         <button
@@ -73,7 +75,7 @@ const Stream = ({ path }: { readonly path: string }) => {
             else setPaused(!isPaused);
           }}
         >
-          {hasFailed ? 'Try again' : isPaused ? 'Continue' : 'Pause'}
+          {hasFailed ? texts.components.tryAgain : isPaused ? text.continue : text.pause}
         </button>
       </div>
       {hasFailed && state.kind !== 'offline' && (
@@ -82,10 +84,10 @@ const Stream = ({ path }: { readonly path: string }) => {
         </p>
       )}
       <p class="unseen" role="status">
-        {announced > 0 && `New events: ${formatNumber(announced)}`}
+        {announced > 0 && text.newEvents(announced)}
       </p>
       {events.length === 0 ? (
-        <p class="soft">Visits and changes appear here when they happen.</p>
+        <p class="soft">{text.empty}</p>
       ) : (
         <ol class="plain live">
           {events.map((event) => (

@@ -1,24 +1,37 @@
 import { useLocation } from 'preact-iso/router';
+import { texts } from '../../texts.js';
 import { Page } from '../app/shell.js';
+import { lazy } from '../components/lazy.js';
 import { DomainSelect } from '../components/own-domains.js';
-import { ManyLinks } from './many-links.js';
 import { OneLink } from './one-link.js';
+
+const text = texts.make;
+
+const ManyLinks = lazy(() => import('./many-links.js').then((module) => module.ManyLinks));
 
 /** Creates one link with all options, or a link for each URL of a list. */
 export const Make = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const domain = <DomainSelect name="domain" none={new URL(shortUrlHost).host} />;
-  const isMany = useLocation().query['many'] !== undefined;
+  const { query } = useLocation();
+  const isMany = query['many'] !== undefined;
   return (
-    <Page title="New link">
-      <nav class="tabs" aria-label="How many">
+    <Page title={text.newLink} focusesField={!isMany}>
+      <nav class="tabs" aria-label={text.howMany}>
         <a href="/console/new" aria-current={isMany ? undefined : 'page'}>
-          One link
+          {text.oneLink}
         </a>
         <a href="/console/new?many" aria-current={isMany ? 'page' : undefined}>
-          Many links
+          {text.manyLinks}
         </a>
       </nav>
-      {isMany ? <ManyLinks domain={domain} /> : <OneLink domain={domain} />}
+      {isMany ? (
+        <ManyLinks domain={domain} />
+      ) : (
+        <OneLink
+          domain={domain}
+          prefilled={{ url: query['url'] ?? '', title: query['title'] ?? '' }}
+        />
+      )}
     </Page>
   );
 };

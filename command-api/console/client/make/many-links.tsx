@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { toCsv } from '../../csv.js';
-import { formatNumber } from '../../numbers.js';
 import { linkPage } from '../../link-address.js';
 import {
   batchSize,
@@ -11,6 +10,7 @@ import {
   type PastedLink,
 } from '../../pasted-links.js';
 import { splitTags } from '../../tags.js';
+import { texts } from '../../texts.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import type { BatchResponse, BatchResult } from '../app/types.js';
@@ -18,9 +18,13 @@ import { CopyButton } from '../components/copy-button.js';
 import { Field } from '../components/field.js';
 import { Tags } from '../components/link-texts.js';
 import { saveFile } from '../components/save.js';
-import { Trouble } from '../components/trouble.js';
+import { messageOf, Trouble } from '../components/trouble.js';
 import { ScrollTable } from '../components/scroll-table.js';
 import { PastedPreview } from './pasted-preview.js';
+
+const notes = texts.make;
+
+const exampleLines = 'https://example.com/one\nhttps://example.com/two';
 
 /** A pending request, with its idempotency key. */
 interface Batch {
@@ -42,24 +46,28 @@ const bodyOf = (link: PastedLink, tags: readonly string[], domain: string | unde
 };
 
 const shortUrlOf = (result: BatchResult): string => (result.success ? result.shortUrl : '');
-const errorOf = (result: BatchResult): string => (result.success ? '' : result.message);
+const errorOf = (result: BatchResult): string => {
+  if (result.success) return '';
+  return messageOf('reason' in result ? result : { message: result.message });
+};
 
 const save = (results: readonly BatchResult[]): void => {
   const rows = results.map((result) => [result.url ?? '', shortUrlOf(result), errorOf(result)]);
-  const table = toCsv([['destination', 'short link', 'error'], ...rows]);
+  const table = toCsv([
+    [notes.columns.destination, notes.columns.shortLink, notes.columns.error],
+    ...rows,
+  ]);
   saveFile('links.csv', new Blob([table], { type: 'text/csv' }));
 };
 
 const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
   const created = results.filter(({ success }) => success);
   return (
-    <section class="card" aria-label="Results">
+    <section class="card" aria-label={notes.results}>
       <div class="row spread">
-        <h2 aria-live="polite">
-          {formatNumber(created.length)} of {formatNumber(results.length)} made
-        </h2>
+        <h2 aria-live="polite">{notes.created(created.length, results.length)}</h2>
         <div class="row">
-          <CopyButton text={created.map(shortUrlOf).join('\n')} what="the short links" />
+          <CopyButton text={created.map(shortUrlOf).join('\n')} what={notes.theShortLinks} />
           <button
             type="button"
             class="small"
@@ -67,11 +75,11 @@ const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
               save(results);
             }}
           >
-            Save as CSV
+            {notes.saveCsv}
           </button>
         </div>
       </div>
-      <ScrollTable label="Table of results" columns={['Destination', 'Short link']}>
+      <ScrollTable label={notes.tableOfResults} columns={[notes.destination, notes.shortLink]}>
         {results.map((result, index) => (
           <tr key={index}>
             <td class="clip">
@@ -81,7 +89,7 @@ const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
               {result.success ? (
                 <a href={linkPage(result)}>{result.shortUrl}</a>
               ) : (
-                <span class="bad">{result.message}</span>
+                <span class="bad">{errorOf(result)}</span>
               )}
             </td>
           </tr>
@@ -131,10 +139,7 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
   return (
     <>
       <form class="card stack" onSubmit={submit}>
-        <Field
-          label="Destinations"
-          hint={`One a line, at most ${formatNumber(maxLinks)}; or cells of a table: URL, code, title and tags. ${batchSize} links cost one call; each link counts.`}
-        >
+        <Field label={notes.destinations} hint={notes.destinationsHint(maxLinks, batchSize)}>
           {(control) => (
             <textarea
               {...control}
@@ -142,7 +147,7 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
               rows={8}
               required
               spellcheck={false}
-              placeholder={'https://example.com/one\nhttps://example.com/two'}
+              placeholder={exampleLines}
               onInput={(event) => {
                 setText(event.currentTarget.value);
               }}
@@ -151,20 +156,19 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
         </Field>
         {links.length > maxLinks && (
           <p class="bad" role="alert">
-            These are {formatNumber(links.length)} links. Only the first {formatNumber(maxLinks)}{' '}
-            are used.
+            {notes.tooMany(links.length, maxLinks)}
           </p>
         )}
         <PastedPreview pasted={pasted} isPlain={isPlain} onPlain={setPlain} />
         {domain}
-        <Tags hint="Of all these links." />
+        <Tags hint={notes.tagsOfAll} />
         <button class="primary" aria-disabled={isBusy || isWaiting || count === 0}>
-          {count === 1 ? 'Make one link' : `Make ${formatNumber(count)} links`}
+          {notes.createMany(count)}
         </button>
       </form>
       {isWaiting && (
         <div class="card stack">
-          <p aria-live="polite">{formatNumber(left)} are still to be made.</p>
+          <p aria-live="polite">{notes.stillToCreate(left)}</p>
           <Trouble failure={failure} onRetry={() => void work(waiting)} />
           {failure && (
             <button
@@ -173,7 +177,7 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
                 setWaiting([]);
               }}
             >
-              Leave the others out
+              {notes.leaveOut}
             </button>
           )}
         </div>

@@ -1,123 +1,199 @@
 import type { ComponentChildren } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { withScheme, withUtm, type UtmValues } from '../../destination.js';
 import { linkPage } from '../../link-address.js';
-import { toRequest, type RuleForm } from '../../rules-form.js';
+import { readEnd } from '../../link-end.js';
+import { fromLocalTime, toRequest, type RuleForm } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
+import { texts } from '../../texts.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import type { LinkResponse } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
-import { Input, Select } from '../components/field.js';
+import { EndFields } from '../components/end-fields.js';
+import { Input } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
+import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
+import { LeaveGuard } from '../components/unsaved.js';
 import { RuleEditor } from '../rules/rule-editor.js';
+import { Bookmarklet } from './bookmarklet.js';
+import { rememberUtm, UtmFields } from './utm-fields.js';
 
-export const lifetimes = [
-  ['', 'Never'],
-  ['3600', 'In an hour'],
-  ['86400', 'In a day'],
-  ['604800', 'In a week'],
-  ['2592000', 'In 30 days'],
-  ['31536000', 'In a year'],
-] as const;
+const text = texts.make;
 
-const bodyOf = (fields: ReturnType<typeof fieldsOf>, rules: readonly RuleForm[]) => {
-  const { expiresIn, maxClicks, tags, forwardQuery, ...texts } = fields;
+const exampleUrl = 'https://example.com/a-long-address';
+
+const bodyOf = (
+  url: string,
+  fields: ReturnType<typeof fieldsOf>,
+  rules: readonly RuleForm[],
+): object => {
+  const { alias, password, domain, title, note, tags, maxClicks, startsAt, forwardQuery } = fields;
+  const end = readEnd(fields);
   return {
-    ...texts,
+    url,
+    ...{ alias, password, domain, title, note },
     ...(tags !== undefined && { tags: splitTags(tags) }),
-    ...(expiresIn !== undefined && { expiresIn: Number(expiresIn) }),
+    ...(startsAt !== undefined && { startsAt: fromLocalTime(startsAt) }),
+    ...(('expiresIn' in end || end.expiresAt !== null) && end),
     ...(maxClicks !== undefined && { maxClicks: Number(maxClicks) }),
     ...(rules.length > 0 && { rules: toRequest(rules) }),
     ...(forwardQuery !== undefined && { forwardQuery: true }),
   };
 };
 
-const CreatedLink = ({ link }: { readonly link: LinkResponse }) => (
-  <section class="card made" aria-live="polite">
-    <h2>Your link is live</h2>
-    <p class="row">
-      <a class="figure clip" href={link.shortUrl} target="_blank" rel="noreferrer">
-        {link.shortUrl}
-      </a>
-      <CopyButton text={link.shortUrl} what="the short link" />
-    </p>
-    <p class="soft clip">
-      leads to <bdi>{link.url}</bdi>
-    </p>
-    <p class="row">
-      <a href={linkPage(link)}>Statistics</a>
-      <a href={linkPage(link, 'qr')}>QR code</a>
-    </p>
-  </section>
-);
+/** The copy button gets the focus, because most users need it next. */
+const CreatedLink = ({ link }: { readonly link: LinkResponse }) => {
+  const actions = useRef<HTMLParagraphElement>(null);
+  useEffect(() => {
+    actions.current?.querySelector('button')?.focus();
+  }, [link]);
+  return (
+    <section class="card made" aria-live="polite">
+      <h2>{text.isLive}</h2>
+      <p class="row" ref={actions}>
+        <a class="figure clip" href={link.shortUrl} target="_blank" rel="noreferrer">
+          {link.shortUrl}
+        </a>
+        <CopyButton text={link.shortUrl} what={texts.components.theShortLink} />
+      </p>
+      <p class="soft clip">{richText(text.redirectsTo, { url: <bdi>{link.url}</bdi> })}</p>
+      <p class="row">
+        <a href={linkPage(link)}>{text.statistics}</a>
+        <a href={linkPage(link, 'qr')}>{text.qrCode}</a>
+      </p>
+    </section>
+  );
+};
 
-/** @param domain the field of the domain */
-export const OneLink = ({ domain }: { readonly domain: ComponentChildren }) => {
+interface Prefilled {
+  readonly url: string;
+  readonly title: string;
+}
+
+const Form = (props: {
+  readonly domain: ComponentChildren;
+  readonly prefilled: Prefilled;
+  /** Whether the first field gets the focus. */
+  readonly isFirst: boolean;
+  readonly onCreated: (link: LinkResponse) => void;
+}) => {
+  const { domain, prefilled, isFirst, onCreated } = props;
   const { isBusy, failure, run } = useAction();
-  const [created, setCreated] = useState<LinkResponse>();
+  const [typed, setTyped] = useState(prefilled.url);
+  const [utm, setUtm] = useState<UtmValues>({});
   const [rules, setRules] = useState<readonly RuleForm[]>([]);
+  const [isChanged, setChanged] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
   /** Repeating the same request does not create a second link, even if the response was lost. */
   const attempt = useRef({ text: '', id: '' });
+  const url = withUtm(withScheme(typed), utm);
 
-  const submit = onSubmit(async (form) => {
-    const body = bodyOf(fieldsOf(form), rules);
-    const text = JSON.stringify(body);
-    if (attempt.current.text !== text) attempt.current = { text, id: randomId() };
-    const headers = { 'Idempotency-Key': attempt.current.id };
-    const done = await run(() =>
-      callApi<LinkResponse>('/v2/shorten', { method: 'POST', body, headers }),
-    );
+  useEffect(() => {
+    if (isFirst) form.current?.querySelector<HTMLInputElement>('input[name=url]')?.focus();
+  }, []);
+
+  const submit = onSubmit(async (element) => {
+    const body = JSON.stringify(bodyOf(url, fieldsOf(element), rules));
+    if (attempt.current.text !== body) attempt.current = { text: body, id: randomId() };
+    const call = {
+      method: 'POST',
+      body: JSON.parse(body) as unknown,
+      headers: { 'Idempotency-Key': attempt.current.id },
+    } as const;
+    const done = await run(() => callApi<LinkResponse>('/v2/shorten', call));
     if (!done) return;
-    attempt.current = { text: '', id: '' };
-    setCreated(done.value);
-    form.reset();
-    setRules([]);
+    rememberUtm(utm);
+    onCreated(done.value);
   });
 
   return (
     <>
-      {created && <CreatedLink link={created} />}
-      <form class="card stack" onSubmit={submit}>
+      {isChanged && <LeaveGuard />}
+      <form
+        ref={form}
+        class="card stack"
+        onSubmit={submit}
+        onInput={() => {
+          setChanged(true);
+        }}
+      >
         <Input
-          label="Destination"
+          label={text.destination}
           name="url"
           inputMode="url"
           required
           maxLength={2_048}
-          placeholder="https://example.com/a-long-address"
+          placeholder={exampleUrl}
+          value={typed}
+          onInput={(event) => {
+            setTyped(event.currentTarget.value);
+          }}
+          onChange={() => {
+            setTyped(withScheme(typed));
+          }}
         />
+        {typed !== '' && url !== typed.trim() && (
+          <p class="hint long">{richText(text.result, { url: <bdi>{url}</bdi> })}</p>
+        )}
         {domain}
-        <Input
-          label="Alias"
-          name="alias"
-          minLength={3}
-          maxLength={50}
-          hint="The end of the short link. Letters, digits, hyphens and underscores. Without it, Linklog makes one up."
-        />
-        <details>
-          <summary>More</summary>
-          <div class="columns">
-            <Select label="Expires" name="expiresIn" options={lifetimes} />
-            <Input label="Clicks at most" name="maxClicks" type="number" min={1} max={1e9} />
-            <Input
-              label="Password"
-              name="password"
-              type="password"
-              autocomplete="new-password"
-              minLength={4}
-              maxLength={100}
-              hint="Visitors must enter it."
-            />
+        <Input label={text.alias} name="alias" minLength={3} maxLength={50} hint={text.aliasHint} />
+        <details open={prefilled.title !== ''}>
+          <summary>{text.more}</summary>
+          <div class="stack">
+            <div class="columns">
+              <EndFields />
+              <Input label={text.clickLimit} name="maxClicks" type="number" min={1} max={1e9} />
+              <Input
+                label={text.password}
+                name="password"
+                type="password"
+                autocomplete="new-password"
+                minLength={4}
+                maxLength={100}
+                hint={text.passwordHint}
+              />
+            </div>
+            <LinkTexts link={{ title: prefilled.title, note: null, tags: [] }} />
           </div>
-          <LinkTexts />
         </details>
+        <UtmFields values={utm} onChange={setUtm} />
         <RuleEditor rules={rules} onChange={setRules} />
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>
-          Make the link
+          {text.create}
         </button>
       </form>
+    </>
+  );
+};
+
+interface Props {
+  /** The field of the domain. */
+  readonly domain: ComponentChildren;
+  /** The values of the first form. */
+  readonly prefilled: Prefilled;
+}
+
+export const OneLink = ({ domain, prefilled }: Props) => {
+  const [created, setCreated] = useState<LinkResponse>();
+  const [count, setCount] = useState(0);
+  return (
+    <>
+      {created && <CreatedLink link={created} />}
+      {/* Another link has an empty form. */}
+      <Form
+        key={count}
+        domain={domain}
+        isFirst={count === 0}
+        prefilled={count === 0 ? prefilled : { url: '', title: '' }}
+        onCreated={(link) => {
+          setCreated(link);
+          setCount(count + 1);
+        }}
+      />
+      <Bookmarklet />
     </>
   );
 };

@@ -1,23 +1,21 @@
 import { formatNumber } from '../../numbers.js';
 import type { PastedRow, PastedText } from '../../pasted-links.js';
+import { texts } from '../../texts.js';
 import { ScrollTable } from '../components/scroll-table.js';
 
 /** The number of lines that the preview shows. */
 const maxShown = 100;
 
-const delimiterNames: Readonly<Record<string, string>> = {
-  '\t': 'tabs',
-  ';': 'semicolons',
-  ',': 'commas',
-  ' ': 'spaces',
-};
+const text = texts.make;
+
+const delimiterNames: Readonly<Record<string, string>> = text.delimiters;
 
 const Row = ({ row }: { readonly row: PastedRow }) => (
   <tr>
     <td class="number">{formatNumber(row.row)}</td>
     {row.type === 'invalid' ? (
       <td colSpan={4} class="bad">
-        {row.message} It is left out.
+        {row.message} {text.leftOut}
       </td>
     ) : (
       <>
@@ -26,7 +24,7 @@ const Row = ({ row }: { readonly row: PastedRow }) => (
         </td>
         <td>
           {row.link.alias === null ? (
-            <span class="soft">generated</span>
+            <span class="soft">{text.generated}</span>
           ) : (
             <bdi>{row.link.alias}</bdi>
           )}
@@ -50,7 +48,7 @@ interface Props {
 
 /** The links that the lines of a text become. */
 export const PastedPreview = ({ pasted, isPlain, onPlain }: Props) => {
-  const { rows, delimiter, unusedColumns, unnamedColumns } = pasted;
+  const { rows, delimiter, unusedColumns, assumedColumns, unnamedColumns } = pasted;
   if (rows.length === 0) return null;
   return (
     <>
@@ -63,28 +61,29 @@ export const PastedPreview = ({ pasted, isPlain, onPlain }: Props) => {
               onPlain(event.currentTarget.checked);
             }}
           />
-          Each line is one URL
+          {text.eachLineIsUrl}
         </label>
       )}
       <p role="status">
-        {delimiter !== null &&
-          `Columns with ${delimiterNames[delimiter] ?? delimiter} between them. `}
-        {unusedColumns.length > 0 && `Not used: ${unusedColumns.join(', ')}. `}
-        {unnamedColumns > 0 &&
-          `The lines seem to have ${unnamedColumns} columns. A first line with their names separates them: url, code, title, tags. `}
+        {[
+          ...(delimiter === null
+            ? []
+            : [text.columnsBetween(delimiterNames[delimiter] ?? delimiter)]),
+          ...(assumedColumns.length > 0 ? [text.assumedColumns(assumedColumns.join(', '))] : []),
+          ...(unusedColumns.length > 0 ? [text.unused(unusedColumns.join(', '))] : []),
+          ...(unnamedColumns > 0 ? [text.unnamed(unnamedColumns)] : []),
+        ].join(' ')}
       </p>
       <ScrollTable
-        label="Preview"
-        columns={[{ number: 'Line' }, 'Destination', 'Alias', 'Title', 'Tags']}
+        label={text.preview}
+        columns={[{ number: text.line }, text.destination, text.alias, text.title, text.tags]}
         isPreview
       >
         {rows.slice(0, maxShown).map((row) => (
           <Row key={row.row} row={row} />
         ))}
       </ScrollTable>
-      {rows.length > maxShown && (
-        <p class="hint">The preview shows the first {formatNumber(maxShown)} lines.</p>
-      )}
+      {rows.length > maxShown && <p class="hint">{text.onlyFirstLines(maxShown)}</p>}
     </>
   );
 };

@@ -10,8 +10,16 @@ import {
   withCondition,
 } from '../../rules-form.js';
 import { attributeNames, attributes, optionsOf, type Attribute } from '../../visitor-values.js';
+import { texts } from '../../texts.js';
 import { Input } from '../components/field.js';
 import { ZoneField } from '../components/zone-field.js';
+
+const text = texts.rules;
+
+const times = [
+  ['after', text.starts],
+  ['before', text.ends],
+] as const;
 
 interface ChecksProps {
   readonly options: readonly (readonly [value: string, name: string])[];
@@ -62,12 +70,12 @@ const AttributeField = ({ attribute, values, onChange }: AttributeProps) => {
       <summary>
         {label}:{' '}
         {values.length === 0
-          ? 'any'
+          ? text.any
           : values.map((value) => formatValue(attribute, value)).join(', ')}
       </summary>
       {options.length >= searchable && (
         <Input
-          label={`Search ${label.toLowerCase()}`}
+          label={text.searchIn(label)}
           type="search"
           value={search}
           onInput={(event) => {
@@ -105,12 +113,12 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
           onChange(event.currentTarget.checked ? newWindow(ownZoneOf()) : null);
         }}
       />
-      Only at certain hours of the week
+      {text.weekly}
     </label>
     {weekly && (
       <>
         <fieldset>
-          <legend>Days</legend>
+          <legend>{text.days}</legend>
           <Checks
             options={days}
             values={weekly.days.map(String)}
@@ -121,7 +129,7 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
         </fieldset>
         <div class="columns">
           <Input
-            label="From (time of day)"
+            label={text.fromTime}
             type="time"
             required
             value={weekly.from}
@@ -130,11 +138,11 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
             }}
           />
           <Input
-            label="To (time of day)"
+            label={text.toTime}
             type="time"
             required
             value={weekly.to}
-            hint="Before the start: on the next day."
+            hint={text.toTimeHint}
             onChange={(event) => {
               onChange({ ...weekly, to: event.currentTarget.value });
             }}
@@ -170,14 +178,14 @@ export const Conditions = ({ when, onChange }: Props) => (
       />
     ))}
     <div class="columns">
-      {(['after', 'before'] as const).map((name) => (
+      {times.map(([name, label]) => (
         <Input
           key={name}
-          label={name === 'after' ? 'Starts' : 'Ends'}
+          label={label}
           type="datetime-local"
           max="9999-12-31T23:59"
           value={toLocalTime(when[name])}
-          hint={`In your time zone, ${ownZoneOf()}.`}
+          hint={text.ownZone(ownZoneOf())}
           onChange={(event) => {
             onChange(withCondition(when, name, fromLocalTime(event.currentTarget.value)));
           }}

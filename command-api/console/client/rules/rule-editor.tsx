@@ -10,9 +10,17 @@ import {
   toRequest,
   type RuleForm,
 } from '../../rules-form.js';
+import { texts } from '../../texts.js';
 import { Input } from '../components/field.js';
+import { richText } from '../components/rich-text.js';
 import { Conditions } from './conditions.js';
 import { RulePreview } from './rule-preview.js';
+
+const text = texts.rules;
+
+/** A text with a part that only screen readers read. */
+const withUnseen = (label: string, name: string, unseen: string) =>
+  richText(label, { [name]: <span class="unseen">{unseen}</span> });
 
 interface NameProps {
   readonly label: string;
@@ -26,7 +34,7 @@ const NameField = ({ label, value, onChange }: NameProps) => (
     required
     maxLength={50}
     pattern="[A-Za-z0-9_\-]+"
-    title="Letters, digits, hyphens and underscores"
+    title={text.nameRequirement}
     value={value}
     onInput={(event) => {
       onChange(event.currentTarget.value);
@@ -53,7 +61,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
         };
         const url = (
           <Input
-            label={isSplit ? `URL of entry ${index + 1}` : 'URL'}
+            label={isSplit ? text.urlOfEntry(index + 1) : text.url}
             inputMode="url"
             required
             maxLength={2_048}
@@ -64,9 +72,9 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
           />
         );
         return isSplit ? (
-          <div key={index} class="picker" role="group" aria-label={`Entry ${index + 1}`}>
+          <div key={index} class="picker" role="group" aria-label={text.entry(index + 1)}>
             <NameField
-              label={`Name of entry ${index + 1}`}
+              label={text.nameOfEntry(index + 1)}
               value={entry.name}
               onChange={(name) => {
                 change({ name });
@@ -74,7 +82,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
             />
             {url}
             <Input
-              label={`Weight of entry ${index + 1}, ${formatShare(entry.weight, total)}`}
+              label={text.weightOfEntry(index + 1, formatShare(entry.weight, total))}
               type="number"
               required
               min={1}
@@ -93,7 +101,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
                 onChange(entries.toSpliced(index, 1));
               }}
             >
-              Remove<span class="unseen"> entry {index + 1}</span>
+              {withUnseen(text.removeEntry, 'entry', text.unseenEntry(index + 1))}
             </button>
           </div>
         ) : (
@@ -109,7 +117,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
           if (!isFull) onChange([...entries, newEntry(entries)]);
         }}
       >
-        {isSplit ? 'Add an entry' : 'Split between several URLs'}
+        {isSplit ? text.addEntry : text.split}
       </button>
     </>
   );
@@ -126,7 +134,7 @@ interface RuleProps {
 
 const Rule = ({ rule, index, count, onChange, onMove, onRemove }: RuleProps) => (
   <fieldset class="stack" data-rule={rule.id}>
-    <legend>Rule {index + 1}</legend>
+    <legend>{text.ruleNumber(index + 1)}</legend>
     <div class="row">
       <button
         type="button"
@@ -136,7 +144,7 @@ const Rule = ({ rule, index, count, onChange, onMove, onRemove }: RuleProps) => 
           onMove(-1);
         }}
       >
-        Move up<span class="unseen"> rule {index + 1}</span>
+        {withUnseen(text.moveUp, 'rule', text.unseenRule(index + 1))}
       </button>
       <button
         type="button"
@@ -146,14 +154,14 @@ const Rule = ({ rule, index, count, onChange, onMove, onRemove }: RuleProps) => 
           onMove(1);
         }}
       >
-        Move down<span class="unseen"> rule {index + 1}</span>
+        {withUnseen(text.moveDown, 'rule', text.unseenRule(index + 1))}
       </button>
       <button type="button" class="small" onClick={onRemove}>
-        Remove<span class="unseen"> rule {index + 1}</span>
+        {withUnseen(text.remove, 'rule', text.unseenRule(index + 1))}
       </button>
     </div>
     <NameField
-      label="Name of the rule"
+      label={text.nameOfRule}
       value={rule.name}
       onChange={(name) => {
         onChange({ ...rule, name });
@@ -202,15 +210,13 @@ export const RuleEditor = ({ rules, onChange, forwardsQuery = false }: Props) =>
     const moved = moveRule(rules, index, by);
     if (moved === rules) return;
     const focused = `[data-rule="${rule.id}"] .${by === -1 ? 'up' : 'down'}`;
-    change(moved, focused, `${rule.name} is now rule ${index + by + 1}.`);
+    change(moved, focused, text.moved(rule.name, index + by + 1));
   };
 
   return (
     <fieldset class="stack" ref={editor}>
-      <legend>Redirect rules</legend>
-      <p class="hint">
-        Visitors get the URL of the first rule that matches, and without a match the destination.
-      </p>
+      <legend>{text.rules}</legend>
+      <p class="hint">{text.hint}</p>
       {rules.map((rule, index) => (
         <Rule
           key={rule.id}
@@ -224,7 +230,7 @@ export const RuleEditor = ({ rules, onChange, forwardsQuery = false }: Props) =>
             move(rule, index, by);
           }}
           onRemove={() => {
-            change(rules.toSpliced(index, 1), '.add', `${rule.name} is removed.`);
+            change(rules.toSpliced(index, 1), '.add', text.removed(rule.name));
           }}
         />
       ))}
@@ -239,14 +245,14 @@ export const RuleEditor = ({ rules, onChange, forwardsQuery = false }: Props) =>
             change([...rules, rule], `[data-rule="${rule.id}"] input`, '');
           }}
         >
-          Add a rule
+          {text.addRule}
         </button>
         <span role="status">{note}</span>
       </p>
       {rules.length > 0 && <RulePreview rules={toRequest(rules) ?? []} />}
       <label class="check">
         <input type="checkbox" name="forwardQuery" defaultChecked={forwardsQuery} />
-        Forward the visitor’s query
+        {text.forwardQuery}
       </label>
     </fieldset>
   );

@@ -1,6 +1,7 @@
 import type { RedirectRule } from '../../../../schemas/redirect-rules.js';
 import { formatShare } from '../../numbers.js';
 import { describeConditions } from '../../rules-form.js';
+import { texts } from '../../texts.js';
 
 /** The URL of a rule, or those of its split with their shares. */
 export const Destinations = ({ rule }: { readonly rule: RedirectRule }) => {
@@ -21,7 +22,7 @@ export const Destinations = ({ rule }: { readonly rule: RedirectRule }) => {
 /** The rules of a link, in their order. */
 export const RuleList = ({ rules }: { readonly rules: readonly RedirectRule[] }) => (
   <details open>
-    <summary>Redirect rules</summary>
+    <summary>{texts.rules.rules}</summary>
     <ol>
       {rules.map((rule) => (
         <li key={rule.name} class="long">

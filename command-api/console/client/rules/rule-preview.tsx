@@ -9,12 +9,16 @@ import {
   visitorOf,
   type Visitor,
 } from '../../visitor-values.js';
+import { texts } from '../../texts.js';
 import { Input, Select } from '../components/field.js';
+import { richText } from '../components/rich-text.js';
 import { Destinations } from './rule-list.js';
+
+const text = texts.rules;
 
 type AppliedRule = typeof appliedRule;
 
-/** The decision of the edge, from a separate file, because it contains the library for time zones. */
+/** The decision of the edge, from a separate file. */
 const useAppliedRule = (): AppliedRule | null | undefined => {
   const [loaded, setLoaded] = useState<AppliedRule | null>();
   useEffect(() => {
@@ -40,20 +44,18 @@ interface ResultProps {
 const Result = ({ rules, visitor, now }: ResultProps) => {
   const decide = useAppliedRule();
   if (decide === undefined) return <>…</>;
-  if (decide === null) return <>The service cannot be reached.</>;
+  if (decide === null) return <>{texts.components.offline}</>;
   let rule: RedirectRule | null;
   try {
     rule = decide(rules, visitor, now);
   } catch {
     // The time zones of the browser may be older than those of the service.
-    return <>This browser does not know a time zone of the rules.</>;
+    return <>{text.unknownZone}</>;
   }
   return rule === null ? (
-    <>→ the destination (no rule)</>
+    <>{text.noRule}</>
   ) : (
-    <>
-      → <Destinations rule={rule} /> (rule {rule.name})
-    </>
+    <>{richText(text.byRule, { destinations: <Destinations rule={rule} />, rule: rule.name })}</>
   );
 };
 
@@ -69,9 +71,9 @@ export const RulePreview = ({ rules }: { readonly rules: readonly RedirectRule[]
         setOpen(event.currentTarget.open);
       }}
     >
-      <summary>What does a visitor get?</summary>
+      <summary>{text.preview}</summary>
       {isOpen && (
-        <div class="stack" role="group" aria-label="A visitor">
+        <div class="stack" role="group" aria-label={text.visitor}>
           <div class="columns">
             {attributes.map((attribute) => (
               <Select
@@ -79,7 +81,7 @@ export const RulePreview = ({ rules }: { readonly rules: readonly RedirectRule[]
                 label={attributeNames[attribute]}
                 value={visitor[attribute] ?? ''}
                 options={[
-                  ['', 'Unknown'],
+                  ['', texts.values.unknown],
                   ...optionsOf(attribute, [visitor[attribute] ?? []].flat()),
                 ]}
                 onChange={(event) => {
@@ -88,7 +90,7 @@ export const RulePreview = ({ rules }: { readonly rules: readonly RedirectRule[]
               />
             ))}
             <Input
-              label="Time"
+              label={text.time}
               type="datetime-local"
               max="9999-12-31T23:59"
               value={time}
@@ -99,7 +101,7 @@ export const RulePreview = ({ rules }: { readonly rules: readonly RedirectRule[]
           </div>
           <p class="long" aria-live="polite">
             {Number.isNaN(now) ? (
-              'Choose a time.'
+              text.chooseTime
             ) : (
               <Result rules={rules} visitor={visitor} now={now} />
             )}

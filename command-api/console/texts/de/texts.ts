@@ -14,6 +14,7 @@ import { operators } from './operators.js';
 import { overview } from './overview.js';
 import { rules } from './rules.js';
 import { statistics } from './statistics.js';
+import { tags } from './tags.js';
 import { values } from './values.js';
 import { webhooks } from './webhooks.js';
 
@@ -21,16 +22,17 @@ export const createTexts = (number: FormatNumber): Texts => ({
   app,
   components,
   values,
-  links,
-  link,
-  make,
+  links: links(number),
+  link: link(number),
+  make: make(number),
   rules,
+  tags: tags(number),
   statistics,
   overview,
   keys,
   imports,
   domains,
   webhooks,
-  live,
+  live: live(number),
   operators: operators(number),
 });

@@ -1,1 +1,65 @@
-export const links = {};
+import type { FormatNumber } from '../../numbers.js';
+
+export const links = (number: FormatNumber) => {
+  const linksOf = (count: number): string => (count === 1 ? 'one link' : `${number(count)} links`);
+  return {
+    links: 'Links',
+    newLink: 'New link',
+    export: 'Export',
+    tags: 'Tags',
+    count: (count: number) => (count === 1 ? '1 link' : `${number(count)} links`),
+    /** The count is a lower bound. */
+    countAtLeast: (count: number) => `${number(count)} links or more`,
+    onThisPage: (count: number) => `${number(count)} links on this page`,
+    noneOfThese: 'None of these match.',
+    noMore: 'No more links match.',
+    search: 'Search',
+    searchHint: 'Link, title, note, tag',
+    status: 'Status',
+    notDeleted: 'Not deleted',
+    account: 'Account',
+    allDomains: 'All domains',
+    order: 'Order',
+    destinationHost: 'Destination host',
+    tag: 'Tag',
+    createdFrom: 'Created from',
+    createdTo: 'Created to',
+    filters: 'Filters',
+    without: 'Without the',
+    showAll: 'Show all',
+    /** The names of filters, before their values. */
+    filter: {
+      search: 'text',
+      tag: 'tag',
+      account: 'account',
+      domain: 'domain',
+      destination: 'destination',
+      status: 'status',
+      from: 'created from',
+      to: 'created to',
+    },
+    select: (link: string) => `Select ${link}`,
+    selectAll: 'Select all on this page',
+    shortLink: 'Short link',
+    destination: 'Destination',
+    created: 'Created',
+    clicks: 'Clicks',
+    password: 'Password',
+    changeSelected: 'Change the selected links',
+    selectSome: 'Select links to change them together.',
+    selected: (count: number) => `${linksOf(count)} selected`,
+    addTags: 'Add tags',
+    removeTags: 'Remove tags',
+    addTagsTo: (count: number) => `Add tags to ${linksOf(count)}`,
+    removeTagsFrom: (count: number) => `Remove tags from ${linksOf(count)}`,
+    add: 'Add',
+    remove: 'Remove',
+    disable: 'Disable',
+    enable: 'Enable',
+    delete: 'Delete',
+    deleteLinks: (count: number) => `Delete ${linksOf(count)}?`,
+    andMore: (count: number) => `and ${linksOf(count)} more`,
+    deleteWarning:
+      'They stop redirecting permanently. Their codes are never assigned again. Statistics and history stay.',
+  };
+};

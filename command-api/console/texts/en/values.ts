@@ -36,6 +36,60 @@ export const values = {
   allOthers: 'All others',
   directOrUnknown: 'Direct or unknown',
   noRule: 'No rule',
+  /** Statuses of links. */
+  statuses: {
+    active: 'Active',
+    disabled: 'Disabled',
+    scheduled: 'Scheduled',
+    expired: 'Expired',
+    blocked: 'Blocked',
+    deleted: 'Deleted',
+  },
+  /** Orders of lists of links. */
+  orders: { created: 'Newest first', clicks: 'Most clicked first' },
+  /** Attributes of visitors. */
+  attributes: {
+    countries: 'Country',
+    devices: 'Device',
+    os: 'System',
+    browsers: 'Browser',
+    languages: 'Language',
+  },
+  /** Days of the week, from Monday. */
+  weekdays: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as readonly string[],
+  /** Fields of events of links. */
+  fields: {
+    url: 'Destination',
+    custom: 'Alias',
+    title: 'Title',
+    note: 'Note',
+    tags: 'Tags',
+    startsAt: 'Starts',
+    expiresAt: 'Expires',
+    maxClicks: 'Click limit',
+    password: 'Password',
+    rules: 'Redirect rules',
+    forwardQuery: 'Forward the query',
+    clicks: 'Clicks until then',
+    visits: 'Imported visits',
+    reason: 'Reason',
+    importId: 'Import',
+    source: 'Source',
+    createdAt: 'Created',
+  },
+  history: {
+    none: 'none',
+    yes: 'yes',
+    no: 'no',
+    passwords: { set: 'set', removed: 'removed' },
+    reasons: { time: 'its time is over', clicks: 'its clicks are used up' },
+    actors: {
+      operator: 'an operator',
+      system: 'Linklog',
+      'web-safety': 'the web-safety check',
+      visitor: 'a visitor',
+    },
+  },
   /** Devices and triggers of visits. */
   visits: {
     desktop: 'Desktop',

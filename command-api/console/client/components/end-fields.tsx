@@ -1,0 +1,89 @@
+import { useState } from 'preact/hooks';
+import { ownZoneOf } from '../../format.js';
+import { endChoices, maxOf, units, type Unit } from '../../link-end.js';
+import { toLocalTime } from '../../rules-form.js';
+import { texts } from '../../texts.js';
+import { Input, Select } from './field.js';
+
+const text = texts.components;
+
+const choices = [
+  [endChoices.never, text.never],
+  ['3600', text.inAnHour],
+  ['86400', text.inADay],
+  ['604800', text.inAWeek],
+  ['2592000', text.in30Days],
+  ['31536000', text.inAYear],
+  [endChoices.period, text.afterPeriod],
+  [endChoices.time, text.atTime],
+] as const;
+
+const unitNames = (Object.keys(units) as Unit[]).map((unit) => [unit, text.units[unit]] as const);
+
+interface Props {
+  /** Absent for a new link. */
+  readonly link?: { readonly startsAt: string | null; readonly expiresAt: string | null };
+}
+
+/** When a link starts and ends: the fields that `link-end.ts` reads. */
+export const EndFields = ({ link }: Props) => {
+  const expiresAt = link?.expiresAt ?? null;
+  const [choice, setChoice] = useState<string>(
+    expiresAt === null ? endChoices.never : endChoices.time,
+  );
+  const [unit, setUnit] = useState<Unit>('days');
+  return (
+    <>
+      <Input
+        label={text.starts}
+        name="startsAt"
+        type="datetime-local"
+        max="9999-12-31T23:59"
+        defaultValue={toLocalTime(link?.startsAt ?? undefined)}
+        hint={text.startsHint}
+      />
+      <Select
+        label={text.expires}
+        name="ends"
+        value={choice}
+        options={choices}
+        onChange={(event) => {
+          setChoice(event.currentTarget.value);
+        }}
+      />
+      {choice === endChoices.period && (
+        <>
+          <Input
+            label={text.period}
+            name="endsIn"
+            type="number"
+            required
+            min={1}
+            max={maxOf(unit)}
+            defaultValue={30}
+          />
+          <Select
+            label={text.unit}
+            name="endsUnit"
+            value={unit}
+            options={unitNames}
+            onChange={(event) => {
+              setUnit(event.currentTarget.value as Unit);
+            }}
+          />
+        </>
+      )}
+      {choice === endChoices.time && (
+        <Input
+          label={text.endsAt}
+          name="endsAt"
+          type="datetime-local"
+          required
+          max="9999-12-31T23:59"
+          defaultValue={toLocalTime(expiresAt ?? undefined)}
+          hint={text.ownZone(ownZoneOf())}
+        />
+      )}
+    </>
+  );
+};

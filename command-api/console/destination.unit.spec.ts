@@ -1,0 +1,66 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { bookmarkletOf, readUtm, withScheme, withUtm, writeUtm } from './destination.js';
+
+describe('the destination of a new link', () => {
+  for (const [typed, url] of [
+    [' example.com/x ', 'https://example.com/x'],
+    ['example.com', 'https://example.com'],
+    ['example.com:8080?a=1', 'https://example.com:8080?a=1'],
+    ['//example.com/', 'https://example.com/'],
+    ['localhost:3000/a', 'https://localhost:3000/a'],
+    ['faß.de#top', 'https://faß.de#top'],
+    ['http://example.com', 'http://example.com'],
+    ['mailto:a@example.com', 'mailto:a@example.com'],
+    ['user@example.com', 'user@example.com'],
+    ['javascript:alert(1)', 'javascript:alert(1)'],
+    ['two words', 'two words'],
+    ['', ''],
+  ] as const) {
+    it(`is ${JSON.stringify(url)} for ${JSON.stringify(typed)}`, () => {
+      expect(withScheme(typed)).to.equal(url);
+    });
+  }
+
+  it('gets campaign parameters before its fragment, in place of its own', () => {
+    const values = { source: 'news letter', medium: ' ', campaign: 'a&b' };
+    expect(withUtm('https://example.com/?a=%20&utm_source=old&b#c?d', values)).to.equal(
+      'https://example.com/?a=%20&b&utm_source=news%20letter&utm_campaign=a%26b#c?d',
+    );
+    expect(withUtm('https://example.com', { term: 'x' })).to.equal(
+      'https://example.com?utm_term=x',
+    );
+  });
+
+  it('stays as it is without campaign parameters', () => {
+    fc.assert(
+      fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
+        expect(withUtm(url, {})).to.equal(url);
+        expect(withScheme(url)).to.equal(url);
+      }),
+    );
+  });
+
+  it('remembers campaign parameters as written, and ignores others', () => {
+    const values = { source: 'a b', content: '=&#' };
+    expect(readUtm(writeUtm(values))).to.deep.equal(values);
+    expect(readUtm('utm_source=x&unknown=1')).to.deep.equal({});
+    expect(readUtm(null)).to.deep.equal({});
+  });
+
+  it('is the current page in the bookmarklet', () => {
+    const opened: string[] = [];
+    const code = bookmarkletOf('https://console.example').replace('javascript:', '');
+    const run = new Function('open', 'location', 'document', code) as (
+      ...globals: readonly unknown[]
+    ) => void;
+    const page = { href: 'https://a.example/?b=1&c' };
+    run((url: string) => opened.push(url), page, { title: 'T & t' });
+    const [address = ''] = opened;
+    expect(address).to.match(/^https:\/\/console\.example\/console\/new\?/);
+    expect(Object.fromEntries(new URL(address).searchParams)).to.deep.equal({
+      url: page.href,
+      title: 'T & t',
+    });
+  });
+});

@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { changeOfEnd, changeOfStart, maxOf, readEnd, units, type Unit } from './link-end.js';
+import { toLocalTime } from './rules-form.js';
+
+const time = '2030-01-02T03:04:05.000Z';
+
+describe('the end of a link in a form', () => {
+  it('is never, a listed period, any period, or a time', () => {
+    expect(readEnd({})).to.deep.equal({ expiresAt: null });
+    expect(readEnd({ ends: '3600' })).to.deep.equal({ expiresIn: 3_600 });
+    expect(readEnd({ ends: 'period', endsIn: '30', endsUnit: 'days' })).to.deep.equal({
+      expiresIn: 2_592_000,
+    });
+    expect(readEnd({ ends: 'period', endsIn: '1.5', endsUnit: 'minutes' })).to.deep.equal({
+      expiresIn: 90,
+    });
+    expect(readEnd({ ends: 'time', endsAt: toLocalTime(time) })).to.deep.equal({
+      expiresAt: '2030-01-02T03:04:00.000Z',
+    });
+  });
+
+  it('is within the limits of the API', () => {
+    for (const unit of Object.keys(units) as Unit[]) {
+      expect(maxOf(unit) * units[unit]).to.be.within(60, 315_360_000);
+      expect((maxOf(unit) + 1) * units[unit]).to.be.greaterThan(315_360_000);
+    }
+  });
+
+  it('is only a change if it differs by a minute or more', () => {
+    expect(changeOfEnd({ ends: 'time', endsAt: toLocalTime(time) }, time)).to.deep.equal({});
+    expect(changeOfEnd({ ends: '' }, time)).to.deep.equal({ expiresAt: null });
+    expect(changeOfEnd({ ends: '' }, null)).to.deep.equal({});
+    expect(changeOfEnd({ ends: '60' }, time)).to.deep.equal({ expiresIn: 60 });
+    expect(changeOfStart(toLocalTime(time), time)).to.deep.equal({});
+    expect(changeOfStart(undefined, time)).to.deep.equal({ startsAt: null });
+    expect(changeOfStart(undefined, null)).to.deep.equal({});
+    expect(changeOfStart(toLocalTime(time), null)).to.deep.equal({
+      startsAt: '2030-01-02T03:04:00.000Z',
+    });
+  });
+});

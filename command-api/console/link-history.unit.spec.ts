@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import { formatTime } from './format.js';
+import { describeHistory, nameOfActor, type HistoryEvent } from './link-history.js';
+
+const at = '2030-01-02T03:04:05.000Z';
+const event = (name: string, data: HistoryEvent['data']): HistoryEvent => ({
+  type: `linklog.${name}.v1`,
+  time: at,
+  actor: 'key_1',
+  data,
+});
+
+const [a, b, c] = ['https://a.example/', 'https://b.example/', 'https://c.example/'];
+const created = event('LinkCreated', {
+  url: a,
+  custom: false,
+  expiresAt: null,
+  maxClicks: null,
+  keyId: 'key_1',
+  tags: ['x'],
+});
+
+/** The changes of the last event. */
+const last = (...events: readonly HistoryEvent[]) =>
+  describeHistory([created, ...events]).at(-1)?.changes;
+
+describe('the history of a link', () => {
+  it('has the values of its creation, without empty ones and identifiers', () => {
+    expect(last()).to.deep.equal([
+      { field: 'Destination', after: a },
+      { field: 'Tags', after: 'x' },
+    ]);
+  });
+
+  it('shows the value before and after each edit', () => {
+    const first = event('LinkEdited', { url: b, maxClicks: 1_000, expiresAt: at });
+    expect(last(first)).to.deep.equal([
+      { field: 'Destination', before: a, after: b },
+      { field: 'Click limit', before: 'none', after: '1,000' },
+      { field: 'Expires', before: 'none', after: formatTime(at) },
+    ]);
+    const next = event('LinkEdited', { url: c, maxClicks: null, forwardQuery: true });
+    expect(last(first, event('LinkDisabled', {}), next)).to.deep.equal([
+      { field: 'Destination', before: b, after: c },
+      { field: 'Click limit', before: '1,000', after: 'none' },
+      { field: 'Forward the query', before: 'no', after: 'yes' },
+    ]);
+    expect(last(event('LinkDescribed', { title: 'T', tags: [] }))).to.deep.equal([
+      { field: 'Title', before: 'none', after: 'T' },
+      { field: 'Tags', before: 'x', after: 'none' },
+    ]);
+  });
+
+  it('shows redirect rules, passwords and reasons in words', () => {
+    const rules = [{ name: 'ios', when: { os: ['iOS'] }, url: b }];
+    expect(last(event('LinkEdited', { rules, password: 'set' }))).to.deep.equal([
+      { field: 'Redirect rules', before: 'none', after: `ios: iOS → ${b}` },
+      { field: 'Password', after: 'set' },
+    ]);
+    expect(last(event('LinkExpired', { reason: 'clicks' }))).to.deep.equal([
+      { field: 'Reason', after: 'its clicks are used up' },
+    ]);
+    expect(last(event('LinkBlocked', { reason: 'phishing' }))).to.deep.equal([
+      { field: 'Reason', after: 'phishing' },
+    ]);
+    expect(last(event('LinkNamed', { unknown: { x: 1 } }))).to.deep.equal([
+      { field: 'unknown', after: '{"x":1}' },
+    ]);
+  });
+
+  it('names actors', () => {
+    expect(nameOfActor('key_1', { key_1: 'My key' })).to.equal('My key');
+    expect(nameOfActor('key_2', { key_1: 'My key' })).to.equal('key_2');
+    expect(nameOfActor('operator', {})).to.equal('an operator');
+    expect(nameOfActor('toString', {})).to.equal('toString');
+  });
+});
