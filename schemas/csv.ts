@@ -6,12 +6,13 @@
  */
 const guarded = /^[=+\-@'\t\r]/;
 
-const quoted = /[",\r\n]/;
+const quoted = /["\r\n]/;
 
-const cellOf = (value: string): string => {
+const cellOf = (value: string, delimiter: string): string => {
   const cell = guarded.test(value) ? `'${value}` : value;
-  return quoted.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  return quoted.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell;
 };
 
 /** A row with its line end. */
-export const csvRow = (values: readonly string[]): string => `${values.map(cellOf).join()}\r\n`;
+export const csvRow = (values: readonly string[], delimiter = ','): string =>
+  `${values.map((value) => cellOf(value, delimiter)).join(delimiter)}\r\n`;

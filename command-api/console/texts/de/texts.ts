@@ -17,7 +17,7 @@ import { statistics } from './statistics.js';
 import { values } from './values.js';
 import { webhooks } from './webhooks.js';
 
-export const createTexts = (_number: FormatNumber): Texts => ({
+export const createTexts = (number: FormatNumber): Texts => ({
   app,
   components,
   values,
@@ -25,7 +25,7 @@ export const createTexts = (_number: FormatNumber): Texts => ({
   link,
   make,
   rules,
-  statistics,
+  statistics: statistics(number),
   overview,
   keys,
   imports,

@@ -16,7 +16,7 @@ import { statistics } from './statistics.js';
 import { values } from './values.js';
 import { webhooks } from './webhooks.js';
 
-export const createTexts = (_number: FormatNumber) => ({
+export const createTexts = (number: FormatNumber) => ({
   app,
   components,
   values,
@@ -24,7 +24,7 @@ export const createTexts = (_number: FormatNumber) => ({
   link,
   make,
   rules,
-  statistics,
+  statistics: statistics(number),
   overview,
   keys,
   imports,
