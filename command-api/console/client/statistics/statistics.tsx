@@ -38,7 +38,9 @@ const Figure = (props: {
       <dd>
         <span class="figure">{value === undefined ? '–' : formatNumber(value)}</span>{' '}
         {value !== undefined && before !== undefined && (
-          <span class="soft">{text.change(changeOf(value, before), before)}</span>
+          <span class="soft">
+            {changeOf(value, before)} ({text.before(before)})
+          </span>
         )}
         {children}
         {hint !== undefined && <p class="hint">{hint}</p>}

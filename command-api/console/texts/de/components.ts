@@ -52,4 +52,6 @@ export const components: Texts['components'] = {
   noLimit: 'Der Tarif hat keine Grenze.',
   by: 'von {actor}',
   showMore: 'Mehr anzeigen',
+  needsScope:
+    'Dafür ist die Berechtigung „{name}“ ({scope}) nötig, die der Schlüssel dieser Sitzung nicht hat.',
 };

@@ -26,7 +26,6 @@ export const statistics = (number: FormatNumber): Texts['statistics'] => ({
   visitorDaysHint: 'Verschiedene Besucher jedes Tages (UTC), zusammengezählt',
   bots: 'Bots',
   botsHint: 'Nicht in den Klicks enthalten',
-  change: (change, before) => `${change}, davor: ${number(before)}`,
   before: (count) => `davor: ${number(count)}`,
   new: 'neu',
   plot: (clicks) =>

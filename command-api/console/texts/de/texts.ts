@@ -13,6 +13,7 @@ import { make } from './make.js';
 import { operators } from './operators.js';
 import { overview } from './overview.js';
 import { rules } from './rules.js';
+import { sessions } from './sessions.js';
 import { statistics } from './statistics.js';
 import { values } from './values.js';
 import { webhooks } from './webhooks.js';
@@ -28,6 +29,7 @@ export const createTexts = (number: FormatNumber): Texts => ({
   statistics: statistics(number),
   overview,
   keys,
+  sessions,
   imports,
   domains,
   webhooks,

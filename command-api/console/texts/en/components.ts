@@ -49,4 +49,6 @@ export const components = {
   noLimit: 'The plan has no limit.',
   by: 'by {actor}',
   showMore: 'Show more',
+  needsScope:
+    'This needs the scope “{name}” ({scope}), which the key of this session does not have.',
 };

@@ -25,7 +25,6 @@ export const statistics = (number: FormatNumber) => ({
   visitorDaysHint: 'Different visitors of each day (UTC), added up',
   bots: 'Bots',
   botsHint: 'Not among the clicks',
-  change: (change: string, before: number) => `${change}, before: ${number(before)}`,
   before: (count: number) => `before: ${number(count)}`,
   new: 'new',
   plot: (clicks: number) => `${number(clicks)} clicks over time. The table below has the numbers.`,

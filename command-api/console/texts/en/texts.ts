@@ -12,6 +12,7 @@ import { make } from './make.js';
 import { operators } from './operators.js';
 import { overview } from './overview.js';
 import { rules } from './rules.js';
+import { sessions } from './sessions.js';
 import { statistics } from './statistics.js';
 import { values } from './values.js';
 import { webhooks } from './webhooks.js';
@@ -27,6 +28,7 @@ export const createTexts = (number: FormatNumber) => ({
   statistics: statistics(number),
   overview,
   keys,
+  sessions,
   imports,
   domains,
   webhooks,

@@ -1,0 +1,109 @@
+import { useState } from 'preact/hooks';
+import { formatTime } from '../../format.js';
+import { texts } from '../../texts.js';
+import { callApi } from '../app/api.js';
+import { useAction, useLoad } from '../app/hooks.js';
+import { Confirm } from '../components/confirm.js';
+import { LoadTrouble } from '../components/load-trouble.js';
+import { useNotice } from '../components/notice.js';
+import { Trouble } from '../components/trouble.js';
+
+const text = texts.sessions;
+
+/** A session of GET /console/sessions. */
+interface Session {
+  readonly id: string;
+  /** The family of the browser. */
+  readonly browser: string | null;
+  readonly startedAt: string;
+  readonly usedAt: string;
+  /** Whether it is the session of this page. */
+  readonly current: boolean;
+  /** Only in the operators' console. */
+  readonly actor: string | null;
+}
+
+const path = '/sessions';
+
+const Row = ({ session, onEnd }: { readonly session: Session; readonly onEnd: () => void }) => {
+  const { browser, startedAt, usedAt, current, actor } = session;
+  const name = browser ?? text.unknownBrowser;
+  return (
+    <li class="row spread">
+      <div>
+        <p>
+          <strong>{name}</strong> {current && <span class="badge active">{text.current}</span>}{' '}
+          <bdi>{actor}</bdi>
+        </p>
+        <p class="soft">{text.times(formatTime(startedAt), formatTime(usedAt))}</p>
+      </div>
+      <button type="button" class="small" onClick={onEnd}>
+        {text.signOut}
+        <span class="unseen"> {name}</span>
+      </button>
+    </li>
+  );
+};
+
+/** The page after the end of the current session. */
+const leave = (): void => {
+  location.assign('/console');
+};
+
+/** The sessions of the user of either console, which can be ended. */
+export const Sessions = () => {
+  const { value, failure, reload } = useLoad(
+    () => callApi<{ readonly sessions: readonly Session[] }>(path),
+    '',
+  );
+  const ending = useAction();
+  const { notice, announce } = useNotice();
+  const [isConfirming, setConfirming] = useState(false);
+  const end = async ({ id, current }: Session): Promise<void> => {
+    const done = await ending.run(() => callApi(`${path}/${id}`, { method: 'DELETE' }));
+    if (!done) return;
+    if (current) leave();
+    else {
+      announce(text.signedOut, true);
+      reload();
+    }
+  };
+  return (
+    <section class="card stack" aria-labelledby="sessions">
+      <div class="row spread">
+        <h2 id="sessions">{text.title}</h2>
+        <button
+          type="button"
+          class="small danger"
+          onClick={() => {
+            setConfirming(true);
+          }}
+        >
+          {text.signOutAll}
+        </button>
+      </div>
+      <p class="hint">{text.intro}</p>
+      {notice}
+      <LoadTrouble failure={failure} onRetry={reload} />
+      <Trouble failure={ending.failure} />
+      <ul class="plain stack">
+        {value?.sessions.map((session) => (
+          <Row key={session.id} session={session} onEnd={() => void end(session)} />
+        ))}
+      </ul>
+      {isConfirming && (
+        <Confirm
+          title={text.signOutAllTitle}
+          verb={text.signOutAll}
+          call={() => callApi(path, { method: 'DELETE' })}
+          onDone={leave}
+          onClose={() => {
+            setConfirming(false);
+          }}
+        >
+          <p>{text.signOutAllText}</p>
+        </Confirm>
+      )}
+    </section>
+  );
+};
