@@ -47,7 +47,10 @@ describe('texts of the console', () => {
       'Links',
       'TV',
     ]);
-    for (const word of ['Bots', 'Tablet', 'Tags', 'Webhooks']) shared.add(word);
+    for (const word of ['Bots', 'Code', 'Format', 'Name', 'Status', 'Tablet', 'Tags', 'URL']) {
+      shared.add(word);
+    }
+    for (const word of ['Webhook', 'Webhooks']) shared.add(word);
     const untranslated = english.filter(
       ([path, text]) => typeof text === 'string' && german.get(path) === text && !shared.has(text),
     );

@@ -14,7 +14,7 @@ import { Meter } from '../components/meter.js';
 import { DomainSelect } from '../components/own-domains.js';
 import { richText } from '../components/rich-text.js';
 import { LiveEvents } from '../live/live-events.js';
-import { Trouble } from '../components/trouble.js';
+import { LoadTrouble } from '../components/load-trouble.js';
 import { fileNameOf, maxValues, usePeriodStats, useView } from '../statistics/period-stats.js';
 import { Statistics } from '../statistics/statistics.js';
 import { ValueList } from '../statistics/value-list.js';
@@ -44,7 +44,7 @@ const Quotas = ({ upgradeUrl }: Pick<Props, 'upgradeUrl'>) => {
           </p>
         )}
       </div>
-      <Trouble failure={failure} onRetry={reload} />
+      <LoadTrouble failure={failure} onRetry={reload} />
       {value && (
         <div class="columns">
           <Meter label={text.calls} {...value.calls} atLimit={text.callsAtLimit} />
@@ -79,7 +79,7 @@ const TopLinks = () => {
   return (
     <section class="card breakdown" aria-labelledby="top-links" aria-busy={isLoading}>
       <h2 id="top-links">{text.topLinks}</h2>
-      <Trouble failure={failure} onRetry={reload} />
+      <LoadTrouble failure={failure} onRetry={reload} />
       {value && (
         <ValueList
           title={text.topLinks}

@@ -6,7 +6,7 @@ import { formatNumber } from '../../numbers.js';
 import { addDays, alignSeries, type Counted, type Interval } from '../../periods.js';
 import { texts } from '../../texts.js';
 import type { Dimension, PeriodStats } from '../app/types.js';
-import { Trouble } from '../components/trouble.js';
+import { LoadTrouble } from '../components/load-trouble.js';
 import { ScrollTable } from '../components/scroll-table.js';
 import { Breakdown } from './breakdown.js';
 import { DownloadCsv } from './download-csv.js';
@@ -178,7 +178,7 @@ export const Statistics = ({ stats, children, filter }: Props) => {
       >
         {filter}
       </PeriodPicker>
-      <Trouble failure={stats.failure} onRetry={stats.reload} />
+      <LoadTrouble failure={stats.failure} onRetry={stats.reload} />
       <div class="stack" aria-busy={stats.isLoading}>
         <section class="card" aria-label={text.clicksOverTime}>
           <dl class="figures">

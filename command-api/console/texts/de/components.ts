@@ -51,6 +51,7 @@ export const components: Texts['components'] = {
   anyNumber: 'beliebig vielen',
   noLimit: 'Der Tarif hat keine Grenze.',
   by: 'von {actor}',
+  url: 'URL',
   showMore: 'Mehr anzeigen',
   needsScope:
     'Dafür ist die Berechtigung „{name}“ ({scope}) nötig, die der Schlüssel dieser Sitzung nicht hat.',

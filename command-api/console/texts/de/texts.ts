@@ -30,9 +30,9 @@ export const createTexts = (number: FormatNumber): Texts => ({
   overview,
   keys,
   sessions,
-  imports,
-  domains,
-  webhooks,
+  imports: imports(number),
+  domains: domains(number),
+  webhooks: webhooks(number),
   live,
   operators,
 });

@@ -48,6 +48,7 @@ export const components = {
   anyNumber: 'any number',
   noLimit: 'The plan has no limit.',
   by: 'by {actor}',
+  url: 'URL',
   showMore: 'Show more',
   needsScope:
     'This needs the scope “{name}” ({scope}), which the key of this session does not have.',

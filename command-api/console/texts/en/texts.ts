@@ -29,9 +29,9 @@ export const createTexts = (number: FormatNumber) => ({
   overview,
   keys,
   sessions,
-  imports,
-  domains,
-  webhooks,
+  imports: imports(number),
+  domains: domains(number),
+  webhooks: webhooks(number),
   live,
   operators,
 });
