@@ -12,6 +12,7 @@ import type { AccountStatsResponse, UsageResponse } from '../app/types.js';
 import { Begin } from '../components/begin.js';
 import { Meter } from '../components/meter.js';
 import { DomainSelect } from '../components/own-domains.js';
+import { NeedsScope } from '../components/needs-scope.js';
 import { richText } from '../components/rich-text.js';
 import { LiveEvents } from '../live/live-events.js';
 import { LoadTrouble } from '../components/load-trouble.js';
@@ -93,14 +94,15 @@ const TopLinks = () => {
   );
 };
 
-/** The statistics and quotas of the account. */
-export const Overview = ({ upgradeUrl, scopes }: Props) => {
+/** The statistics, or the first steps of an account without links. */
+const Clicks = ({ canCreate }: { readonly canCreate: boolean }) => {
   const stats = usePeriodStats<AccountStatsResponse>(null);
   /** Decided when the statistics are loaded, because those of another domain are shown until then. */
   const isEmpty = useRef(false);
   const { route } = useLocation();
   const [{ domain }, hrefOf] = useView();
   if (!stats.isLoading) isEmpty.current = domain === '' && stats.value?.linkCount === 0;
+  if (isEmpty.current && canCreate) return <Begin />;
   const filter = (
     <DomainSelect
       none={text.allDomains}
@@ -111,20 +113,31 @@ export const Overview = ({ upgradeUrl, scopes }: Props) => {
     />
   );
   return (
+    <Statistics stats={stats} filter={filter}>
+      <TopLinks />
+    </Statistics>
+  );
+};
+
+/** The statistics and quotas of the account. */
+export const Overview = ({ upgradeUrl, scopes }: Props) => {
+  const [{ domain }] = useView();
+  const canCreate = scopes.includes('links:create');
+  return (
     <Page
       title={texts.app.overview}
       aside={
-        <a class="button primary" href="/console/new">
-          {texts.app.newLink}
-        </a>
+        canCreate && (
+          <a class="button primary" href="/console/new">
+            {texts.app.newLink}
+          </a>
+        )
       }
     >
-      {isEmpty.current ? (
-        <Begin />
+      {scopes.includes('stats:read') ? (
+        <Clicks canCreate={canCreate} />
       ) : (
-        <Statistics stats={stats} filter={filter}>
-          <TopLinks />
-        </Statistics>
+        <NeedsScope scope="stats:read" />
       )}
       <LiveEvents scopes={scopes} domain={domain} />
       <Quotas upgradeUrl={upgradeUrl} />
