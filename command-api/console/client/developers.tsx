@@ -16,6 +16,7 @@ import { LinkPage } from './link/link-page.js';
 import { Links } from './links/links.js';
 import { Make } from './make/make.js';
 import { Overview } from './overview/overview.js';
+import { Sessions } from './sessions/sessions.js';
 import { WebhookPage } from './webhooks/webhook-page.js';
 import { Webhooks } from './webhooks/webhooks.js';
 
@@ -71,6 +72,8 @@ const App = () => (
               <bdi>{key.name}</bdi>
               <br />
               <span class="soft">{account}</span>
+              <br />
+              <a href="/console/sessions">{texts.sessions.title}</a>
             </>
           }
         >
@@ -91,6 +94,7 @@ const App = () => (
               <Route path="/console/webhooks" component={Webhooks} scopes={key.scopes} />
               <Route path="/console/webhooks/:id" component={WebhookPage} scopes={key.scopes} />
               <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
+              <Route path="/console/sessions" component={Sessions} />
               <Route default component={NoPage} />
             </Router>
           </OwnDomains>

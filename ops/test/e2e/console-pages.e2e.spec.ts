@@ -718,12 +718,12 @@ describe('the console’s pages', () => {
     await page.getByText('This needs the scope “Read statistics” (stats:read)').waitFor();
     expect(await page.locator('main').getByRole('link', { name: 'New link' }).count()).to.equal(0);
     for (const [name, scope] of [
-      ['Keys', 'keys:manage'],
-      ['Domains', 'domains:manage'],
-      ['Webhooks', 'webhooks:manage'],
-      ['Import', 'links:import'],
+      ['keys', 'keys:manage'],
+      ['domains', 'domains:manage'],
+      ['webhooks', 'webhooks:manage'],
+      ['imports', 'links:import'],
     ] as const) {
-      await goTo(name);
+      await page.goto(`${bench.product.api}/console/${name}`);
       await page.getByText(`(${scope})`).waitFor();
       expect(await page.locator('main form').count(), name).to.equal(0);
     }
@@ -733,7 +733,7 @@ describe('the console’s pages', () => {
   it('list the sessions, and end one or all', async () => {
     const ended: string[] = [];
     const session = { startedAt: '2026-11-20T10:00:00.000Z', usedAt: '2026-11-21T10:00:00.000Z' };
-    await page.route('**/console/sessions**', async (route) => {
+    await page.route('**/console/session/all**', async (route) => {
       const request = route.request();
       const name = new URL(request.url()).pathname.split('/').at(-1) ?? '';
       if (request.method() === 'DELETE') {
@@ -742,13 +742,13 @@ describe('the console’s pages', () => {
         return;
       }
       const sessions = [
-        { ...session, id: 'own', browser: 'Chrome', current: true, actor: null },
-        { ...session, id: 'other', browser: null, current: false, actor: null },
+        { ...session, id: 'own', browser: 'Chrome', isCurrent: true, actor: null },
+        { ...session, id: 'other', browser: null, isCurrent: false, actor: null },
       ].filter(({ id }) => !ended.includes(id));
       await route.fulfill({ json: { sessions } });
     });
     await signIn(page, key.key);
-    await goTo('Keys');
+    await goTo('Sessions');
     const section = page.getByRole('region', { name: 'Sessions' });
     await section.getByText('this session').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
@@ -760,6 +760,6 @@ describe('the console’s pages', () => {
     await dialog.getByText('including this one').waitFor();
     await dialog.getByRole('button', { name: 'Sign out everywhere' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    expect(ended).to.deep.equal(['other', 'sessions']);
+    expect(ended).to.deep.equal(['other', 'all']);
   });
 });

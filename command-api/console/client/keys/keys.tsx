@@ -16,7 +16,6 @@ import { useNotice } from '../components/notice.js';
 import { richText } from '../components/rich-text.js';
 import { Rotate } from '../components/rotate.js';
 import { Trouble } from '../components/trouble.js';
-import { Sessions } from '../sessions/sessions.js';
 import { keyLifetimes, ScopeFields, scopesIn, ScopeTags } from './scope-fields.js';
 
 const text = texts.keys;
@@ -277,7 +276,7 @@ const List = ({ scopes, ownId }: Props) => {
   );
 };
 
-/** The key of the session and its descendants, and the sessions. */
+/** The key of the session and its descendants. */
 export const Keys = (props: Props) => (
   <Page title={texts.app.keys}>
     {props.scopes.includes('keys:manage') ? (
@@ -285,6 +284,8 @@ export const Keys = (props: Props) => (
     ) : (
       <NeedsScope scope="keys:manage" />
     )}
-    <Sessions />
+    <p>
+      <a href="/console/sessions">{texts.sessions.title}</a>
+    </p>
   </Page>
 );

@@ -3,6 +3,7 @@ import { formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useAction, useLoad } from '../app/hooks.js';
+import { Page } from '../app/shell.js';
 import { Confirm } from '../components/confirm.js';
 import { LoadTrouble } from '../components/load-trouble.js';
 import { useNotice } from '../components/notice.js';
@@ -10,29 +11,29 @@ import { Trouble } from '../components/trouble.js';
 
 const text = texts.sessions;
 
-/** A session of GET /console/sessions. */
+/** A session of GET /console/session/all. */
 interface Session {
   readonly id: string;
-  /** The family of the browser. */
+  /** The family; `null`: unknown. */
   readonly browser: string | null;
+  /** Only in the operators' console. */
+  readonly actor: string | null;
   readonly startedAt: string;
   readonly usedAt: string;
   /** Whether it is the session of this page. */
-  readonly current: boolean;
-  /** Only in the operators' console. */
-  readonly actor: string | null;
+  readonly isCurrent: boolean;
 }
 
-const path = '/sessions';
+const path = '/session/all';
 
 const Row = ({ session, onEnd }: { readonly session: Session; readonly onEnd: () => void }) => {
-  const { browser, startedAt, usedAt, current, actor } = session;
+  const { browser, startedAt, usedAt, isCurrent, actor } = session;
   const name = browser ?? text.unknownBrowser;
   return (
     <li class="row spread">
       <div>
         <p>
-          <strong>{name}</strong> {current && <span class="badge active">{text.current}</span>}{' '}
+          <strong>{name}</strong> {isCurrent && <span class="badge active">{text.current}</span>}{' '}
           <bdi>{actor}</bdi>
         </p>
         <p class="soft">{text.times(formatTime(startedAt), formatTime(usedAt))}</p>
@@ -51,7 +52,7 @@ const leave = (): void => {
 };
 
 /** The sessions of the user of either console, which can be ended. */
-export const Sessions = () => {
+export const SessionList = () => {
   const { value, failure, reload } = useLoad(
     () => callApi<{ readonly sessions: readonly Session[] }>(path),
     '',
@@ -59,19 +60,19 @@ export const Sessions = () => {
   const ending = useAction();
   const { notice, announce } = useNotice();
   const [isConfirming, setConfirming] = useState(false);
-  const end = async ({ id, current }: Session): Promise<void> => {
+  const end = async ({ id, isCurrent }: Session): Promise<void> => {
     const done = await ending.run(() => callApi(`${path}/${id}`, { method: 'DELETE' }));
     if (!done) return;
-    if (current) leave();
+    if (isCurrent) leave();
     else {
       announce(text.signedOut, true);
       reload();
     }
   };
   return (
-    <section class="card stack" aria-labelledby="sessions">
+    <section class="card stack" aria-label={text.title}>
       <div class="row spread">
-        <h2 id="sessions">{text.title}</h2>
+        <p>{text.intro}</p>
         <button
           type="button"
           class="small danger"
@@ -82,7 +83,6 @@ export const Sessions = () => {
           {text.signOutAll}
         </button>
       </div>
-      <p class="hint">{text.intro}</p>
       {notice}
       <LoadTrouble failure={failure} onRetry={reload} />
       <Trouble failure={ending.failure} />
@@ -107,3 +107,10 @@ export const Sessions = () => {
     </section>
   );
 };
+
+/** The sessions of the key, or of all operators. */
+export const Sessions = () => (
+  <Page title={text.title}>
+    <SessionList />
+  </Page>
+);
