@@ -6,17 +6,13 @@
  */
 const guarded = /^[=+\-@'\t\r]/;
 
-const cellOf = (value: string, separator: string): string => {
+const quoted = /["\r\n]/;
+
+const cellOf = (value: string, delimiter: string): string => {
   const cell = guarded.test(value) ? `'${value}` : value;
-  const isQuoted = cell.includes(separator) || /["\r\n]/.test(cell);
-  return isQuoted ? `"${cell.replaceAll('"', '""')}"` : cell;
+  return quoted.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell;
 };
 
-/** Writes rows with a separator. */
-export const separatedBy =
-  (separator: ',' | ';') =>
-  (values: readonly string[]): string =>
-    `${values.map((value) => cellOf(value, separator)).join(separator)}\r\n`;
-
 /** A row with its line end. */
-export const csvRow = separatedBy(',');
+export const csvRow = (values: readonly string[], delimiter = ','): string =>
+  `${values.map((value) => cellOf(value, delimiter)).join(delimiter)}\r\n`;

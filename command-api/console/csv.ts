@@ -1,11 +1,12 @@
-import { separatedBy } from '../../schemas/csv.js';
-import { listSeparator } from './numbers.js';
+import { csvRow } from '../../schemas/csv.js';
+import { locale } from './locale.js';
 
-/**
- * A table for spreadsheets, with a byte order mark, without which Excel guesses the encoding. Excel splits cells at the
- * list separator of its locale.
- */
+/** The delimiter that spreadsheets expect in a locale: `;` where the comma separates decimals. */
+export const delimiterOf = (tag: string): ',' | ';' =>
+  new Intl.NumberFormat(tag).format(0.5).includes(',') ? ';' : ',';
+
+/** A table for spreadsheets, with a byte order mark, without which Excel guesses the encoding. */
 export const toCsv = (
   rows: readonly (readonly string[])[],
-  separator: ',' | ';' = listSeparator(),
-): string => `\ufeff${rows.map(separatedBy(separator)).join('')}`;
+  delimiter = delimiterOf(locale),
+): string => `\ufeff${rows.map((row) => csvRow(row, delimiter)).join('')}`;

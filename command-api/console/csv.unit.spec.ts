@@ -1,13 +1,28 @@
 import { expect } from 'chai';
-import { toCsv } from './csv.js';
+import { delimiterOf, toCsv } from './csv.js';
 
 describe('a table for spreadsheets', () => {
   it('starts with a byte order mark', () => {
     expect(toCsv([['destination'], ['=1+1']])).to.equal(`\ufeffdestination\r\n'=1+1\r\n`);
   });
 
-  it('has the separator of its locale, and quotes cells with it', () => {
+  it('quotes its delimiter', () => {
     expect(toCsv([['a;b', 'c,d']], ';')).to.equal('\ufeff"a;b";c,d\r\n');
     expect(toCsv([['a;b', 'c,d']], ',')).to.equal('\ufeffa;b,"c,d"\r\n');
   });
+
+  for (const [tag, delimiter] of [
+    ['en', ','],
+    ['en-GB', ','],
+    ['ja', ','],
+    ['de-CH', ','],
+    ['de', ';'],
+    ['de-AT', ';'],
+    ['fr', ';'],
+    ['pt-BR', ';'],
+  ] as const) {
+    it(`is delimited by ${delimiter} in ${tag}`, () => {
+      expect(delimiterOf(tag)).to.equal(delimiter);
+    });
+  }
 });

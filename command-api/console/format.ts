@@ -28,6 +28,15 @@ export const formatDate = (time: string): string => dates().format(new Date(time
 /** A day without a zone, such as `2026-12-01`. */
 export const formatDay = (day: string): string => days().format(new Date(day));
 
+const periods = timeFormat({ dateStyle: 'medium', timeStyle: 'short', ...utc });
+
+/** A period of days or local times without a zone, such as `Nov 1 – 24, 2026`. */
+export const formatPeriod = (from: string, to: string): string =>
+  to.includes('T')
+    ? periods().formatRange(new Date(from), new Date(`${to}Z`))
+    : // The shown end is inclusive.
+      days().formatRange(new Date(from), new Date(Date.parse(to) - 86_400_000));
+
 const starts = {
   hour: timeFormat({
     ...{ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', ...utc },

@@ -11,15 +11,6 @@ const numberFormat = (options: Intl.NumberFormatOptions) =>
   once(() => new Intl.NumberFormat(locale, options));
 
 const numbers = numberFormat({});
-/** `;` where the decimal separator is a comma, as in spreadsheets. */
-export const listSeparator = once((): ',' | ';' =>
-  numbers()
-    .formatToParts(1.5)
-    .some(({ type, value }) => type === 'decimal' && value === ',')
-    ? ';'
-    : ',',
-);
-
 const shares = numberFormat({ style: 'percent', maximumFractionDigits: 1 });
 const changes = numberFormat({
   style: 'percent',

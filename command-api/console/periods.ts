@@ -3,23 +3,23 @@
  * `2026-11-23`.
  */
 
-export const presets = {
-  today: 'Today',
-  yesterday: 'Yesterday',
-  '7d': 'Last 7 days',
-  '30d': 'Last 30 days',
-  '90d': 'Last 90 days',
-  month: 'This month',
-  'last-month': 'Last month',
-  '12m': 'Last 12 months',
-  custom: 'Custom',
-} as const;
-export type Preset = keyof typeof presets;
+export const presets = [
+  'today',
+  'yesterday',
+  '7d',
+  '30d',
+  '90d',
+  'month',
+  'last-month',
+  '12m',
+  'custom',
+] as const;
+export type Preset = (typeof presets)[number];
 
 export const intervals = ['hour', 'day', 'week', 'month'] as const;
 export type Interval = (typeof intervals)[number];
 
-/** From the start of `from` to the start of `to`. */
+/** From the start of `from` to the start of `to`: days, or local times such as `2026-11-23T14:15`. */
 export interface Days {
   readonly from: string;
   readonly to: string;
@@ -48,29 +48,32 @@ export const countDays = ({ from, to }: Days): number =>
   Math.round((Date.parse(to) - Date.parse(from)) / dayMs);
 
 /** By zone; `null` if it does not exist. */
-const dayFormats = new Map<string, Intl.DateTimeFormat | null>();
+const timeFormats = new Map<string, Intl.DateTimeFormat | null>();
 
-const createDayFormat = (timeZone: string): Intl.DateTimeFormat | null => {
+const createTimeFormat = (timeZone: string): Intl.DateTimeFormat | null => {
   try {
     // The Swedish format is that of ISO 8601.
-    return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' });
+    return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' });
   } catch {
     // Unknown time zone.
     return null;
   }
 };
 
-const dayFormatOf = (tz: string): Intl.DateTimeFormat | null => {
-  const format = dayFormats.get(tz) ?? createDayFormat(tz);
-  dayFormats.set(tz, format);
+const timeFormatOf = (tz: string): Intl.DateTimeFormat | null => {
+  const format = timeFormats.get(tz) ?? createTimeFormat(tz);
+  timeFormats.set(tz, format);
   return format;
 };
 
-const isZone = (tz: string): boolean => dayFormatOf(tz) !== null;
+const isZone = (tz: string): boolean => timeFormatOf(tz) !== null;
+
+/** Such as `2026-11-24 02:00`, in a time zone, or in UTC if the zone does not exist. */
+const timeIn = (tz: string, now: Date): string =>
+  timeFormatOf(tz)?.format(now) ?? now.toISOString();
 
 /** The date in a time zone, or in UTC if the zone does not exist. */
-export const dayIn = (tz: string, now: Date): string =>
-  dayFormatOf(tz)?.format(now) ?? format(now.getTime());
+export const dayIn = (tz: string, now: Date): string => timeIn(tz, now).slice(0, 10);
 
 const daysOf = (preset: Exclude<Preset, 'custom'>, today: string): Days => {
   const tomorrow = addDays(today, 1);
@@ -95,10 +98,104 @@ const daysOf = (preset: Exclude<Preset, 'custom'>, today: string): Days => {
 };
 
 /** The previous period of the same length. */
-export const daysBefore = (days: Days): Days => ({
+const daysBefore = (days: Days): Days => ({
   from: addDays(days.from, -countDays(days)),
   to: days.from,
 });
+
+/** Like `day`, the last day of a period, in an earlier month, which may be shorter. Exclusive. */
+const endInMonth = (day: string, months: number): string => {
+  const end = addDays(firstOfMonth(day, months), Number(day.slice(8)));
+  const next = firstOfMonth(day, months + 1);
+  return end < next ? end : next;
+};
+
+/** The first quarter hour of a day after the current time of day: the API counts in quarter hours. */
+const sameTimeOf = (day: string, tz: string, now: Date): string => {
+  const [hours = 0, minutes = 0] = timeIn(tz, now).slice(11, 16).split(':').map(Number);
+  const quarters = hours * 4 + Math.floor(minutes / 15) + 1;
+  // The end of the day is the start of the next one.
+  return quarters === 96
+    ? addDays(day, 1)
+    : new Date(Date.parse(day) + quarters * 900_000).toISOString().slice(0, 16);
+};
+
+/**
+ * The period with which a period is compared: a month with the month before, a part of it with the same part. All
+ * others are compared with the previous period of the same length.
+ */
+export const comparedDays = ({ preset, from, to, tz }: StatisticsView, now: Date): Days => {
+  const last = addDays(to, -1);
+  switch (preset) {
+    case 'today':
+      return { from: addDays(from, -1), to: sameTimeOf(addDays(from, -1), tz, now) };
+    case 'month':
+      return { from: firstOfMonth(from, -1), to: endInMonth(last, -1) };
+    case 'last-month':
+      return { from: firstOfMonth(from, -1), to: from };
+    case '12m':
+      return { from: firstOfMonth(from, -12), to: endInMonth(last, -12) };
+    case 'yesterday':
+    case '7d':
+    case '30d':
+    case '90d':
+    case 'custom':
+      return daysBefore({ from, to });
+  }
+};
+
+/** Weeks since 1970. They start on Monday, and 1970 on a Thursday. */
+const weekOf = (day: string): number => Math.floor((Date.parse(day) / dayMs + 3) / 7);
+
+const monthOf = (day: string): number => Number(day.slice(0, 4)) * 12 + Number(day.slice(5, 7));
+
+/** The index of an interval in its period, such as the number of days since the start. Equal in comparable periods. */
+const indexOf = (start: string, first: string, interval: Interval): number => {
+  const day = start.slice(0, 10);
+  const days = countDays({ from: first, to: day });
+  switch (interval) {
+    case 'hour':
+      // Partial hours, at a change of the clock, belong to their hour.
+      return days * 24 + Number(start.slice(11, 13));
+    case 'day':
+      return days;
+    case 'week':
+      return weekOf(day) - weekOf(first);
+    case 'month':
+      return monthOf(day) - monthOf(first);
+  }
+};
+
+/** An interval of a series. `start` has local time, such as `2026-11-22T00:00:00+05:45`. */
+export interface Counted {
+  readonly start: string;
+  readonly clicks: number;
+}
+
+/**
+ * For each interval of a series, the interval of an earlier one at the same position in its period: the same day of the
+ * month, the same hour of the day. `null`: the earlier period has none.
+ */
+export const alignSeries = (
+  series: readonly Counted[],
+  earlier: readonly Counted[],
+  interval: Interval,
+): readonly (Counted | null)[] => {
+  const firstOf = ([first]: readonly Counted[]): string => first?.start.slice(0, 10) ?? '';
+  const byIndex = new Map<number, Counted>();
+  for (const counted of earlier) {
+    const index = indexOf(counted.start, firstOf(earlier), interval);
+    const { start, clicks } = byIndex.get(index) ?? { start: counted.start, clicks: 0 };
+    // When the clock goes back, an hour is there twice.
+    byIndex.set(index, { start, clicks: clicks + counted.clicks });
+  }
+  return series.map(({ start }) => {
+    const index = indexOf(start, firstOf(series), interval);
+    const aligned = byIndex.get(index) ?? null;
+    byIndex.delete(index);
+    return aligned;
+  });
+};
 
 /** The maximum of the API. */
 const maxIntervals = 400;
@@ -128,7 +225,7 @@ export const readView = (query: Query, now: Date, ownZone: string): StatisticsVi
   const { tz: requestedZone = ownZone, from, to, interval: requestedInterval } = query;
   const tz = isZone(requestedZone) ? requestedZone : 'UTC';
   const period = query['period'] ?? '30d';
-  const preset = Object.hasOwn(presets, period) ? (period as Preset) : '30d';
+  const preset = presets.find((name) => name === period) ?? '30d';
   const rest = { tz, compare: query['compare'] === '1', domain: query['domain'] ?? '' };
   const known = preset === 'custom' && !(isDay(from) && isDay(to) && from < to) ? '30d' : preset;
   const days =

@@ -2,14 +2,16 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   addDays,
+  alignSeries,
+  comparedDays,
   countDays,
   dayIn,
-  daysBefore,
   intervals,
   intervalsOf,
   presets,
   readView,
   writeView,
+  type Interval,
   type Preset,
 } from './periods.js';
 
@@ -63,13 +65,6 @@ describe('the period of a page of statistics', () => {
     expect(read({ tz: 'Mars/Olympus' }).tz).to.equal('UTC');
   });
 
-  it('is compared with the previous period of the same length', () => {
-    expect(daysBefore({ from: '2026-03-01', to: '2026-03-08' })).to.deep.equal({
-      from: '2026-02-22',
-      to: '2026-03-01',
-    });
-  });
-
   it('has no more intervals than the API allows', () => {
     expect(intervalsOf({ from: '2026-01-01', to: '2026-01-15' })).to.deep.equal(intervals);
     expect(intervalsOf({ from: '2026-01-01', to: '2026-01-18' })).not.to.include('hour');
@@ -83,7 +78,7 @@ describe('the period of a page of statistics', () => {
 
   it('is read as written', () => {
     const queries = fc.record({
-      period: fc.constantFrom(...(Object.keys(presets) as Preset[])),
+      period: fc.constantFrom(...presets),
       days,
       interval: fc.constantFrom(...intervals),
       tz: fc.constantFrom('UTC', zone, 'Asia/Kathmandu'),
@@ -96,6 +91,174 @@ describe('the period of a page of statistics', () => {
         const written = Object.fromEntries(new URLSearchParams(writeView(view, zone)));
         expect(read(written)).to.deep.equal(view);
         expect(countDays(view)).to.be.greaterThan(0);
+      }),
+    );
+  });
+});
+
+/** The compared period of a preset at a time. */
+const compared = (period: string, at: string, query: Record<string, string> = {}) => {
+  const time = new Date(at);
+  const { from, to } = comparedDays(readView({ period, ...query }, time, 'UTC'), time);
+  return [from, to];
+};
+
+describe('the compared period', () => {
+  for (const [period, at, days] of [
+    ['last-month', '2026-11-24T12:00Z', ['2026-09-01', '2026-10-01']],
+    ['last-month', '2026-01-31T12:00Z', ['2025-11-01', '2025-12-01']],
+    ['last-month', '2028-04-01T00:00Z', ['2028-02-01', '2028-03-01']],
+    ['month', '2026-11-24T12:00Z', ['2026-10-01', '2026-10-25']],
+    ['month', '2026-11-30T12:00Z', ['2026-10-01', '2026-10-31']],
+    ['month', '2026-03-30T12:00Z', ['2026-02-01', '2026-03-01']],
+    ['month', '2028-03-29T12:00Z', ['2028-02-01', '2028-03-01']],
+    ['month', '2028-03-28T12:00Z', ['2028-02-01', '2028-02-29']],
+    ['month', '2026-01-10T12:00Z', ['2025-12-01', '2025-12-11']],
+    ['12m', '2026-11-24T12:00Z', ['2024-12-01', '2025-11-25']],
+    ['12m', '2028-02-29T12:00Z', ['2026-03-01', '2027-03-01']],
+    ['12m', '2029-02-28T12:00Z', ['2027-03-01', '2028-02-29']],
+    ['7d', '2026-11-24T12:00Z', ['2026-11-11', '2026-11-18']],
+    ['30d', '2028-03-10T12:00Z', ['2028-01-11', '2028-02-10']],
+    ['yesterday', '2026-03-01T12:00Z', ['2026-02-27', '2026-02-28']],
+    ['today', '2026-03-01T14:07Z', ['2026-02-28', '2026-02-28T14:15']],
+    ['today', '2026-03-01T00:00Z', ['2026-02-28', '2026-02-28T00:15']],
+    ['today', '2026-03-01T23:59Z', ['2026-02-28', '2026-03-01']],
+  ] as const) {
+    it(`of ${period} on ${at} is ${days.join(' to ')}`, () => {
+      expect(compared(period, at)).to.deep.equal(days);
+    });
+  }
+
+  it('of other days is the previous period of the same length', () => {
+    const query = { from: '2026-03-01', to: '2026-03-08' };
+    expect(compared('custom', '2026-11-24T12:00Z', query)).to.deep.equal([
+      '2026-02-22',
+      '2026-03-01',
+    ]);
+  });
+
+  const times = fc
+    .date({ min: new Date('1990-01-01'), max: new Date('2090-01-01'), noInvalidDate: true })
+    .map((date) => new Date(Math.floor(date.getTime() / 60_000) * 60_000));
+  const zones = fc.constantFrom(
+    ...['UTC', zone, 'America/St_Johns', 'Africa/Cairo', 'Pacific/Apia', 'Australia/Lord_Howe'],
+  );
+  const presetNames = fc.constantFrom(...presets.filter((name) => name !== 'custom'));
+
+  it('ends before the period, and differs in length by at most 3 days', () => {
+    fc.assert(
+      fc.property(times, zones, presetNames, (time, tz, period) => {
+        const view = readView({ period, tz }, time, tz);
+        const { from, to } = comparedDays(view, time);
+        expect(from < to).to.equal(true);
+        expect(to <= view.from).to.equal(true);
+        const difference = countDays(view) - countDays({ from, to: to.slice(0, 10) });
+        expect(Math.abs(difference)).to.be.at.most(3);
+      }),
+    );
+  });
+
+  it('of months begins on the first, and has no more days than the period', () => {
+    fc.assert(
+      fc.property(times, zones, fc.constantFrom('month', '12m'), (time, tz, period) => {
+        const view = readView({ period, tz }, time, tz);
+        const days = comparedDays(view, time);
+        expect(days.from).to.match(/-01$/);
+        // A year with 29 February has one day more.
+        expect(countDays(days)).to.be.at.most(countDays(view) + (period === '12m' ? 1 : 0));
+      }),
+    );
+  });
+
+  it('of today ends at most a quarter of an hour after the current time of day', () => {
+    fc.assert(
+      fc.property(times, zones, (time, tz) => {
+        const view = readView({ period: 'today', tz }, time, tz);
+        const { from, to } = comparedDays(view, time);
+        expect(from).to.equal(addDays(dayIn(tz, time), -1));
+        const local = new Intl.DateTimeFormat('sv-SE', { timeZone: tz, timeStyle: 'short' });
+        const minutesOf = (text: string) => Number(text.slice(0, 2)) * 60 + Number(text.slice(3));
+        const end = to === view.from ? 1_440 : minutesOf(to.slice(11));
+        expect(end - minutesOf(local.format(time))).to.be.within(1, 15);
+      }),
+    );
+  });
+});
+
+describe('the series of two periods', () => {
+  const series = (...starts: readonly string[]) =>
+    starts.map((start, index) => ({ start: `${start}:00+00:00`, clicks: index + 1 }));
+  const days = (from: string, count: number) =>
+    series(...Array.from({ length: count }, (_, index) => `${addDays(from, index)}T00:00`));
+  const aligned = (
+    now: ReturnType<typeof series>,
+    earlier: ReturnType<typeof series>,
+    interval: Interval,
+  ) => alignSeries(now, earlier, interval).map((counted) => counted?.start.slice(0, 16) ?? null);
+
+  it('are aligned by the day of the month, also if one month is shorter', () => {
+    const march = days('2026-03-01', 31);
+    const february = days('2026-02-01', 28);
+    const shown = aligned(march, february, 'day');
+    expect(shown).to.have.length(31);
+    expect(shown.slice(27)).to.deep.equal(['2026-02-28T00:00', null, null, null]);
+    expect(aligned(february, march, 'day').at(-1)).to.equal('2026-03-28T00:00');
+  });
+
+  it('are aligned by calendar month, also if they begin within one', () => {
+    expect(
+      aligned(
+        series('2026-01-15T00:00', '2026-02-01T00:00', '2026-03-01T00:00'),
+        series('2025-11-17T00:00', '2025-12-01T00:00', '2026-01-01T00:00'),
+        'month',
+      ),
+    ).to.deep.equal(['2025-11-17T00:00', '2025-12-01T00:00', '2026-01-01T00:00']);
+  });
+
+  it('are aligned by week, the first of which may be a part', () => {
+    expect(
+      aligned(
+        // Saturday, Monday; Wednesday, Monday.
+        series('2026-11-21T00:00', '2026-11-23T00:00'),
+        series('2026-11-11T00:00', '2026-11-16T00:00'),
+        'week',
+      ),
+    ).to.deep.equal(['2026-11-11T00:00', '2026-11-16T00:00']);
+  });
+
+  it('are aligned by the hour when the clock changes', () => {
+    const plain = series('2026-10-24T01:00', '2026-10-24T02:00', '2026-10-24T03:00');
+    const back = series(
+      ...['2026-10-25T01:00', '2026-10-25T02:00', '2026-10-25T02:00', '2026-10-25T03:00'],
+    );
+    expect(alignSeries(plain, back, 'hour').map((counted) => counted?.clicks)).to.deep.equal([
+      1, 5, 4,
+    ]);
+    expect(alignSeries(back, plain, 'hour').map((counted) => counted?.clicks)).to.deep.equal([
+      1,
+      2,
+      undefined,
+      3,
+    ]);
+    const ahead = series('2026-03-29T01:00', '2026-03-29T03:00');
+    expect(aligned(ahead, plain, 'hour')).to.deep.equal(['2026-10-24T01:00', '2026-10-24T03:00']);
+    expect(aligned(plain, ahead, 'hour')).to.deep.equal([
+      '2026-03-29T01:00',
+      null,
+      '2026-03-29T03:00',
+    ]);
+  });
+
+  it('have the clicks of the earlier one at most once', () => {
+    const starts = fc.integer({ min: 1, max: 60 }).map((count) => days('2027-12-20', count));
+    fc.assert(
+      fc.property(starts, starts, fc.constantFrom(...intervals), (now, earlier, interval) => {
+        const shown = alignSeries(now, earlier, interval);
+        expect(shown).to.have.length(now.length);
+        const sum = (counted: readonly ({ readonly clicks: number } | null)[]) =>
+          counted.reduce((total, one) => total + (one?.clicks ?? 0), 0);
+        expect(sum(shown)).to.be.at.most(sum(earlier));
+        if (now.length >= earlier.length) expect(sum(shown)).to.equal(sum(earlier));
       }),
     );
   });

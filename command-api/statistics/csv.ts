@@ -58,5 +58,7 @@ export const csvOf = (stats: Stats, name: StatisticsTable): Reply => ({
   type: 'raw',
   status: 200,
   contentType: 'text/csv; charset=utf-8',
-  body: rowsOf(stats, name).map(csvRow).join(''),
+  body: rowsOf(stats, name)
+    .map((row) => csvRow(row))
+    .join(''),
 });

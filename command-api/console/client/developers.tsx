@@ -10,6 +10,7 @@ import { Input } from './components/field.js';
 import { lazy } from './components/lazy.js';
 import { OwnDomains } from './components/own-domains.js';
 import { richText } from './components/rich-text.js';
+import { PlansUrl } from './components/trouble.js';
 import { SuggestsTags } from './components/tag-input.js';
 import { Domains } from './domains/domains.js';
 import { ImportPage } from './imports/import-page.js';
@@ -19,6 +20,7 @@ import { LinkPage } from './link/link-page.js';
 import { Links } from './links/links.js';
 import { Make } from './make/make.js';
 import { Overview } from './overview/overview.js';
+import { Sessions } from './sessions/sessions.js';
 import { WebhookPage } from './webhooks/webhook-page.js';
 import { Webhooks } from './webhooks/webhooks.js';
 
@@ -100,32 +102,41 @@ const App = () => (
               <bdi>{key.name}</bdi>
               <br />
               <span class="soft">{account}</span>
+              <br />
+              <a href="/console/sessions">{texts.sessions.title}</a>
             </>
           }
         >
-          <OwnDomains canRead={key.scopes.includes('links:read')}>
-            <SuggestsTags.Provider value={key.scopes.includes('links:read')}>
-              <Router>
-                <Route
-                  path="/console"
-                  component={Overview}
-                  upgradeUrl={upgradeUrl}
-                  scopes={key.scopes}
-                />
-                <Route path="/console/new" component={Make} shortUrlHost={shortUrlHost} />
-                <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
-                <Route path="/console/tags" component={Tags} scopes={key.scopes} />
-                <Route path="/console/links/:code/:tab?" component={LinkPage} scopes={key.scopes} />
-                <Route path="/console/imports" component={Imports} scopes={key.scopes} />
-                <Route path="/console/imports/:id" component={ImportPage} scopes={key.scopes} />
-                <Route path="/console/domains" component={Domains} scopes={key.scopes} />
-                <Route path="/console/webhooks" component={Webhooks} scopes={key.scopes} />
-                <Route path="/console/webhooks/:id" component={WebhookPage} scopes={key.scopes} />
-                <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
-                <Route default component={NoPage} />
-              </Router>
-            </SuggestsTags.Provider>
-          </OwnDomains>
+          <PlansUrl.Provider value={upgradeUrl}>
+            <OwnDomains canRead={key.scopes.includes('links:read')}>
+              <SuggestsTags.Provider value={key.scopes.includes('links:read')}>
+                <Router>
+                  <Route
+                    path="/console"
+                    component={Overview}
+                    upgradeUrl={upgradeUrl}
+                    scopes={key.scopes}
+                  />
+                  <Route path="/console/new" component={Make} shortUrlHost={shortUrlHost} />
+                  <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
+                  <Route path="/console/tags" component={Tags} scopes={key.scopes} />
+                  <Route
+                    path="/console/links/:code/:tab?"
+                    component={LinkPage}
+                    scopes={key.scopes}
+                  />
+                  <Route path="/console/imports" component={Imports} scopes={key.scopes} />
+                  <Route path="/console/imports/:id" component={ImportPage} scopes={key.scopes} />
+                  <Route path="/console/domains" component={Domains} scopes={key.scopes} />
+                  <Route path="/console/webhooks" component={Webhooks} scopes={key.scopes} />
+                  <Route path="/console/webhooks/:id" component={WebhookPage} scopes={key.scopes} />
+                  <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
+                  <Route path="/console/sessions" component={Sessions} />
+                  <Route default component={NoPage} />
+                </Router>
+              </SuggestsTags.Provider>
+            </OwnDomains>
+          </PlansUrl.Provider>
         </Shell>
       )}
     </SessionGate>

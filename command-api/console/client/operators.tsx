@@ -13,6 +13,7 @@ import { AllKeys } from './operators/all-keys.js';
 import { AllLinks } from './operators/all-links.js';
 import { AnyLink } from './operators/any-link.js';
 import { Health } from './operators/health.js';
+import { Sessions } from './sessions/sessions.js';
 import { Platform } from './operators/platform.js';
 import { Projections } from './operators/projections.js';
 
@@ -66,7 +67,13 @@ const App = () => (
           pages={pages}
           shortcuts={shortcuts}
           onSignOut={signOut}
-          who={<bdi>{actor}</bdi>}
+          who={
+            <>
+              <bdi>{actor}</bdi>
+              <br />
+              <a href="/console/sessions">{texts.sessions.title}</a>
+            </>
+          }
         >
           <Router>
             <Route path="/console" component={Health} />
@@ -76,6 +83,7 @@ const App = () => (
             <Route path="/console/domains" component={AllDomains} />
             <Route path="/console/projections" component={Projections} />
             <Route path="/console/changes" component={AllChanges} />
+            <Route path="/console/sessions" component={Sessions} />
             <Route path="/console/platform" component={Platform} />
             <Route default component={NoPage} />
           </Router>

@@ -250,10 +250,10 @@ describe('the console’s imports', () => {
     const { key: reader } = await bench.key('PRO', { account: name, scopes });
     await signIn(page, reader);
     await goTo('Import');
-    await page.getByText('The key of this session cannot import links.').waitFor();
+    await page.getByText('This needs the scope “Import links from files”').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.goto(`${bench.product.api}/console/imports/none`);
-    await page.getByText('The key of this session cannot import links.').waitFor();
+    await page.getByText('This needs the scope “Import links from files”').waitFor();
   });
 
   it('need the origin of the console', async () => {

@@ -76,6 +76,7 @@ describe('the console’s live view', () => {
     const headers = { 'User-Agent': phone, Referer: 'https://news.example/' };
     await bench.visit(`${shortCode}?qr`, { headers });
     await rows().getByText('Safari, Mobile, from news.example, QR code').waitFor();
+    await page.getByText('1 now visits in the last 5 minutes').waitFor();
     await bench.change(shortCode, key.key, { url: `${destination}&changed` });
     await rows().first().getByText('Link edited').waitFor();
     expect(await faultsInAllModes(page), 'events').to.deep.equal([]);

@@ -53,23 +53,24 @@ describe('the console’s pages', () => {
 
   const linkIsLive = () => page.getByText('Your link is live').waitFor();
 
-  it('load at most 100 KB of compressed JavaScript, in any language', async () => {
+  it('load at most 100 KB of compressed JavaScript, in each console and language', async () => {
     const assets = projectFile('dist', 'command-api', 'console', 'client', 'assets');
     const scripts = (await readdir(assets)).filter((name) => name.endsWith('.js'));
     const packed = await Promise.all(
       scripts.map(async (name) => {
-        const { length: size } = gzipSync(await readFile(path.join(assets, name)));
-        return { name, size };
+        const { length } = gzipSync(await readFile(path.join(assets, name)));
+        return { name, length };
       }),
     );
-    /** The largest of the files that exclude each other. */
-    const largest = (pattern: RegExp) =>
-      Math.max(...packed.filter(({ name }) => pattern.test(name)).map(({ size }) => size));
-    const alternatives = [/^(?:index|operators)-/, /^texts-/];
-    const common = packed.filter(({ name }) => !alternatives.some((one) => one.test(name)));
-    const total = common.reduce((sum, { size }) => sum + size, 0);
-    const own = alternatives.map(largest).reduce((sum, size) => sum + size, 0);
-    expect(total + own).to.be.within(1, 100_000);
+    const [entries, catalogues] = [/^(?:index|operators)-/, /^texts-/];
+    const sizesOf = (pattern: RegExp): readonly number[] =>
+      packed.filter(({ name }) => pattern.test(name)).map(({ length }) => length);
+    const shared = packed.filter(({ name }) => !entries.test(name) && !catalogues.test(name));
+    expect([sizesOf(entries).length, sizesOf(catalogues).length]).to.deep.equal([2, 2]);
+    // A browser loads one of the consoles, and the texts of one language.
+    const loaded = shared.reduce((sum, { length }) => sum + length, 0);
+    const largest = Math.max(...sizesOf(entries)) + Math.max(...sizesOf(catalogues));
+    expect(loaded + largest).to.be.within(1, 100_000);
   });
 
   it('sign in with a key, by keyboard alone, and do not store it', async () => {
@@ -166,17 +167,55 @@ describe('the console’s pages', () => {
       ]);
       return readFile(await saved.path(), 'utf8');
     };
-    expect(await download('button', 'Download CSV of clicks over time')).to.match(
-      /^start,clicks\r\n[^]*T00:00:00[+-]\d\d:\d\d,1\r\n/,
+    expect(await download('button', 'Download CSV of Clicks over time')).to.match(
+      /^\ufeffstart,clicks,bots\r\n[^]*T00:00:00[+-]\d\d:\d\d,1,0\r\n/,
     );
     expect(await download('button', 'Download CSV of Countries')).to.equal(
-      'value,clicks\r\n,1\r\n',
+      '\ufeffvalue,clicks\r\n,1\r\n',
     );
     await page.goto(`${bench.product.api}/console/links?tag=wanted`);
     const links = await download('link', 'Export');
     expect(links.split('\r\n')).to.have.length(3);
     expect(links).to.match(/^domain,code,.*\r\n,to-export,to-export,https:/);
     expect(await faultsInAllModes(page)).to.deep.equal([]);
+  });
+
+  it('compare the breakdowns of two periods, and save both as CSV for the browser’s locale', async () => {
+    const own = await bench.key('PRO', { account: `comparing-${Date.now()}` });
+    const { shortCode } = await bench.link(own.key);
+    await bench.visit(shortCode, { headers: { Referer: 'https://news.example/' } });
+    await bench.expectClicks(shortCode, own.key, 1);
+    await page.context().close();
+    opened = await openConsole(browser, bench.product.api, {
+      acceptDownloads: true,
+      locale: 'de-DE',
+    });
+    ({ page } = opened);
+    await page.getByLabel('API-Schlüssel').fill(own.key);
+    await button('Anmelden').click();
+    await page.getByRole('heading', { name: 'Übersicht' }).waitFor();
+    // The compared period is today.
+    const day = (days: number): string =>
+      new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    const period = `period=custom&from=${day(1)}&to=${day(2)}&interval=day&tz=UTC&compare=1`;
+    await page.goto(`${bench.product.api}/console/links/${shortCode}?${period}`);
+    const card = page.getByRole('region', { name: 'Herkunft' });
+    const row = card.getByRole('listitem');
+    await row.getByText('news.example').waitFor();
+    expect(await row.textContent()).to.match(/^news\.example-100\s%\s*davor: 1\s*0$/);
+    await page.getByText('verglichen mit').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      card.getByRole('button', { name: 'CSV herunterladen' }).click(),
+    ]);
+    expect(saved.suggestedFilename()).to.equal(`${shortCode}-referrers-${day(1)}-${day(1)}.csv`);
+    expect(await readFile(await saved.path(), 'utf8')).to.equal(
+      '\ufeffvalue;clicks;compared_clicks\r\nnews.example;0;1\r\n',
+    );
+    await page.goto(`${bench.product.api}/console?${period}`);
+    const top = page.getByRole('region', { name: 'Meistgeklickte Links' });
+    await top.getByRole('listitem').getByText('davor: 1').waitFor();
   });
 
   it('request a new session when the session ends, and continue', async () => {
@@ -296,7 +335,7 @@ describe('the console’s pages', () => {
       expect(await faultsInAllModes(page), `${path}, waiting`).to.deep.equal([]);
       release();
       await page.unroute('**/console/v2/**');
-      await page.getByText(/Begin here|^This account has no domains|^Made /).waitFor();
+      await page.getByText(/Begin here|^This account has no domains|^Created /).waitFor();
       expect(await faultsInAllModes(page), `${path}, empty`).to.deep.equal([]);
     }
     await page.goto(`${api}/console/links/nothing0`);
@@ -311,7 +350,7 @@ describe('the console’s pages', () => {
     await page.goto(`${bench.product.api}/console/links/${shortCode}`);
     await page.locator('.plot canvas').waitFor();
     await page.context().setOffline(true);
-    for (const name of ['History', 'Overview', 'Links', 'Domains', 'Webhooks', 'Keys']) {
+    for (const name of ['History', 'Overview', 'Keys', 'Links', 'Domains', 'Webhooks']) {
       await goTo(name);
       await page.getByText('The service cannot be reached.').first().waitFor();
       expect(await faultsInAllModes(page), name).to.deep.equal([]);
@@ -582,10 +621,10 @@ describe('the console’s pages', () => {
     await goTo('Keys');
     await page.getByLabel('Name').fill('only statistics');
     for (const scope of [
-      'Make links',
+      'Create links',
       'Read links',
       'Change and delete',
-      'Make QR',
+      'Create QR',
       'Manage keys',
       'Manage domains',
       'Read events',
@@ -593,7 +632,7 @@ describe('the console’s pages', () => {
     ]) {
       await page.getByLabel(scope).uncheck();
     }
-    await button('Make the key').click();
+    await button('Create key').click();
     await page.getByRole('dialog').waitFor();
     expect(await faultsInAllModes(page), 'the new key').to.deep.equal([]);
     const secret = await copySecret();
@@ -603,7 +642,7 @@ describe('the console’s pages', () => {
     const row = page.getByRole('group', { name: 'only statistics' });
     const renamed = page.getByRole('group', { name: 'statistics alone' });
     const dialog = page.getByRole('dialog');
-    await row.getByRole('button', { name: 'Change' }).click();
+    await row.getByRole('button', { name: 'Edit' }).click();
     await dialog.getByLabel('Name').fill('statistics alone');
     expect(await faultsInAllModes(page), 'change').to.deep.equal([]);
     await dialog.getByRole('button', { name: 'Save' }).click();
@@ -627,5 +666,103 @@ describe('the console’s pages', () => {
       'the key is revoked',
       async () => (await bench.api('/v2/stats', next)).status === 401,
     );
+  });
+
+  it('confirm before a key is deactivated, and name the effect on the session', async () => {
+    await bench.api('/v2/keys', key.key, { method: 'POST', body: { name: 'the other' } });
+    await signIn(page, key.key);
+    await goTo('Keys');
+    const other = page.getByRole('group', { name: 'the other' });
+    const dialog = page.getByRole('dialog');
+    await other.getByRole('button', { name: 'Deactivate' }).click();
+    await dialog.getByText('Calls with the other are rejected').waitFor();
+    expect(await faultsInAllModes(page), 'deactivate').to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    expect(await page.getByText('inactive', { exact: true }).count()).to.equal(0);
+    await other.getByRole('button', { name: 'Deactivate' }).click();
+    await dialog.getByRole('button', { name: 'Deactivate' }).click();
+    await page.getByRole('status').getByText('The key was deactivated.').waitFor();
+    await page.getByText('inactive', { exact: true }).waitFor();
+    expect(await page.evaluate('document.activeElement.textContent')).to.equal('Activate');
+    await other.getByRole('button', { name: 'Activate' }).click();
+    await page.getByText('The key was activated.').waitFor();
+
+    const own = page.getByRole('group', { name: key.name });
+    await own.getByRole('button', { name: 'Deactivate' }).click();
+    await dialog.getByText('you will be signed out, and only an operator can undo this').waitFor();
+    await dialog.getByRole('button', { name: 'Deactivate' }).click();
+    await page.getByText('Your session has ended').waitFor();
+    provoked = opened.faults.filter((fault) => fault === loadError(401));
+    await bench.admin('PATCH', `/admin/keys/${key.id}`, { active: true });
+  });
+
+  it('select the scopes of a new key by a preset', async () => {
+    await signIn(page, key.key);
+    await goTo('Keys');
+    const preset = page.getByLabel('Preset');
+    await preset.selectOption('read');
+    expect(await page.getByLabel('Read statistics').isChecked()).to.equal(true);
+    expect(await page.getByLabel('Manage keys').isChecked()).to.equal(false);
+    await page.getByLabel('Manage keys').check();
+    expect(await preset.inputValue()).to.equal('custom');
+    await preset.selectOption('create');
+    await page.getByLabel('Name').fill('creates links');
+    await button('Create key').click();
+    const secret = await copySecret();
+    expect((await bench.shorten(secret, { url: destination })).status).to.equal(201);
+    expect((await bench.api('/v2/keys', secret)).status).to.equal(403);
+    expect(await preset.inputValue()).to.equal('all');
+    await page.getByRole('listitem').filter({ hasText: 'creates links' }).waitFor();
+  });
+
+  it('name the scope that a page needs', async () => {
+    const { key: reader } = await bench.key('PRO', { scopes: ['links:read'] });
+    await signIn(page, reader);
+    await page.getByText('This needs the scope “Read statistics” (stats:read)').waitFor();
+    expect(await page.locator('main').getByRole('link', { name: 'New link' }).count()).to.equal(0);
+    for (const [name, scope] of [
+      ['keys', 'keys:manage'],
+      ['domains', 'domains:manage'],
+      ['webhooks', 'webhooks:manage'],
+      ['imports', 'links:import'],
+    ] as const) {
+      await page.goto(`${bench.product.api}/console/${name}`);
+      await page.getByText(`(${scope})`).waitFor();
+      expect(await page.locator('main form').count(), name).to.equal(0);
+    }
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+  });
+
+  it('list the sessions, and end one or all', async () => {
+    const ended: string[] = [];
+    const session = { startedAt: '2026-11-20T10:00:00.000Z', usedAt: '2026-11-21T10:00:00.000Z' };
+    await page.route('**/console/session/all**', async (route) => {
+      const request = route.request();
+      const name = new URL(request.url()).pathname.split('/').at(-1) ?? '';
+      if (request.method() === 'DELETE') {
+        ended.push(name);
+        await route.fulfill({ status: 204 });
+        return;
+      }
+      const sessions = [
+        { ...session, id: 'own', browser: 'Chrome', isCurrent: true, actor: null },
+        { ...session, id: 'other', browser: null, isCurrent: false, actor: null },
+      ].filter(({ id }) => !ended.includes(id));
+      await route.fulfill({ json: { sessions } });
+    });
+    await signIn(page, key.key);
+    await goTo('Sessions');
+    const section = page.getByRole('region', { name: 'Sessions' });
+    await section.getByText('this session').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await section.getByRole('button', { name: 'Sign out Unknown browser' }).click();
+    await section.getByText('The session was ended.').waitFor();
+    await section.getByText('Unknown browser').waitFor({ state: 'detached' });
+    await section.getByRole('button', { name: 'Sign out everywhere' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('including this one').waitFor();
+    await dialog.getByRole('button', { name: 'Sign out everywhere' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    expect(ended).to.deep.equal(['other', 'all']);
   });
 });

@@ -113,7 +113,7 @@ describe('the console’s webhooks', () => {
     await page.getByText('This account has no webhooks yet.').waitFor();
     expect(await faultsInAllModes(page), 'no webhooks').to.deep.equal([]);
     await page.getByLabel('URL').fill('http://192.0.2.1/hook');
-    await button('Make the webhook').click();
+    await button('Create webhook').click();
     await page.getByText('The webhook URL is not allowed').waitFor();
     provoked.push(loadError(400));
 
@@ -123,7 +123,7 @@ describe('the console’s webhooks', () => {
     await page.getByLabel('Link created').check();
     await page.getByLabel('Link visited').check();
     expect(await faultsInAllModes(page), 'the form').to.deep.equal([]);
-    await button('Make the webhook').click();
+    await button('Create webhook').click();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('button', { name: 'Copy the secret' }).click();
     await page.getByRole('button', { name: 'Copied the secret' }).waitFor();
@@ -151,7 +151,7 @@ describe('the console’s webhooks', () => {
     receiver.status = 500;
     await button('Test').click();
     await page.getByText(/Test not delivered: status 500, \d+ ms\./).waitFor();
-    await button('Change').click();
+    await button('Edit').click();
     // No server listens on the port of TCP Port Service Multiplexer.
     await dialog().getByLabel('URL').fill('http://127.0.0.1:1/hook');
     await dialog().getByLabel('Description').fill('');
@@ -283,9 +283,9 @@ describe('the console’s webhooks', () => {
     const { key: reader } = await bench.key('PRO', { account, scopes });
     await signIn(page, reader);
     await goTo('Webhooks');
-    await page.getByText('The key of this session cannot manage webhooks.').waitFor();
+    await page.getByText('This needs the scope “Manage webhooks”').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.goto(`${bench.product.api}/console/webhooks/wh_none`);
-    await page.getByText('The key of this session cannot manage webhooks.').waitFor();
+    await page.getByText('This needs the scope “Manage webhooks”').waitFor();
   });
 });

@@ -92,13 +92,13 @@ export const walkNewcomersPath = async (
     for (const box of await page.getByRole('checkbox').all()) {
       await box.setChecked((await box.getAttribute('value')) === 'stats:read');
     }
-    await button('Make the key').click();
+    await button('Create key').click();
     await button('I have kept it').click();
     const row = page.getByRole('listitem').filter({ hasText: 'dashboard' });
     await row.waitFor();
-    const scopes = await row.locator('code').allTextContents();
-    if (scopes.join() !== 'stats:read')
-      throw new Error(`the key has the scopes ${scopes.join()}, not stats:read`);
+    const scopes = await row.locator('.tag').allTextContents();
+    if (scopes.join() !== 'Read statistics')
+      throw new Error(`the key has the scopes ${scopes.join()}, not “Read statistics”`);
   });
   await step('sign out', async () => {
     await button('Sign out').click();

@@ -174,7 +174,10 @@ const csvCellsOf = (link: OperatorsLink): readonly string[] =>
 
 /** Without the final LF, which `print` adds. */
 const csvOf = (links: readonly OperatorsLink[]): string =>
-  [csvColumns, ...links.map(csvCellsOf)].map(csvRow).join('').replace(/\n$/, '');
+  [csvColumns, ...links.map(csvCellsOf)]
+    .map((row) => csvRow(row))
+    .join('')
+    .replace(/\n$/, '');
 
 const historyRowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
   const { reason, url, ...rest } = data;

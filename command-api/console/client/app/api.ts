@@ -17,7 +17,7 @@ export type Failure =
       readonly seconds: number;
     }
   /** The plan lacks the feature, or its monthly quota is used up. */
-  | { readonly kind: 'plan'; readonly message: string; readonly upgradeUrl: string }
+  | { readonly kind: 'plan'; readonly message: string }
   /** Any other error. */
   | {
       readonly kind: 'refused';
@@ -55,7 +55,7 @@ const failureOf = async (response: Response): Promise<Failure> => {
   const body = (await response.json().catch(() => ({}))) as ErrorBody;
   const { status } = response;
   const { message = texts.app.responded(status), upgradeUrl, reason, found } = body;
-  if (upgradeUrl !== undefined) return { kind: 'plan', message, upgradeUrl };
+  if (upgradeUrl !== undefined) return { kind: 'plan', message };
   const seconds = Number(response.headers.get('Retry-After'));
   return seconds > 0
     ? { kind: 'wait', message, status, seconds }

@@ -9,14 +9,19 @@ interface Props {
   readonly onClose?: () => void;
 }
 
-/** A modal dialog, open while it is mounted. The browser manages the focus. */
+/** A modal dialog, open while it is mounted. Then its opener gets the focus again. */
 export const Dialog = ({ title, children, onClose }: Props) => {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
+    const opener = document.activeElement;
     const element = dialog.current;
     element?.showModal();
-    return () => element?.close();
+    return () => {
+      element?.close();
+      // The browser does not restore the focus when the dialog is already removed.
+      if (opener instanceof HTMLElement) opener.focus();
+    };
   }, []);
   return (
     <dialog

@@ -10,20 +10,20 @@ const secrets = {
 } as const;
 
 interface Props {
-  readonly what?: keyof typeof secrets;
+  readonly kind?: keyof typeof secrets;
   readonly secret: string;
   readonly onClose: () => void;
 }
 
 /** A new key or secret, which cannot be shown again. */
-export const NewSecret = ({ what = 'key', secret, onClose }: Props) => (
-  <Dialog title={secrets[what].title}>
+export const NewSecret = ({ kind = 'key', secret, onClose }: Props) => (
+  <Dialog title={secrets[kind].title}>
     <div class="stack">
       <p>
-        {text.shownOnce} {secrets[what].use}
+        {text.shownOnce} {secrets[kind].use}
       </p>
       <p class="row">
-        <code class="long">{secret}</code> <CopyButton text={secret} what={secrets[what].name} />
+        <code class="long">{secret}</code> <CopyButton text={secret} what={secrets[kind].name} />
       </p>
       <button type="button" class="primary" onClick={onClose}>
         {text.kept}

@@ -1,11 +1,14 @@
-import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { createContext, type ComponentChildren } from 'preact';
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { describeError } from '../../rules-form.js';
 import type { UrlFault } from '../../../../schemas/http/link-fields.js';
 import type { Failure } from '../app/api.js';
 import { texts } from '../../texts.js';
 
 const text = texts.components;
+
+/** The page of the plans; `null`: none. */
+export const PlansUrl = createContext<string | null>(null);
 
 interface Props {
   readonly failure: Failure | undefined;
@@ -52,14 +55,14 @@ const canRetry = (failure: Failure): boolean =>
   failure.status >= 500 ||
   temporary.includes(failure.status);
 
-const adviceOf = (failure: Failure) => {
+const adviceOf = (failure: Failure, plansUrl: string | null) => {
   switch (failure.kind) {
     case 'offline':
       return text.offline;
     case 'plan':
       return (
         <>
-          {failure.message} <a href={failure.upgradeUrl}>{text.seePlans}</a>
+          {failure.message} {plansUrl !== null && <a href={plansUrl}>{text.seePlans}</a>}
         </>
       );
     case 'wait':
@@ -72,6 +75,7 @@ const adviceOf = (failure: Failure) => {
 /** The message of a failure. It gets the focus, so that the user notices it. */
 export const Trouble = ({ failure, onRetry, children }: Props) => {
   const left = useCountdown(failure);
+  const plansUrl = useContext(PlansUrl);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (failure) box.current?.focus();
@@ -81,7 +85,7 @@ export const Trouble = ({ failure, onRetry, children }: Props) => {
     <div class="trouble" ref={box} tabIndex={-1}>
       <p>
         <span role="alert">
-          {adviceOf(failure)}
+          {adviceOf(failure, plansUrl)}
           {children}
         </span>{' '}
         {failure.kind === 'wait' && <span>{left > 0 ? text.tryIn(left) : text.tryNow}</span>}

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatDate } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -9,15 +9,15 @@ import type { DomainResponse } from '../app/types.js';
 import { Confirm } from '../components/confirm.js';
 import { Dialog } from '../components/dialog.js';
 import { Input } from '../components/field.js';
-import { useDomains } from '../components/own-domains.js';
 import { Trouble } from '../components/trouble.js';
+import { NeedsScope } from '../components/needs-scope.js';
+import { useNotice } from '../components/notice.js';
+import { useDomains } from '../components/own-domains.js';
 import { Verification } from './verification.js';
 
-const redirects = [
-  ['rootRedirect', 'Home page', 'Replaces the page for the domain without a short code.'],
-  ['notFoundRedirect', 'Unknown links', 'Replaces the page for links that do not exist.'],
-  ['expiredRedirect', 'Ended links', 'Replaces the page for expired, disabled and deleted links.'],
-] as const;
+const text = texts.domains;
+
+const redirects = ['rootRedirect', 'notFoundRedirect', 'expiredRedirect'] as const;
 
 interface Props {
   readonly domain: DomainResponse;
@@ -31,7 +31,7 @@ const EditRedirects = ({ domain, onClose, onChanged }: Props) => {
     const fields = fieldsOf(form);
     const body = Object.fromEntries(
       redirects
-        .map(([name]) => [name, fields[name] ?? null] as const)
+        .map((name) => [name, fields[name] ?? null] as const)
         .filter(([name, url]) => url !== domain[name]),
     );
     if (Object.keys(body).length === 0) {
@@ -42,26 +42,23 @@ const EditRedirects = ({ domain, onClose, onChanged }: Props) => {
     if (await run(() => callApi(path, { method: 'PATCH', body }))) onChanged();
   });
   return (
-    <Dialog title={`Redirects of ${domain.domain}`} onClose={onClose}>
+    <Dialog title={text.editTitle(domain.domain)} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        <p class="hint">
-          Browsers are redirected to these URLs. Without a URL, they get the page of Linklog, like
-          other clients.
-        </p>
-        {redirects.map(([name, label, hint]) => (
+        <p class="hint">{text.editHint}</p>
+        {redirects.map((name) => (
           <Input
             key={name}
-            label={label}
+            label={text.redirects[name]}
             name={name}
             inputMode="url"
             maxLength={2_048}
             defaultValue={domain[name] ?? ''}
-            hint={hint}
+            hint={text.redirectHints[name]}
           />
         ))}
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>
-          Save
+          {text.save}
         </button>
       </form>
     </Dialog>
@@ -70,17 +67,13 @@ const EditRedirects = ({ domain, onClose, onChanged }: Props) => {
 
 const Remove = ({ domain: { domain, status }, onClose, onChanged }: Props) => (
   <Confirm
-    title={`Remove ${domain}?`}
-    verb="Remove"
+    title={text.removeTitle(domain)}
+    verb={text.remove}
     call={() => callApi(`/v2/domains/${domain}`, { method: 'DELETE' })}
     onDone={onChanged}
     onClose={onClose}
   >
-    <p>
-      {status === 'pending'
-        ? 'The claim ends. A new claim gets another TXT record.'
-        : 'This account can no longer create links on it, and another account may claim it. A domain with links cannot be removed: delete its links first.'}
-    </p>
+    <p>{status === 'pending' ? text.removePending : text.removeActive}</p>
   </Confirm>
 );
 
@@ -94,18 +87,18 @@ const ClaimForm = ({ onClaimed }: { readonly onClaimed: () => void }) => {
   });
   return (
     <form class="card stack" onSubmit={submit} aria-labelledby="new-domain">
-      <h2 id="new-domain">New domain</h2>
+      <h2 id="new-domain">{text.newDomain}</h2>
       <Input
-        label="Domain"
+        label={texts.components.domain}
         name="domain"
         required
         maxLength={253}
-        placeholder="go.example.com"
-        hint="A host name whose DNS records lead to this service. A TXT record verifies that it is yours."
+        placeholder={text.domainExample}
+        hint={text.domainHint}
       />
       <Trouble failure={failure} />
       <button class="primary" aria-disabled={isBusy}>
-        Claim the domain
+        {text.claim}
       </button>
     </form>
   );
@@ -113,11 +106,11 @@ const ClaimForm = ({ onClaimed }: { readonly onClaimed: () => void }) => {
 
 const Redirects = ({ domain }: { readonly domain: DomainResponse }) => (
   <dl class="data">
-    {redirects.map(([name, label]) => (
+    {redirects.map((name) => (
       <div key={name}>
-        <dt>{label}</dt>
+        <dt>{text.redirects[name]}</dt>
         <dd>
-          <bdi>{domain[name] ?? 'the page of Linklog'}</bdi>
+          <bdi>{domain[name] ?? text.ownPage}</bdi>
         </dd>
       </div>
     ))}
@@ -130,17 +123,18 @@ const Row = (props: {
   readonly domain: DomainResponse;
   readonly canManage: boolean;
   readonly onOpen: (opened: Opened) => void;
-  readonly onChanged: () => void;
+  readonly onVerified: () => void;
 }) => {
-  const { domain, canManage, onOpen, onChanged } = props;
+  const { domain, canManage, onOpen, onVerified } = props;
   const { domain: name, status, verification, linkCount, createdAt, verifiedAt } = domain;
   const isActive = status === 'active';
+  const sinceOf = verification === null ? text.added : isActive ? text.verifiedOn : text.claimedOn;
   return (
     <li class="card stack">
       <div class="row spread">
         <h2 class="row">
           <span class="long">{name}</span>{' '}
-          <span class={`badge ${isActive ? 'active' : 'scheduled'}`}>{status}</span>
+          <span class={`badge ${isActive ? 'active' : 'scheduled'}`}>{text.status[status]}</span>
         </h2>
         {canManage && (
           <div class="row" role="group" aria-label={name}>
@@ -152,7 +146,7 @@ const Row = (props: {
                   onOpen({ what: 'edit', domain });
                 }}
               >
-                Change redirects
+                {text.edit}
               </button>
             )}
             <button
@@ -162,7 +156,7 @@ const Row = (props: {
                 onOpen({ what: 'remove', domain });
               }}
             >
-              Remove
+              {text.remove}
             </button>
           </div>
         )}
@@ -175,16 +169,13 @@ const Row = (props: {
             domain={name}
             record={verification}
             canManage={canManage}
-            onVerified={onChanged}
+            onVerified={onVerified}
           />
         )
       )}
       <p class="soft">
-        <a href={`/console/links?domain=${name}`}>
-          {linkCount === 1 ? 'One link' : `${formatNumber(linkCount)} links`}
-        </a>
-        . {verification === null ? 'Added by an operator' : isActive ? 'Verified' : 'Claimed'} on{' '}
-        {formatDate(verifiedAt ?? createdAt)}.
+        <a href={`/console/links?domain=${name}`}>{text.links(linkCount)}</a>.{' '}
+        {sinceOf(formatDate(verifiedAt ?? createdAt))}
       </p>
     </li>
   );
@@ -200,24 +191,25 @@ export const Domains = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
     // The list may be older than this page.
     if (!isLoading) reload();
   }, []);
+  const { notice, announce } = useNotice();
   const close = (): void => {
     setOpened(null);
   };
-  const dialog = opened && {
-    domain: opened.domain,
-    onClose: close,
-    onChanged: () => {
+  const done =
+    (message: string, isRemoved = false) =>
+    (): void => {
       close();
+      announce(message, isRemoved);
       reload();
-    },
-  };
+    };
+  const dialog = opened && { domain: opened.domain, onClose: close };
   return (
-    <Page title="Domains">
+    <Page title={texts.app.domains}>
+      {notice}
       <Trouble failure={failure} onRetry={reload} />
-      {!canRead && <p>The key of this session cannot list domains.</p>}
-      {canRead && value?.domains.length === 0 && (
-        <p class="soft">This account has no domains of its own yet.</p>
-      )}
+      {!canRead && <NeedsScope scope="links:read" />}
+      {canRead && !canManage && <NeedsScope scope="domains:manage" />}
+      {canRead && value?.domains.length === 0 && <p class="soft">{text.none}</p>}
       <ul class="plain stack">
         {value?.domains.map((domain) => (
           <Row
@@ -225,13 +217,17 @@ export const Domains = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
             domain={domain}
             canManage={canManage}
             onOpen={setOpened}
-            onChanged={reload}
+            onVerified={done(text.verified, true)}
           />
         ))}
       </ul>
-      {canManage && <ClaimForm onClaimed={reload} />}
-      {dialog && opened.what === 'edit' && <EditRedirects {...dialog} />}
-      {dialog && opened.what === 'remove' && <Remove {...dialog} />}
+      {canManage && <ClaimForm onClaimed={done(text.claimed)} />}
+      {dialog && opened.what === 'edit' && (
+        <EditRedirects {...dialog} onChanged={done(text.saved)} />
+      )}
+      {dialog && opened.what === 'remove' && (
+        <Remove {...dialog} onChanged={done(text.removed, true)} />
+      )}
     </Page>
   );
 };

@@ -1,26 +1,25 @@
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useAction, type Action } from '../app/hooks.js';
 import type { DomainResponse } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
+import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 
 type TxtRecord = NonNullable<DomainResponse['verification']>;
 
 const parts = ['type', 'name', 'value'] as const;
-const labels = { type: 'Type', name: 'Name', value: 'Value' } as const;
+const text = texts.domains;
 
 /** Describes the TXT record that DNS has instead. */
 const Found = ({ failure, name }: Pick<Action, 'failure'> & { readonly name: string }) => {
   if (failure?.kind !== 'refused' || failure.found === undefined) return null;
   const { found } = failure;
   return found.length === 0 ? (
-    <>
-      : <code class="long">{name}</code> has no TXT record yet. A new record may need minutes until
-      DNS servers return it.
-    </>
+    <>{richText(text.noRecord, { name: <code class="long">{name}</code> })}</>
   ) : (
     <>
-      . Found:{' '}
+      {text.found}{' '}
       {found.map((value, index) => (
         <span key={index}>
           {index > 0 && ', '}
@@ -46,14 +45,14 @@ export const Verification = (props: {
   };
   return (
     <>
-      <p>Create this DNS record, then verify the domain. A claim ends after 7 days.</p>
+      <p>{text.recordHint}</p>
       <dl class="data record">
         {parts.map((part) => (
           <div key={part}>
-            <dt>{labels[part]}</dt>
+            <dt>{text.record[part]}</dt>
             <dd class="row">
               <code class="long">{record[part]}</code>{' '}
-              <CopyButton text={record[part]} what={`the ${part}`} />
+              <CopyButton text={record[part]} what={text.recordPart[part]} />
             </dd>
           </div>
         ))}
@@ -63,7 +62,7 @@ export const Verification = (props: {
       </Trouble>
       {canManage && (
         <button type="button" class="primary" aria-disabled={isBusy} onClick={() => void verify()}>
-          Verify
+          {text.verify}
         </button>
       )}
     </>

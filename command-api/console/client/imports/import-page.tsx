@@ -1,30 +1,34 @@
 import { useLocation, useRoute } from 'preact-iso/router';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatTime } from '../../format.js';
+import { texts } from '../../texts.js';
 import { Page } from '../app/shell.js';
 import { Trouble } from '../components/trouble.js';
 import { Imports } from './imports.js';
 import { Report } from './report.js';
 import { useImport } from './use-import.js';
 
+const text = texts.imports;
+
 const OneImport = ({ id }: { readonly id: string }) => {
   const { value, failure, reload } = useImport(id);
   /** The number of rows, which the check of the file has counted. */
   const total = Number(useLocation().query['rows'] ?? '') || null;
   return (
-    <Page title={value?.dryRun === true ? 'Check of a file' : 'Import'}>
+    <Page title={value?.dryRun === true ? text.checkOfFile : texts.app.import}>
       <Trouble failure={failure} onRetry={reload} />
       {value && (
-        <section class="card stack" aria-label="The import">
+        <section class="card stack" aria-label={text.theImport}>
           <p class="soft">
-            Started {formatTime(value.startedAt)}
-            {value.endedAt !== null && `, ended ${formatTime(value.endedAt)}`}.
+            {value.endedAt === null
+              ? text.started(formatTime(value.startedAt))
+              : text.startedAndEnded(formatTime(value.startedAt), formatTime(value.endedAt))}
           </p>
           <Report value={value} total={total} onStopped={reload} />
         </section>
       )}
       <p>
-        <a href="/console/imports">Import a file, and all imports</a>
+        <a href="/console/imports">{text.toImports}</a>
       </p>
     </Page>
   );

@@ -1,14 +1,18 @@
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatTime } from '../../format.js';
 import { formatNumber } from '../../numbers.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { Import, ImportList } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
+import { NeedsScope } from '../components/needs-scope.js';
 import { ScrollTable } from '../components/scroll-table.js';
 import { formatNames } from './labels.js';
 import { NewImport } from './new-import.js';
+
+const text = texts.imports;
 
 const badges: Readonly<Record<Import['status'], string>> = {
   running: 'pending',
@@ -26,8 +30,8 @@ const Row = ({ value }: { readonly value: Import }) => {
       </td>
       <td>{formatNames[format]}</td>
       <td>
-        <span class={`badge ${badges[status]}`}>{status}</span>{' '}
-        {dryRun && <span class="badge">check</span>}
+        <span class={`badge ${badges[status]}`}>{text.status[status]}</span>{' '}
+        {dryRun && <span class="badge">{text.check}</span>}
       </td>
       <td class="number">{formatNumber(created)}</td>
       <td class="number">{formatNumber(existing)}</td>
@@ -38,14 +42,14 @@ const Row = ({ value }: { readonly value: Import }) => {
 
 const Table = ({ imports }: { readonly imports: readonly Import[] }) => (
   <ScrollTable
-    label="Table of imports"
+    label={text.tableOfImports}
     columns={[
-      'Started',
-      'Format',
-      'Status',
-      { number: 'Created' },
-      { number: 'Existing' },
-      { number: 'Failed' },
+      text.columns.started,
+      text.columns.format,
+      text.columns.status,
+      { number: text.columns.created },
+      { number: text.columns.existing },
+      { number: text.columns.failed },
     ]}
   >
     {imports.map((value) => (
@@ -61,10 +65,10 @@ const FormAndList = () => {
   return (
     <>
       <NewImport onChecked={reload} />
-      <section class="card stack" aria-label="Earlier imports" aria-busy={isLoading}>
-        <h2>Earlier imports</h2>
+      <section class="card stack" aria-label={text.earlier} aria-busy={isLoading}>
+        <h2>{text.earlier}</h2>
         <Trouble failure={failure} onRetry={reload} />
-        {value?.imports.length === 0 && <p class="soft">This account has no imports yet.</p>}
+        {value?.imports.length === 0 && <p class="soft">{text.none}</p>}
         {value !== undefined && value.imports.length > 0 && <Table imports={value.imports} />}
       </section>
     </>
@@ -73,11 +77,7 @@ const FormAndList = () => {
 
 /** Imports a file, and lists earlier imports. @param scopes those of the session's key */
 export const Imports = ({ scopes }: { readonly scopes: readonly Scope[] }) => (
-  <Page title="Import">
-    {scopes.includes('links:import') ? (
-      <FormAndList />
-    ) : (
-      <p>The key of this session cannot import links.</p>
-    )}
+  <Page title={texts.app.import}>
+    {scopes.includes('links:import') ? <FormAndList /> : <NeedsScope scope="links:import" />}
   </Page>
 );

@@ -1,10 +1,13 @@
+import { texts } from '../../texts.js';
 import type { ConflictPolicy, ImportFormat, ImportSource, RowOutcome } from '../app/types.js';
+
+const text = texts.imports;
 
 const fileFormats: Readonly<Record<ImportFormat, string>> = {
   csv: 'CSV',
-  linklog: 'Linklog (JSON Lines)',
+  linklog: text.formats.linklog,
   'shlink-csv': 'Shlink (CSV)',
-  'yourls-sql': 'YOURLS (SQL dump)',
+  'yourls-sql': text.formats.yourls,
   'kutt-json': 'Kutt (JSON)',
   'bitly-json': 'Bitly (JSON)',
   'bitly-csv': 'Bitly (CSV)',
@@ -16,23 +19,10 @@ export const formatNames: Readonly<Record<ImportSource, string>> = {
   'shlink-api': 'Shlink (API)',
 };
 
-export const formatOptions = [['auto', 'Recognise it'], ...Object.entries(fileFormats)] as const;
+export const formatOptions = [['auto', text.formats.auto], ...Object.entries(fileFormats)] as const;
 
-const conflictPolicies: Readonly<Record<ConflictPolicy, string>> = {
-  skip: 'Leave the row out',
-  suffix: 'Add a number to the code: -2, -3 and so on',
-  fail: 'Import nothing',
-};
+const conflictPolicies: Readonly<Record<ConflictPolicy, string>> = text.policies;
 
 export const conflictOptions = Object.entries(conflictPolicies);
 
-export const outcomeNames: Readonly<Record<RowOutcome, string>> = {
-  created: 'created',
-  disabled: 'created, disabled',
-  exists: 'exists already',
-  conflict: 'code taken',
-  invalid: 'invalid',
-  reserved: 'reserved code',
-  unsafe: 'unsafe',
-  quota: 'over the limit',
-};
+export const outcomeNames: Readonly<Record<RowOutcome, string>> = text.outcomes;

@@ -1,16 +1,19 @@
 import { useLocation } from 'preact-iso/router';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { formatNumber } from '../../numbers.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, type Action } from '../app/hooks.js';
 import type { Import } from '../app/types.js';
 import { Field, Select } from '../components/field.js';
 import { DomainSelect } from '../components/own-domains.js';
 import { Trouble } from '../components/trouble.js';
+import { richText } from '../components/rich-text.js';
 import { ZoneField } from '../components/zone-field.js';
 import { conflictOptions, formatOptions } from './labels.js';
 import { Report } from './report.js';
 import { useImport } from './use-import.js';
+
+const text = texts.imports;
 
 /** The parameters of `POST /v2/imports`. */
 type Options = Readonly<Record<string, string>>;
@@ -53,9 +56,7 @@ const useUpload = (): Upload => {
 };
 
 const megabytes = (bytes: number): string =>
-  bytes < 100_000
-    ? `${formatNumber(bytes)} bytes`
-    : `${formatNumber(Math.round(bytes / 1e5) / 10)} MB`;
+  bytes < 100_000 ? text.bytes(bytes) : text.megabytes(Math.round(bytes / 1e5) / 10);
 
 const Uploading = ({ upload: { file, failure, cancel } }: { readonly upload: Upload }) => (
   <>
@@ -63,12 +64,12 @@ const Uploading = ({ upload: { file, failure, cancel } }: { readonly upload: Upl
       <div class="stack">
         <label class="field">
           <span>
-            <bdi>{file.name}</bdi> is being sent: {megabytes(file.size)}
+            {richText(text.sending(megabytes(file.size)), { file: <bdi>{file.name}</bdi> })}
           </span>
           <progress />
         </label>
         <button type="button" onClick={cancel}>
-          Stop sending
+          {text.stopSending}
         </button>
       </div>
     )}
@@ -93,7 +94,7 @@ const StartImport = (props: {
     const done = await upload.send(checked.file, options);
     if (done) route(`/console/imports/${done.value.id}?rows=${result.rows}`);
   };
-  if (created === 0) return <p>There is nothing to import.</p>;
+  if (created === 0) return <p>{text.nothing}</p>;
   return (
     <>
       {result.format === 'yourls-sql' && (
@@ -106,10 +107,10 @@ const StartImport = (props: {
                 setVisits(event.currentTarget.checked);
               }}
             />
-            Import visits too
+            {text.withVisits}
           </label>
           {hasVisits && (
-            <ZoneField label="Time zone of visits" value={visitZone} onChange={setVisitZone} />
+            <ZoneField label={text.zoneOfVisits} value={visitZone} onChange={setVisitZone} />
           )}
         </>
       )}
@@ -119,7 +120,7 @@ const StartImport = (props: {
         aria-disabled={upload.isBusy}
         onClick={() => void start()}
       >
-        {created === 1 ? 'Import one link' : `Import ${formatNumber(created)} links`}
+        {text.importLinks(created)}
       </button>
       <Uploading upload={upload} />
     </>
@@ -135,7 +136,7 @@ const Check = (props: { readonly checked: Checked; readonly onEnded: () => void 
     if (isEnded) onEnded();
   }, [isEnded]);
   return (
-    <section class="card stack" aria-label="Check">
+    <section class="card stack" aria-label={text.theCheck}>
       <h2>
         <bdi>{checked.file.name}</bdi>
       </h2>
@@ -182,7 +183,7 @@ export const NewImport = ({ onChecked }: { readonly onChecked: () => void }) => 
     <>
       <form
         class="card stack"
-        aria-label="New import"
+        aria-label={text.newImport}
         onSubmit={submit}
         onChange={forget}
         onDrop={drop}
@@ -190,31 +191,24 @@ export const NewImport = ({ onChecked }: { readonly onChecked: () => void }) => 
           event.preventDefault();
         }}
       >
-        <Field
-          label="File"
-          hint="Choose a file, or drop it here: CSV, or an export of Linklog, Shlink, YOURLS, Kutt, Bitly or Dub. It may be compressed with gzip."
-        >
+        <Field label={text.file} hint={text.fileHint}>
           {(control) => <input {...control} class="drop" ref={input} type="file" required />}
         </Field>
         <div class="columns">
-          <Select label="Format" name="format" value="auto" options={formatOptions} />
-          <DomainSelect name="domain" none="As in the file" />
+          <Select label={text.format} name="format" value="auto" options={formatOptions} />
+          <DomainSelect name="domain" none={text.asInFile} />
           <Select
-            label="If another link has the code"
+            label={text.onConflict}
             name="onConflict"
             value="skip"
             options={conflictOptions}
           />
-          <ZoneField
-            label="Time zone of times without one"
-            value={linkZone}
-            onChange={setLinkZone}
-          />
+          <ZoneField label={text.zoneOfTimes} value={linkZone} onChange={setLinkZone} />
         </div>
         <button class="primary" aria-disabled={upload.isBusy}>
-          Check
+          {text.checkFile}
         </button>
-        <p class="hint">A check creates no links. It shows what each row would become.</p>
+        <p class="hint">{text.checkHint}</p>
         <Uploading upload={upload} />
       </form>
       {checked && <Check key={checked.id} checked={checked} onEnded={onChecked} />}

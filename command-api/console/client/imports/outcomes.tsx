@@ -12,6 +12,7 @@ import {
   outcomeColumns,
   type OutcomeSummary,
 } from '../../import-outcomes.js';
+import { texts } from '../../texts.js';
 import type { Result } from '../app/api.js';
 import { useAction, useLoad } from '../app/hooks.js';
 import type { Import, ImportedRow } from '../app/types.js';
@@ -20,6 +21,8 @@ import { Trouble } from '../components/trouble.js';
 import { ScrollTable } from '../components/scroll-table.js';
 import { outcomeNames } from './labels.js';
 import { outcomesPath, readOutcomes } from './read-outcomes.js';
+
+const text = texts.imports;
 
 const readSummary = async ({ id, failed }: Import): Promise<Result<OutcomeSummary>> => {
   let summary = emptySummary;
@@ -48,8 +51,8 @@ const Row = ({ row }: { readonly row: ImportedRow }) => (
 
 const Table = ({ rows }: { readonly rows: readonly ImportedRow[] }) => (
   <ScrollTable
-    label="Rows that failed or have a message"
-    columns={[{ number: 'Line' }, 'Code', 'Destination', 'Outcome', 'Message']}
+    label={text.tableOfRows}
+    columns={[{ number: text.line }, text.code, text.destination, text.outcome, text.message]}
   >
     {rows.map((row, index) => (
       <Row key={index} row={row} />
@@ -73,10 +76,10 @@ const Downloads = ({ id }: { readonly id: string }) => {
     <>
       <div class="row">
         <a class="button" href={`/console${outcomesPath(id)}`} download={`import-${id}.jsonl`}>
-          Download outcomes
+          {text.downloadOutcomes}
         </a>
         <button type="button" aria-disabled={isBusy} onClick={() => void save()}>
-          Save these rows as CSV
+          {text.saveRows}
         </button>
       </div>
       <Trouble failure={failure} />
@@ -94,14 +97,10 @@ export const Outcomes = ({ ended }: { readonly ended: Import }) => {
   return (
     <div class="stack" aria-busy={isLoading}>
       {counts.length > 0 && countFailed(value) === ended.failed && (
-        <p>Failed rows: {counts.join(', ')}.</p>
+        <p>{text.failedRows(counts.join(', '))}</p>
       )}
       {value.rows.length > 0 && <Table rows={value.rows} />}
-      {value.rows.length === maxShownRows && (
-        <p class="hint">
-          The table has the first {formatNumber(maxShownRows)} rows. The files have all of them.
-        </p>
-      )}
+      {value.rows.length === maxShownRows && <p class="hint">{text.firstRows(maxShownRows)}</p>}
       <Downloads id={ended.id} />
     </div>
   );

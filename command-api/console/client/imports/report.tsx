@@ -1,4 +1,5 @@
 import { formatNumber } from '../../numbers.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useAction } from '../app/hooks.js';
 import type { Import } from '../app/types.js';
@@ -6,26 +7,25 @@ import { Trouble } from '../components/trouble.js';
 import { formatNames } from './labels.js';
 import { Outcomes } from './outcomes.js';
 
+const text = texts.imports;
+
 const statusOf = ({ dryRun, status, format }: Import): string => {
   const name = formatNames[format];
   switch (status) {
     case 'running':
-      return dryRun ? `The file is being checked: ${name}.` : `The import is running: ${name}.`;
+      return (dryRun ? text.checking : text.running)(name);
     case 'done':
-      return dryRun ? `The file was checked: ${name}.` : `The import has ended: ${name}.`;
+      return (dryRun ? text.checked : text.ended)(name);
     case 'stopped':
-      return dryRun ? 'The check was stopped.' : 'The import was stopped. Its links stay.';
+      return dryRun ? text.checkStopped : text.stopped;
     case 'failed':
-      return dryRun ? 'The import would fail.' : 'The import has failed.';
+      return dryRun ? text.wouldFail : text.failed;
   }
 };
 
 const Progress = ({ rows, total }: { readonly rows: number; readonly total: number | null }) => (
   <label class="field">
-    <span>
-      {formatNumber(rows)}
-      {total === null ? ' rows so far' : ` of ${formatNumber(total)} rows`}
-    </span>
+    <span>{total === null ? text.rows(rows) : text.rowsOf(rows, total)}</span>
     {total === null ? <progress /> : <progress max={Math.max(1, total)} value={rows} />}
   </label>
 );
@@ -33,10 +33,10 @@ const Progress = ({ rows, total }: { readonly rows: number; readonly total: numb
 const Figures = ({ value }: { readonly value: Import }) => {
   const { dryRun, created, existing, failed, visits } = value;
   const figures = [
-    [dryRun ? 'To create' : 'Created', created],
-    ['Exist already', existing],
-    [dryRun ? 'Would fail' : 'Failed', failed],
-    ...(visits > 0 ? ([['Visits', visits]] as const) : []),
+    [dryRun ? text.toCreate : text.created, created],
+    [text.existAlready, existing],
+    [dryRun ? text.rowsWouldFail : text.rowsFailed, failed],
+    ...(visits > 0 ? ([[text.visits, visits]] as const) : []),
   ] as const;
   return (
     <dl class="figures">
@@ -72,7 +72,7 @@ export const Report = ({ value, total, onStopped }: Props) => {
       {value.error !== null && <p class="bad">{value.error}</p>}
       {isRunning && (
         <button type="button" aria-disabled={isBusy} onClick={() => void stop()}>
-          Stop
+          {text.stop}
         </button>
       )}
       <Trouble failure={failure} />

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatDate, formatTime } from '../../format.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -9,12 +10,19 @@ import { Confirm } from '../components/confirm.js';
 import { Dialog } from '../components/dialog.js';
 import { Input, Select } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
+import { NeedsScope } from '../components/needs-scope.js';
 import { NewSecret } from '../components/new-secret.js';
+import { useNotice } from '../components/notice.js';
+import { richText } from '../components/rich-text.js';
 import { Rotate } from '../components/rotate.js';
-import { keyLifetimes, ScopeFields, scopesIn } from './scope-fields.js';
+import { keyLifetimes, ScopeFields, scopesIn, ScopeTags } from './scope-fields.js';
+
+const text = texts.keys;
 
 interface ChangeProps {
   readonly subject: OwnKey;
+  /** Whether it is the key of the session. */
+  readonly isOwn: boolean;
   readonly onClose: () => void;
   readonly onChanged: () => void;
 }
@@ -29,31 +37,46 @@ const Edit = (props: ChangeProps & { readonly scopes: readonly Scope[] }) => {
     if (await run(() => callApi(path, { method: 'PATCH', body }))) onChanged();
   });
   return (
-    <Dialog title="Change the key" onClose={onClose}>
+    <Dialog title={text.editTitle} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        <Input label="Name" name="name" required maxLength={100} defaultValue={subject.name} />
+        <Input label={text.name} name="name" required maxLength={100} defaultValue={subject.name} />
         <ScopeFields offered={scopes} chosen={subject.scopes} />
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>
-          Save
+          {text.save}
         </button>
       </form>
     </Dialog>
   );
 };
 
-const Revoke = ({ subject, onClose, onChanged }: ChangeProps) => (
+const nameIn = (sentence: string, { name }: OwnKey) =>
+  richText(sentence, { name: <bdi>{name}</bdi> });
+
+const Deactivate = ({ subject, isOwn, onClose, onChanged }: ChangeProps) => (
   <Confirm
-    title="Revoke the key?"
-    verb="Revoke"
+    title={text.deactivateTitle}
+    verb={text.deactivate}
+    call={() => callApi(`/v2/keys/${subject.id}`, { method: 'PATCH', body: { active: false } })}
+    onDone={onChanged}
+    onClose={onClose}
+  >
+    <p>{isOwn ? text.deactivateOwn : nameIn(text.deactivateText, subject)}</p>
+    {subject.id === subject.rootId && <p>{text.revokeRoot}</p>}
+  </Confirm>
+);
+
+const Revoke = ({ subject, isOwn, onClose, onChanged }: ChangeProps) => (
+  <Confirm
+    title={text.revokeTitle}
+    verb={text.revoke}
     call={() => callApi(`/v2/keys/${subject.id}`, { method: 'DELETE' })}
     onDone={onChanged}
     onClose={onClose}
   >
-    <p>
-      Calls with <bdi>{subject.name}</bdi>, and with the keys that were made with it, are refused
-      from now on. This cannot be undone. Its links stay.
-    </p>
+    {isOwn && <p>{text.revokeOwn}</p>}
+    <p>{nameIn(text.revokeText, subject)}</p>
+    {subject.id === subject.rootId && <p>{text.revokeRoot}</p>}
   </Confirm>
 );
 
@@ -73,37 +96,43 @@ const Create = (props: {
     const done = await run(() =>
       callApi<Pick<CreatedKey, 'key'>>('/v2/keys', { method: 'POST', body }),
     );
-    if (!done) return;
-    form.reset();
-    props.onSecret(done.value.key);
+    if (done) props.onSecret(done.value.key);
   });
   return (
     <form class="card stack" onSubmit={submit} aria-labelledby="new-key">
-      <h2 id="new-key">New key</h2>
+      <h2 id="new-key">{text.newKey}</h2>
       <div class="columns">
-        <Input label="Name" name="name" required maxLength={100} placeholder="What it is for" />
-        <Select label="Ends" name="expiresIn" value="" options={keyLifetimes} />
+        <Input
+          label={text.name}
+          name="name"
+          required
+          maxLength={100}
+          placeholder={text.nameExample}
+        />
+        <Select label={text.expires} name="expiresIn" value="" options={keyLifetimes} />
       </div>
       <ScopeFields offered={props.scopes} chosen={props.scopes} />
-      <p class="hint">It shares the limits of the key that you signed in with.</p>
+      <p class="hint">{text.sharesLimits}</p>
       <Trouble failure={failure} />
       <button class="primary" aria-disabled={isBusy}>
-        Make the key
+        {text.create}
       </button>
     </form>
   );
 };
 
-type Opened = { readonly what: 'edit' | 'rotate' | 'revoke'; readonly subject: OwnKey } | null;
+type What = 'edit' | 'rotate' | 'deactivate' | 'revoke';
+type Opened = { readonly what: What; readonly subject: OwnKey } | null;
 
 const Row = (props: {
   readonly subject: OwnKey;
   readonly isOwn: boolean;
   readonly onOpen: (opened: Opened) => void;
-  readonly onSwitch: () => void;
+  readonly onActivate: () => void;
 }) => {
-  const { subject, isOwn, onOpen, onSwitch } = props;
-  const open = (what: 'edit' | 'rotate' | 'revoke') => () => {
+  const { subject, isOwn, onOpen, onActivate } = props;
+  const { name, active, lastUsedAt, createdAt, expiresAt } = subject;
+  const open = (what: What) => () => {
     onOpen({ what, subject });
   };
   return (
@@ -111,39 +140,34 @@ const Row = (props: {
       <div class="row spread">
         <p>
           <strong>
-            <bdi>{subject.name}</bdi>
+            <bdi>{name}</bdi>
           </strong>{' '}
-          {isOwn && <span class="badge">this session’s</span>}{' '}
-          {!subject.active && <span class="badge disabled">switched off</span>}
+          {isOwn && <span class="badge">{text.own}</span>}{' '}
+          {!active && <span class="badge disabled">{text.inactive}</span>}
         </p>
-        <div class="row" role="group" aria-label={subject.name}>
+        <div class="row" role="group" aria-label={name}>
           <button type="button" class="small" onClick={open('edit')}>
-            Change
+            {text.edit}
           </button>
           <button type="button" class="small" onClick={open('rotate')}>
-            Rotate
+            {text.rotate}
           </button>
-          <button type="button" class="small" onClick={onSwitch}>
-            {subject.active ? 'Switch off' : 'Switch on'}
+          <button type="button" class="small" onClick={active ? open('deactivate') : onActivate}>
+            {active ? text.deactivate : text.activate}
           </button>
           <button type="button" class="small danger" onClick={open('revoke')}>
-            Revoke
+            {text.revoke}
           </button>
         </div>
       </div>
-      <p>
-        {subject.scopes.map((scope) => (
-          <code key={scope} class="tag">
-            {scope}
-          </code>
-        ))}
-      </p>
+      <ScopeTags scopes={subject.scopes} />
       <p class="soft">
-        Made {formatDate(subject.createdAt)},{' '}
-        {subject.lastUsedAt === null
-          ? 'not used yet'
-          : `last used ${formatTime(subject.lastUsedAt)}`}
-        {subject.expiresAt !== null && <>, ends {formatTime(subject.expiresAt)}</>}.
+        {[
+          text.createdOn(formatDate(createdAt)),
+          lastUsedAt === null ? text.notUsed : text.lastUsed(formatTime(lastUsedAt)),
+          ...(expiresAt === null ? [] : [text.expiresAt(formatTime(expiresAt))]),
+        ].join(', ')}
+        .
       </p>
     </li>
   );
@@ -155,36 +179,45 @@ interface Props {
   readonly ownId: string;
 }
 
-/** The key of the session and its descendants. */
-export const Keys = ({ scopes, ownId }: Props) => {
+const List = ({ scopes, ownId }: Props) => {
   const { value, failure, reload } = useLoad(
     () => callApi<{ readonly keys: readonly OwnKey[] }>('/v2/keys'),
     '',
   );
-  const switching = useAction();
+  const activating = useAction();
+  const { notice, announce } = useNotice();
   const [opened, setOpened] = useState<Opened>(null);
   const [secret, setSecret] = useState<string>();
+  /** A new number resets the form. */
+  const [formNumber, setFormNumber] = useState(0);
   const close = (): void => {
     setOpened(null);
   };
-  const closeAndReload = (): void => {
-    close();
-    reload();
-  };
+  const done =
+    (message: string, isRemoved = false) =>
+    (): void => {
+      close();
+      announce(message, isRemoved);
+      reload();
+    };
   const showSecret = (key: string): void => {
     close();
     setSecret(key);
   };
-  const switchKey = async ({ id, active }: OwnKey): Promise<void> => {
-    const body = { active: !active };
-    const done = await switching.run(() => callApi(`/v2/keys/${id}`, { method: 'PATCH', body }));
-    if (done) reload();
+  const activate = async ({ id }: OwnKey): Promise<void> => {
+    const call = { method: 'PATCH', body: { active: true } } as const;
+    if (await activating.run(() => callApi(`/v2/keys/${id}`, call))) done(text.activated)();
   };
-  const dialog = opened && { subject: opened.subject, onClose: close, onChanged: closeAndReload };
+  const dialog = opened && {
+    subject: opened.subject,
+    isOwn: opened.subject.id === ownId,
+    onClose: close,
+  };
   return (
-    <Page title="Keys">
+    <>
+      {notice}
       <Trouble failure={failure} onRetry={reload} />
-      <Trouble failure={switching.failure} />
+      <Trouble failure={activating.failure} />
       <ul class="plain stack">
         {value?.keys.map((subject) => (
           <Row
@@ -192,25 +225,42 @@ export const Keys = ({ scopes, ownId }: Props) => {
             subject={subject}
             isOwn={subject.id === ownId}
             onOpen={setOpened}
-            onSwitch={() => void switchKey(subject)}
+            onActivate={() => void activate(subject)}
           />
         ))}
       </ul>
-      {value && <Create scopes={scopes} onSecret={showSecret} />}
-      {dialog && opened.what === 'edit' && <Edit {...dialog} scopes={scopes} />}
+      {value && (
+        <Create
+          key={formNumber}
+          scopes={scopes}
+          onSecret={(key) => {
+            showSecret(key);
+            setFormNumber(formNumber + 1);
+            announce(text.created);
+          }}
+        />
+      )}
+      {dialog && opened.what === 'edit' && (
+        <Edit {...dialog} scopes={scopes} onChanged={done(text.saved)} />
+      )}
       {dialog && opened.what === 'rotate' && (
         <Rotate<Pick<CreatedKey, 'key'>>
-          title="Rotate the key"
+          title={text.rotateTitle}
           path={`/v2/keys/${opened.subject.id}`}
           onRotated={({ key }) => {
             showSecret(key);
           }}
           onClose={close}
         >
-          <bdi>{opened.subject.name}</bdi> gets a new secret, and keeps its id, limits and usage.
+          {nameIn(text.rotateText, opened.subject)}
         </Rotate>
       )}
-      {dialog && opened.what === 'revoke' && <Revoke {...dialog} />}
+      {dialog && opened.what === 'deactivate' && (
+        <Deactivate {...dialog} onChanged={done(text.deactivated)} />
+      )}
+      {dialog && opened.what === 'revoke' && (
+        <Revoke {...dialog} onChanged={done(text.revoked, true)} />
+      )}
       {secret !== undefined && (
         <NewSecret
           secret={secret}
@@ -221,6 +271,20 @@ export const Keys = ({ scopes, ownId }: Props) => {
           }}
         />
       )}
-    </Page>
+    </>
   );
 };
+
+/** The key of the session and its descendants. */
+export const Keys = (props: Props) => (
+  <Page title={texts.app.keys}>
+    {props.scopes.includes('keys:manage') ? (
+      <List {...props} />
+    ) : (
+      <NeedsScope scope="keys:manage" />
+    )}
+    <p>
+      <a href="/console/sessions">{texts.sessions.title}</a>
+    </p>
+  </Page>
+);

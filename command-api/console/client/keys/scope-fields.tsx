@@ -1,27 +1,20 @@
+import { useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
+import { presetOf, presetScopes, presetsOf } from '../../scope-presets.js';
+import { texts } from '../../texts.js';
+import { Select } from '../components/field.js';
 
-/** Labels of scopes. */
-const meanings: Readonly<Record<Scope, string>> = {
-  'links:create': 'Make links',
-  'links:read': 'Read links',
-  'links:write': 'Change and delete links',
-  'links:import': 'Import links from files',
-  'stats:read': 'Read statistics',
-  'qr:read': 'Make QR codes',
-  'keys:manage': 'Manage keys',
-  'domains:manage': 'Manage domains',
-  'events:read': 'Read events',
-  'webhooks:manage': 'Manage webhooks',
-};
+const text = texts.keys;
+const { never, inADay, in30Days, inAYear } = texts.components;
 
-export const allScopes = Object.keys(meanings) as readonly Scope[];
+export const allScopes = Object.keys(text.scopes) as readonly Scope[];
 
 /** Seconds until the end of a key; empty: never. */
 export const keyLifetimes = [
-  ['', 'Never'],
-  ['86400', 'In a day'],
-  ['2592000', 'In 30 days'],
-  ['31536000', 'In a year'],
+  ['', never],
+  ['86400', inADay],
+  ['2592000', in30Days],
+  ['31536000', inAYear],
 ] as const;
 
 interface Props {
@@ -29,17 +22,54 @@ interface Props {
   readonly chosen: readonly string[];
 }
 
-export const ScopeFields = ({ offered, chosen }: Props) => (
-  <fieldset>
-    <legend>Scopes</legend>
-    {offered.map((scope) => (
-      <label key={scope} class="check">
-        <input type="checkbox" name="scope" value={scope} defaultChecked={chosen.includes(scope)} />
-        {meanings[scope]} <code class="soft">{scope}</code>
-      </label>
-    ))}
-  </fieldset>
-);
+export const ScopeFields = ({ offered, chosen }: Props) => {
+  const [selected, select] = useState(chosen);
+  return (
+    <>
+      <Select
+        label={text.preset}
+        value={presetOf(selected, offered) ?? 'custom'}
+        options={[...presetsOf(offered), 'custom' as const].map((name) => [
+          name,
+          text.presets[name],
+        ])}
+        onChange={(event) => {
+          const name = presetsOf(offered).find((preset) => preset === event.currentTarget.value);
+          if (name) select(presetScopes(name, offered));
+        }}
+      />
+      <fieldset>
+        <legend>{text.scopesLegend}</legend>
+        {offered.map((scope) => (
+          <label key={scope} class="check">
+            <input
+              type="checkbox"
+              name="scope"
+              value={scope}
+              checked={selected.includes(scope)}
+              onChange={(event) => {
+                const others = selected.filter((name) => name !== scope);
+                select(event.currentTarget.checked ? [...others, scope] : others);
+              }}
+            />
+            {text.scopes[scope]} <code class="soft">{scope}</code>
+          </label>
+        ))}
+      </fieldset>
+    </>
+  );
+};
 
 /** The selected scopes of a form. */
 export const scopesIn = (form: FormData): readonly FormDataEntryValue[] => form.getAll('scope');
+
+/** Scopes in words. */
+export const ScopeTags = ({ scopes }: { readonly scopes: readonly Scope[] }) => (
+  <p>
+    {scopes.map((scope) => (
+      <span key={scope} class="tag">
+        {text.scopes[scope]}
+      </span>
+    ))}
+  </p>
+);

@@ -85,10 +85,14 @@ const Fields = ({ link }: { readonly link: LinkDetails }) => (
 );
 
 const Edit = (props: Props) => {
-  const { link, onChanged } = props;
+  const { onChanged } = props;
   const { isBusy, failure, run } = useAction();
   const [note, setNote] = useState('');
   const [isChanged, setChanged] = useState(false);
+  // Another user's change of the link must not replace what this one has typed.
+  const shown = useRef(props.link);
+  if (!isChanged) shown.current = props.link;
+  const link = shown.current;
   const [rules, setRules] = useState(() => toForm(link.rules));
   const save = useRef<HTMLButtonElement>(null);
   const isFirst = useRef(true);
@@ -106,7 +110,7 @@ const Edit = (props: Props) => {
       setNote(text.nothingChanged);
       return;
     }
-    if (!(await run(() => sendChange(props, 'PATCH', change)))) return;
+    if (!(await run(() => sendChange({ ...props, link }, 'PATCH', change)))) return;
     setChanged(false);
     setNote(text.saved);
     // The focused field is replaced.

@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { newestOf, type LiveEvent } from '../../live-events.js';
 import type { Failure } from '../app/api.js';
 import { followEvents, type Position } from './follow-events.js';
+import { publishEvents } from './recent-visits.js';
 
 type LiveState = 'connecting' | 'live' | 'reconnecting' | 'paused' | Failure;
 
@@ -35,6 +36,7 @@ export const useLiveEvents = (path: string, isPaused: boolean) => {
         onEvents(received) {
           setEvents((shown) => newestOf(shown, received));
           setCount((before) => before + received.length);
+          publishEvents(received);
         },
       });
     };

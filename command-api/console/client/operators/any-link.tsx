@@ -9,6 +9,7 @@ import { Trouble } from '../components/trouble.js';
 import { LinkSummary } from '../link/link-summary.js';
 import { LinkTabs, useLinkRoute } from '../link/link-tabs.js';
 import { Settings } from '../link/settings.js';
+import { Statistics, usePeriodStats } from '../statistics/statistics.js';
 import { texts } from '../../texts.js';
 
 const text = texts.operators;
@@ -48,8 +49,13 @@ const Block = (props: {
 
 const tabs = [
   ['', text.history],
+  ['statistics', text.statistics],
   ['settings', text.settings],
 ] as const;
+
+const LinkStatistics = ({ code }: { readonly code: string }) => (
+  <Statistics stats={usePeriodStats(code, { base: '/admin/stats' })} />
+);
 
 const OneLink = (props: { readonly address: AddressedLink; readonly tab: string }) => {
   const { address, tab } = props;
@@ -67,9 +73,9 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
             <Block address={address} isBlocked={link.status === 'blocked'} onChanged={reload} />
           )}
           <LinkTabs tabs={tabs} address={address} tab={tab} />
-          {tab === '' ? (
-            <History key={link.version} base={base} link={address} />
-          ) : (
+          {tab === 'statistics' && <LinkStatistics code={address.shortCode} />}
+          {tab === '' && <History key={link.version} base={base} link={address} />}
+          {tab === 'settings' && (
             <Settings key={link.version} link={link} path={path} onChanged={reload} />
           )}
         </>

@@ -2,7 +2,8 @@ import { useLocation } from 'preact-iso/router';
 import { useRef } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatDay } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
+import { compareRows } from '../../comparison.js';
+import { texts } from '../../texts.js';
 import { linkPage, subjectOfLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
@@ -11,23 +12,18 @@ import type { AccountStatsResponse, UsageResponse } from '../app/types.js';
 import { Begin } from '../components/begin.js';
 import { Meter } from '../components/meter.js';
 import { DomainSelect } from '../components/own-domains.js';
+import { NeedsScope } from '../components/needs-scope.js';
+import { richText } from '../components/rich-text.js';
 import { LiveEvents } from '../live/live-events.js';
 import { Trouble } from '../components/trouble.js';
-import {
-  periodQuery,
-  statsPath,
-  Statistics,
-  usePeriodStats,
-  useView,
-} from '../statistics/statistics.js';
+import { fileNameOf, maxValues, usePeriodStats, useView } from '../statistics/period-stats.js';
+import { Statistics } from '../statistics/statistics.js';
+import { ValueList } from '../statistics/value-list.js';
 
-const atLimit = {
-  calls: 'At the limit, API calls answer 429 until the reset. Links go on redirecting.',
-  links: 'At the limit, no more links are made until the reset. Links go on redirecting.',
-  qrCodes: 'At the limit, no more QR codes are made until the reset. Those in use go on working.',
-} as const;
+const text = texts.overview;
 
 interface Props {
+  /** `null`: the installation has no page with plans. */
   readonly upgradeUrl: string | null;
   /** Those of the session's key. */
   readonly scopes: readonly Scope[];
@@ -38,20 +34,23 @@ const Quotas = ({ upgradeUrl }: Pick<Props, 'upgradeUrl'>) => {
   return (
     <section class="stack" aria-labelledby="quotas">
       <div class="row spread">
-        <h2 id="quotas">This month</h2>
+        <h2 id="quotas">{text.thisMonth}</h2>
         {value && (
           <p class="soft">
-            Plan {value.plan} (<a href={upgradeUrl ?? ''}>see the plans</a>), reset on{' '}
-            {formatDay(value.resetDate)}
+            {richText(upgradeUrl === null ? text.plan : text.planWithUrl, {
+              plan: value.plan,
+              offer: upgradeUrl !== null && <a href={upgradeUrl}>{text.seePlans}</a>,
+              day: formatDay(value.resetDate),
+            })}
           </p>
         )}
       </div>
       <Trouble failure={failure} onRetry={reload} />
       {value && (
         <div class="columns">
-          <Meter label="API calls" {...value.calls} atLimit={atLimit.calls} />
-          <Meter label="Links" {...value.links} atLimit={atLimit.links} />
-          <Meter label="QR codes" {...value.qrCodes} atLimit={atLimit.qrCodes} />
+          <Meter label={text.calls} {...value.calls} atLimit={text.callsAtLimit} />
+          <Meter label={text.links} {...value.links} atLimit={text.linksAtLimit} />
+          <Meter label={text.qrCodes} {...value.qrCodes} atLimit={text.qrCodesAtLimit} />
         </div>
       )}
     </section>
@@ -59,41 +58,54 @@ const Quotas = ({ upgradeUrl }: Pick<Props, 'upgradeUrl'>) => {
 };
 
 const TopLinks = () => {
-  const [view] = useView();
-  const path = statsPath(null) + periodQuery(view, view, 'links') + '&limit=6';
-  const { value, failure, reload } = useLoad(() => callApi<AccountStatsResponse>(path), path);
-  const links = value?.links ?? [];
-  const most = Math.max(1, ...links.map(({ clicks }) => clicks));
+  const stats = usePeriodStats<AccountStatsResponse>(null, { include: 'links' });
+  const { value, before, failure, isLoading, reload } = stats;
+  const rowsOf = ({ links = [] }: AccountStatsResponse) =>
+    links.map((link) => ({ value: subjectOfLink(link), clicks: link.clicks }));
+  const links = new Map(
+    [before, value].flatMap((loaded) =>
+      (loaded?.links ?? []).map((link) => [subjectOfLink(link), link] as const),
+    ),
+  );
+  const nameOf = (subject: string | null) => {
+    const link = links.get(subject ?? '');
+    return (
+      link && (
+        <>
+          <a href={linkPage(link)}>{subject}</a> <bdi class="soft">{link.url}</bdi>
+        </>
+      )
+    );
+  };
   return (
-    <section class="card breakdown" aria-labelledby="top-links">
-      <h2 id="top-links">Top links</h2>
+    <section class="card breakdown" aria-labelledby="top-links" aria-busy={isLoading}>
+      <h2 id="top-links">{text.topLinks}</h2>
       <Trouble failure={failure} onRetry={reload} />
-      {value && links.length === 0 && <p class="soft">No clicks in this period.</p>}
-      <ol class="bars">
-        {links.map((link) => (
-          <li key={subjectOfLink(link)} style={{ '--share': link.clicks / most }}>
-            <span class="clip">
-              <a href={linkPage(link)}>{subjectOfLink(link)}</a> <bdi class="soft">{link.url}</bdi>
-            </span>
-            <span class="count">{formatNumber(link.clicks)}</span>
-          </li>
-        ))}
-      </ol>
+      {value && (
+        <ValueList
+          title={text.topLinks}
+          fileName={fileNameOf(stats, 'links')}
+          rows={compareRows(rowsOf(value), before && rowsOf(before), maxValues)}
+          nameOf={nameOf}
+          isCompared={before !== undefined}
+        />
+      )}
     </section>
   );
 };
 
-/** The statistics and quotas of the account. */
-export const Overview = ({ upgradeUrl, scopes }: Props) => {
+/** The statistics, or the first steps of an account without links. */
+const Clicks = ({ canCreate }: { readonly canCreate: boolean }) => {
   const stats = usePeriodStats<AccountStatsResponse>(null);
   /** Decided when the statistics are loaded, because those of another domain are shown until then. */
   const isEmpty = useRef(false);
   const { route } = useLocation();
   const [{ domain }, hrefOf] = useView();
   if (!stats.isLoading) isEmpty.current = domain === '' && stats.value?.linkCount === 0;
+  if (isEmpty.current && canCreate) return <Begin />;
   const filter = (
     <DomainSelect
-      none="All domains"
+      none={text.allDomains}
       value={domain}
       onChange={(chosen) => {
         route(hrefOf({ domain: chosen }));
@@ -101,20 +113,31 @@ export const Overview = ({ upgradeUrl, scopes }: Props) => {
     />
   );
   return (
+    <Statistics stats={stats} filter={filter}>
+      <TopLinks />
+    </Statistics>
+  );
+};
+
+/** The statistics and quotas of the account. */
+export const Overview = ({ upgradeUrl, scopes }: Props) => {
+  const [{ domain }] = useView();
+  const canCreate = scopes.includes('links:create');
+  return (
     <Page
-      title="Overview"
+      title={texts.app.overview}
       aside={
-        <a class="button primary" href="/console/new">
-          New link
-        </a>
+        canCreate && (
+          <a class="button primary" href="/console/new">
+            {texts.app.newLink}
+          </a>
+        )
       }
     >
-      {isEmpty.current ? (
-        <Begin />
+      {scopes.includes('stats:read') ? (
+        <Clicks canCreate={canCreate} />
       ) : (
-        <Statistics stats={stats} filter={filter}>
-          <TopLinks />
-        </Statistics>
+        <NeedsScope scope="stats:read" />
       )}
       <LiveEvents scopes={scopes} domain={domain} />
       <Quotas upgradeUrl={upgradeUrl} />

@@ -1,68 +1,32 @@
 import { useId, useState } from 'preact/hooks';
+import { compareRows } from '../../comparison.js';
 import { formatValue } from '../../format.js';
-import { formatNumber, formatShare } from '../../numbers.js';
-import type { Dimension, PeriodStats } from '../app/types.js';
-import { Dialog } from '../components/dialog.js';
-import { DownloadCsv } from './download-csv.js';
-
-interface Row {
-  readonly value: string | null;
-  readonly clicks: number;
-}
-
-/** Dimensions with their titles. */
-export type Dimensions = readonly (readonly [dimension: Dimension, title: string])[];
+import { texts } from '../../texts.js';
+import type { Dimension } from '../app/types.js';
+import { fileNameOf, type LoadedStats } from './period-stats.js';
+import { ValueList } from './value-list.js';
 
 interface Props {
   readonly title: string;
   /** Shown one at a time. */
-  readonly dimensions: Dimensions;
-  /** `undefined` until they are loaded. */
-  readonly stats: PeriodStats | undefined;
-  /** The call that returns a dimension. */
-  readonly pathOf: (include: string) => string;
+  readonly dimensions: readonly Dimension[];
+  readonly stats: LoadedStats;
 }
 
-const shownAtFirst = 6;
-
-const Rows = (props: {
-  readonly dimension: Dimension;
-  readonly rows: readonly Row[];
-  /** The sum of all rows. */
-  readonly clickCount: number;
-}) => {
-  const { dimension, rows, clickCount } = props;
-  const most = Math.max(1, ...rows.map(({ clicks }) => clicks));
-  return (
-    <ol class="bars">
-      {rows.map(({ value, clicks }) => (
-        <li key={String(value)} style={{ '--share': clicks / most }}>
-          <span class="clip">
-            <bdi>{formatValue(dimension, value)}</bdi>
-          </span>
-          <span class="soft">{formatShare(clicks, clickCount)}</span>
-          <span class="count">{formatNumber(clicks)}</span>
-        </li>
-      ))}
-    </ol>
-  );
-};
-
-/** The clicks of a period by a selected dimension: the first values, and all in a dialog. */
-export const Breakdown = ({ title, dimensions, stats, pathOf }: Props) => {
+/** The clicks of a period by a selected dimension. */
+export const Breakdown = ({ title, dimensions, stats }: Props) => {
   const [chosen, setChosen] = useState(0);
-  const [isOpen, setOpen] = useState(false);
   const id = useId();
-  const [dimension, name] = dimensions[chosen] ?? ['referrers', title];
-  const rows = stats && (stats[dimension] ?? []);
-  const clickCount = stats?.period.clickCount ?? 0;
+  const dimension = dimensions[chosen] ?? 'referrers';
+  const { value, before } = stats;
+  const names = texts.statistics.dimensions;
   return (
     <section class="card breakdown" aria-labelledby={id}>
       <h2 id={id} class="unseen">
         {title}
       </h2>
       <div class="row choice" role="group" aria-labelledby={id}>
-        {dimensions.map(([option, text], index) => (
+        {dimensions.map((option, index) => (
           <button
             key={option}
             type="button"
@@ -72,36 +36,19 @@ export const Breakdown = ({ title, dimensions, stats, pathOf }: Props) => {
               setChosen(index);
             }}
           >
-            {text}
+            {names[option]}
           </button>
         ))}
       </div>
-      {rows?.length === 0 && <p class="soft">No clicks in this period.</p>}
-      {rows && <Rows {...{ dimension, clickCount }} rows={rows.slice(0, shownAtFirst)} />}
-      {rows && rows.length > shownAtFirst && (
-        <button
-          type="button"
-          class="quiet small"
-          onClick={() => {
-            setOpen(true);
-          }}
-        >
-          All {formatNumber(rows.length)}
-          <span class="unseen"> {name}</span>
-        </button>
-      )}
-      {rows && rows.length > 0 && (
-        <DownloadCsv include={dimension} title={name} path={pathOf(dimension)} />
-      )}
-      {rows && isOpen && (
-        <Dialog
-          title={name}
-          onClose={() => {
-            setOpen(false);
-          }}
-        >
-          <Rows {...{ dimension, rows, clickCount }} />
-        </Dialog>
+      {value && (
+        <ValueList
+          title={names[dimension]}
+          fileName={fileNameOf(stats, dimension)}
+          rows={compareRows(value[dimension] ?? [], before && (before[dimension] ?? []))}
+          nameOf={(name) => <bdi>{formatValue(dimension, name)}</bdi>}
+          clickCount={value.period.clickCount}
+          isCompared={before !== undefined}
+        />
       )}
     </section>
   );

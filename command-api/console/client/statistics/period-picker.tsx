@@ -1,5 +1,14 @@
 import type { ComponentChildren } from 'preact';
-import { addDays, intervalsOf, presets, type StatisticsView } from '../../periods.js';
+import {
+  addDays,
+  comparedDays,
+  intervalsOf,
+  presets,
+  type Days,
+  type StatisticsView,
+} from '../../periods.js';
+import { formatPeriod } from '../../format.js';
+import { texts } from '../../texts.js';
 import { Input, Select } from '../components/field.js';
 import { ZoneField } from '../components/zone-field.js';
 
@@ -8,7 +17,9 @@ interface Props {
   readonly onChange: (change: Partial<StatisticsView>) => void;
 }
 
-const intervalNames = { hour: 'Hours', day: 'Days', week: 'Weeks', month: 'Months' } as const;
+const text = texts.statistics;
+
+const inWords = ({ from, to }: Days): string => formatPeriod(from, to);
 
 const dates = (props: Props) => {
   const { view, onChange } = props;
@@ -17,7 +28,7 @@ const dates = (props: Props) => {
   return (
     <>
       <Input
-        label="From"
+        label={text.from}
         type="date"
         value={view.from}
         max={last}
@@ -27,7 +38,7 @@ const dates = (props: Props) => {
         }}
       />
       <Input
-        label="To"
+        label={text.to}
         type="date"
         value={last}
         min={view.from}
@@ -46,25 +57,25 @@ export const PeriodPicker = (props: Props & { readonly children: ComponentChildr
   return (
     <form
       class="picker"
-      aria-label="Period"
+      aria-label={text.period}
       onSubmit={(event) => {
         event.preventDefault();
       }}
     >
       {props.children}
       <Select
-        label="Period"
+        label={text.period}
         value={view.preset}
-        options={Object.entries(presets)}
+        options={presets.map((preset) => [preset, text.presets[preset]])}
         onChange={(event) => {
           onChange({ preset: event.currentTarget.value as StatisticsView['preset'] });
         }}
       />
       {view.preset === 'custom' && dates(props)}
       <Select
-        label="Interval"
+        label={text.interval}
         value={view.interval}
-        options={possible.map((interval) => [interval, intervalNames[interval]])}
+        options={possible.map((interval) => [interval, text.intervals[interval]])}
         onChange={(event) => {
           onChange({ interval: event.currentTarget.value as StatisticsView['interval'] });
         }}
@@ -83,8 +94,13 @@ export const PeriodPicker = (props: Props & { readonly children: ComponentChildr
             onChange({ compare: event.currentTarget.checked });
           }}
         />
-        Compare with the period before
+        {text.compare}
       </label>
+      <p class="soft">
+        {view.compare
+          ? text.comparedWith(inWords(view), inWords(comparedDays(view, new Date())))
+          : inWords(view)}
+      </p>
     </form>
   );
 };

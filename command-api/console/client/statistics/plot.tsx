@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type UPlot from 'uplot';
 import { formatNumber } from '../../numbers.js';
+import { texts } from '../../texts.js';
 
 export type PlotLibrary = typeof UPlot;
 
@@ -27,8 +28,9 @@ export const usePlotLibrary = (): PlotLibrary | null | undefined => {
 export interface PlottedSeries {
   readonly labels: readonly string[];
   readonly clicks: readonly number[];
-  /** The clicks of the previous period by interval. Its length may differ by one. */
-  readonly before: readonly number[] | undefined;
+  /** The same of the compared period, by interval of this one. */
+  readonly before:
+    readonly ({ readonly label: string; readonly clicks: number } | null)[] | undefined;
 }
 
 interface Props extends PlottedSeries {
@@ -60,12 +62,14 @@ const tooltip = ({ labels, clicks, before }: PlottedSeries): UPlot.Plugin => {
   const tip = document.createElement('div');
   tip.className = 'tip';
   tip.hidden = true;
-  const text = (index: number): string =>
-    [
-      labels[index],
-      `${formatNumber(clicks[index] ?? 0)} clicks`,
-      ...(before ? [`${formatNumber(before[index] ?? 0)} in the period before`] : []),
+  const { clicksAt } = texts.statistics;
+  const text = (index: number): string => {
+    const earlier = before?.[index];
+    return [
+      clicksAt(labels[index] ?? '', clicks[index] ?? 0),
+      ...(earlier ? [clicksAt(earlier.label, earlier.clicks)] : []),
     ].join('\n');
+  };
   return {
     hooks: {
       init: (plot) => {
@@ -96,7 +100,7 @@ const draw = (element: HTMLElement, props: Props): UPlot => {
   const data: UPlot.AlignedData = [
     labels.map((_, index) => index),
     [...clicks],
-    ...(before ? [labels.map((_, index) => before[index] ?? null)] : []),
+    ...(before ? [labels.map((_, index) => before[index]?.clicks ?? null)] : []),
   ];
   const plot = new library(
     {
@@ -159,7 +163,7 @@ const draw = (element: HTMLElement, props: Props): UPlot => {
   return plot;
 };
 
-/** The clicks of a period as bars, those of the previous period as a line. */
+/** The clicks of a period as bars, those of the compared period as a line. */
 export const Plot = (props: Props) => {
   const { title, labels, clicks, before } = props;
   const frame = useRef<HTMLDivElement>(null);

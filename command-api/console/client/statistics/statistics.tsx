@@ -1,94 +1,48 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
-import { formatStart, ownZoneOf } from '../../format.js';
-import { formatChange, formatNumber } from '../../numbers.js';
-import {
-  addDays,
-  daysBefore,
-  readView,
-  writeView,
-  type Days,
-  type StatisticsView,
-} from '../../periods.js';
-import { callApi, type Failure } from '../app/api.js';
-import { useLoad, useReloadOnReturn } from '../app/hooks.js';
-import type { PeriodStats } from '../app/types.js';
+import { formatStart } from '../../format.js';
+import { formatNumber } from '../../numbers.js';
+import { addDays, alignSeries, type Counted, type Interval } from '../../periods.js';
+import { texts } from '../../texts.js';
+import type { Dimension, PeriodStats } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
 import { ScrollTable } from '../components/scroll-table.js';
-import { Breakdown, type Dimensions } from './breakdown.js';
+import { Breakdown } from './breakdown.js';
 import { DownloadCsv } from './download-csv.js';
+import { NowMark } from './now-mark.js';
 import { PeriodPicker } from './period-picker.js';
+import { fileNameOf, useView, type LoadedStats } from './period-stats.js';
 import { Plot, usePlotLibrary, type PlotLibrary } from './plot.js';
+import { changeOf } from './value-list.js';
 
-const sources: Dimensions = [
-  ['referrers', 'Referrers'],
-  ['triggers', 'Link or QR code'],
-];
-const withTargets: Dimensions = [...sources, ['targets', 'Redirect rule']];
-const visitors: Dimensions = [
-  ['countries', 'Countries'],
-  ['languages', 'Languages'],
-];
-const devices: Dimensions = [
-  ['browsers', 'Browsers'],
-  ['os', 'Systems'],
-  ['devices', 'Devices'],
-];
+export { usePeriodStats } from './period-stats.js';
 
-/** @param shortCode `null`: all links */
-export const statsPath = (shortCode: string | null): string =>
-  shortCode === null ? '/v2/stats' : `/v2/stats/${encodeURIComponent(shortCode)}`;
+const text = texts.statistics;
 
-export const periodQuery = (view: StatisticsView, days: Days, include: string): string => {
-  const { interval, tz, domain } = view;
-  const { from, to } = days;
-  const query = { include, from, to, interval, tz, ...(domain !== '' && { domain }) };
-  return `?${new URLSearchParams(query).toString()}`;
-};
-
-/** The period in the address, and the addresses of other periods. */
-export const useView = (): readonly [
-  StatisticsView,
-  hrefOf: (change: Partial<StatisticsView>) => string,
-] => {
-  const { path, query } = useLocation();
-  const ownZone = ownZoneOf();
-  const view = readView(query, new Date(), ownZone);
-  return [
-    view,
-    (change) => {
-      const next = { ...view, ...change };
-      // Another preset has other days and another default interval.
-      const keepsDays = change.preset === undefined || change.preset === 'custom';
-      if (keepsDays) return path + writeView(next, ownZone);
-      const { preset, tz, compare, domain } = next;
-      const now = new Date();
-      const read = readView(
-        { period: preset, tz, compare: compare ? '1' : '', domain },
-        now,
-        ownZone,
-      );
-      const days = preset === 'custom' ? view : read;
-      return path + writeView({ ...read, preset, from: days.from, to: days.to }, ownZone);
-    },
-  ];
-};
+const sources: readonly Dimension[] = ['referrers', 'triggers'];
+const visitors: readonly Dimension[] = ['countries', 'languages'];
+const devices: readonly Dimension[] = ['browsers', 'os', 'devices'];
 
 const Figure = (props: {
   readonly label: string;
   readonly value: number | undefined;
   readonly before?: number | undefined;
   readonly hint?: string;
+  readonly children?: ComponentChildren;
 }) => {
-  const { label, value, before, hint } = props;
-  const change = value === undefined || before === undefined ? null : formatChange(value, before);
+  const { label, value, before, hint, children } = props;
   return (
     <div>
       <dt>{label}</dt>
       <dd>
         <span class="figure">{value === undefined ? '–' : formatNumber(value)}</span>{' '}
-        {change !== null && <span class="soft">{change}</span>}
+        {value !== undefined && before !== undefined && (
+          <span class="soft">
+            {changeOf(value, before)} ({text.before(before)})
+          </span>
+        )}
+        {children}
         {hint !== undefined && <p class="hint">{hint}</p>}
       </dd>
     </div>
@@ -102,27 +56,37 @@ interface SeriesProps {
   readonly hrefOfDay: ((day: string) => string) | null;
 }
 
+/** The intervals of the compared period, by interval of this one; `undefined`: not compared. */
+const alignedWith = ({ timeseries = [], period }: PeriodStats, before: PeriodStats | undefined) =>
+  before && alignSeries(timeseries, before.timeseries ?? [], period.interval);
+
+const cellOf = (counted: Counted | null | undefined, interval: Interval): string =>
+  counted ? `${formatNumber(counted.clicks)} (${formatStart(counted.start, interval)})` : '–';
+
 /** The numbers of the plot, for screen readers too. */
-const Table = ({ now, before, hrefOfDay }: SeriesProps) => (
-  <ScrollTable
-    label="Clicks by interval"
-    columns={['Start', 'Clicks', 'Bots', ...(before ? ['The period before'] : [])]}
-  >
-    {now.timeseries?.map(({ start, clicks, bots }, index) => {
-      const label = formatStart(start, now.period.interval);
-      return (
-        <tr key={start}>
-          <th scope="row">
-            {hrefOfDay === null ? label : <a href={hrefOfDay(start.slice(0, 10))}>{label}</a>}
-          </th>
-          <td>{formatNumber(clicks)}</td>
-          <td>{formatNumber(bots ?? 0)}</td>
-          {before && <td>{formatNumber(before.timeseries?.[index]?.clicks ?? 0)}</td>}
-        </tr>
-      );
-    })}
-  </ScrollTable>
-);
+const Table = ({ now, before, hrefOfDay }: SeriesProps) => {
+  const aligned = alignedWith(now, before);
+  return (
+    <ScrollTable
+      label={text.byInterval}
+      columns={[text.start, text.clicks, text.bots, ...(before ? [text.periodBefore] : [])]}
+    >
+      {now.timeseries?.map(({ start, clicks, bots }, index) => {
+        const label = formatStart(start, now.period.interval);
+        return (
+          <tr key={start}>
+            <th scope="row">
+              {hrefOfDay === null ? label : <a href={hrefOfDay(start.slice(0, 10))}>{label}</a>}
+            </th>
+            <td>{formatNumber(clicks)}</td>
+            <td>{formatNumber(bots ?? 0)}</td>
+            {aligned && <td>{cellOf(aligned[index], now.period.interval)}</td>}
+          </tr>
+        );
+      })}
+    </ScrollTable>
+  );
+};
 
 const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) => {
   const { now, before, hrefOfDay, library } = props;
@@ -134,10 +98,16 @@ const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) =
       {library && (
         <Plot
           library={library}
-          title={`${formatNumber(period.clickCount)} clicks, by ${period.interval}. The table below has the numbers.`}
+          title={text.plot(period.clickCount)}
           labels={timeseries.map(({ start }) => formatStart(start, period.interval))}
           clicks={timeseries.map(({ clicks }) => clicks)}
-          before={before?.timeseries?.map(({ clicks }) => clicks)}
+          before={alignedWith(now, before)?.map(
+            (counted) =>
+              counted && {
+                label: formatStart(counted.start, period.interval),
+                clicks: counted.clicks,
+              },
+          )}
           onPick={
             hrefOfDay === null
               ? undefined
@@ -150,7 +120,7 @@ const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) =
       )}
       {before && (
         <p class="legend" aria-hidden="true">
-          <span>Clicks</span> <span class="before">The period before</span>
+          <span>{text.clicks}</span> <span class="before">{text.periodBefore}</span>
         </p>
       )}
       <details
@@ -158,53 +128,35 @@ const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) =
           setOpen(event.currentTarget.open);
         }}
       >
-        <summary>As a table</summary>
+        <summary>{text.asTable}</summary>
         {isOpen && <Table {...props} />}
       </details>
     </>
   );
 };
 
-/** `value` stays while other statistics are loaded. */
-export interface LoadedStats<Stats extends PeriodStats> {
-  /** `null`: all links. */
-  readonly shortCode: string | null;
-  readonly value: Stats | undefined;
-  /** The previous period, if it is compared. */
-  readonly before: PeriodStats | undefined;
-  readonly failure: Failure | undefined;
-  readonly isLoading: boolean;
-  readonly reload: () => void;
-}
-
-/** Loads the statistics of the period in the address. @param shortCode `null`: all links */
-export const usePeriodStats = <Stats extends PeriodStats>(
-  shortCode: string | null,
-): LoadedStats<Stats> => {
-  const [view] = useView();
-  const path = statsPath(shortCode);
-  const now = path + periodQuery(view, view, 'all') + '&limit=200';
-  const earlier = path + periodQuery(view, daysBefore(view), 'timeseries,bots,uniques');
-  const stats = useLoad(() => callApi<Stats>(now), now);
-  useReloadOnReturn(stats);
-  const compared = useLoad(
-    () =>
-      view.compare
-        ? callApi<PeriodStats>(earlier)
-        : Promise.resolve({ ok: true, status: 200, value: undefined }),
-    view.compare ? earlier : '',
-  );
-  const before = view.compare ? compared.value : undefined;
-  return { ...stats, shortCode, before, failure: stats.failure ?? compared.failure };
-};
-
 interface Props {
-  readonly stats: LoadedStats<PeriodStats>;
+  readonly stats: LoadedStats;
   /** Next to the breakdowns. */
   readonly children?: ComponentChildren;
   /** Before the period. */
   readonly filter?: ComponentChildren;
 }
+
+/** The series as CSV, with that of the compared period. */
+const csvOf = (now: PeriodStats, before: PeriodStats | undefined) => {
+  const aligned = alignedWith(now, before);
+  return [
+    ['start', 'clicks', 'bots', ...(aligned ? ['compared_start', 'compared_clicks'] : [])],
+    ...(now.timeseries ?? []).map(({ start, clicks, bots = 0 }, index) => {
+      const counted = aligned?.[index];
+      return [
+        ...[start, String(clicks), String(bots)],
+        ...(aligned ? [counted?.start ?? '', String(counted?.clicks ?? '')] : []),
+      ];
+    }),
+  ];
+};
 
 /** The clicks of a period, over time and by dimension. */
 export const Statistics = ({ stats, children, filter }: Props) => {
@@ -213,8 +165,6 @@ export const Statistics = ({ stats, children, filter }: Props) => {
   const [view, hrefOf] = useView();
   const library = usePlotLibrary();
   const hasTargets = value?.targets?.some((target) => target.value !== null) ?? false;
-  const pathOf = (include: string): string =>
-    `${statsPath(stats.shortCode)}${periodQuery(view, view, include)}&limit=200`;
   const hrefOfDay = (day: string): string =>
     hrefOf({ preset: 'custom', from: day, to: addDays(day, 1), interval: 'hour' });
 
@@ -230,24 +180,26 @@ export const Statistics = ({ stats, children, filter }: Props) => {
       </PeriodPicker>
       <Trouble failure={stats.failure} onRetry={stats.reload} />
       <div class="stack" aria-busy={stats.isLoading}>
-        <section class="card" aria-label="Clicks over time">
+        <section class="card" aria-label={text.clicksOverTime}>
           <dl class="figures">
             <Figure
-              label="Clicks"
+              label={text.clicks}
               value={value?.period.clickCount}
               before={before?.period.clickCount}
-            />
+            >
+              <NowMark key={`${stats.domain} ${stats.shortCode}`} />
+            </Figure>
             <Figure
-              label="Visitor-days"
+              label={text.visitorDays}
               value={value?.uniques}
               before={before?.uniques}
-              hint="Different visitors of each day (UTC), added up"
+              hint={text.visitorDaysHint}
             />
             <Figure
-              label="Bots"
+              label={text.bots}
               value={value?.bots}
               before={before?.bots}
-              hint="Not among the clicks"
+              hint={text.botsHint}
             />
           </dl>
           {value && library !== undefined ? (
@@ -262,22 +214,21 @@ export const Statistics = ({ stats, children, filter }: Props) => {
           )}
           {value && (
             <DownloadCsv
-              include="timeseries"
-              title="clicks over time"
-              path={pathOf('timeseries')}
+              fileName={fileNameOf(stats, 'timeseries')}
+              title={text.clicksOverTime}
+              rowsOf={() => csvOf(value, before)}
             />
           )}
         </section>
         <div class="columns breakdowns">
           {children}
           <Breakdown
-            title="Sources"
-            dimensions={hasTargets ? withTargets : sources}
-            stats={value}
-            pathOf={pathOf}
+            title={text.sources}
+            dimensions={hasTargets ? [...sources, 'targets'] : sources}
+            stats={stats}
           />
-          <Breakdown title="Visitors" dimensions={visitors} stats={value} pathOf={pathOf} />
-          <Breakdown title="Devices" dimensions={devices} stats={value} pathOf={pathOf} />
+          <Breakdown title={text.visitors} dimensions={visitors} stats={stats} />
+          <Breakdown title={text.technology} dimensions={devices} stats={stats} />
         </div>
       </div>
     </>

@@ -1,11 +1,15 @@
 import { useLocation } from 'preact-iso/router';
 import { formatClock, formatDate, formatEventType, formatTime } from '../../format.js';
 import { formatNumber } from '../../numbers.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useAction } from '../app/hooks.js';
 import type { Delivery, DeliveryPage, TestedWebhook } from '../app/types.js';
 import { ListPages } from '../components/list-pages.js';
+import { useNotice } from '../components/notice.js';
 import { Trouble } from '../components/trouble.js';
+
+const text = texts.webhooks;
 
 /** The result of an attempt. */
 export const formatAttempt = ({
@@ -13,7 +17,7 @@ export const formatAttempt = ({
   durationMs,
   error,
 }: Pick<TestedWebhook, 'status' | 'durationMs' | 'error'>): string =>
-  `${status === null ? (error ?? 'no response') : `status ${status}`}, ${formatNumber(durationMs)} ms`;
+  `${status === null ? (error ?? text.noResponse) : text.responded(status)}, ${formatNumber(durationMs)} ms`;
 
 interface Filter {
   /** Empty: all. */
@@ -44,7 +48,7 @@ export const useDeliveryFilter = () => {
 
 const Attempts = ({ attempts }: Pick<Delivery, 'attempts'>) => (
   <details>
-    <summary>{attempts.length === 1 ? 'One attempt' : `${attempts.length} attempts`}</summary>
+    <summary>{text.attempts(attempts.length)}</summary>
     <ol>
       {attempts.map((attempt) => (
         <li key={attempt.at}>
@@ -64,24 +68,25 @@ const Row = (props: { readonly delivery: Delivery; readonly onRetry: () => void 
     <li>
       <div class="row spread">
         <p>
-          <span class={`badge ${status}`}>{status}</span> {types.map(formatEventType).join(', ')}
-          {count > 1 && `, ${formatNumber(count)} events`}
+          <span class={`badge ${status}`}>{text.deliveryStatus[status]}</span>{' '}
+          {types.map(formatEventType).join(', ')}
+          {count > 1 && `, ${text.moreEvents(count)}`}
         </p>
         <button type="button" class="small" onClick={props.onRetry}>
-          Retry <span class="unseen">delivery {id}</span>
+          {text.retry} <span class="unseen">{text.delivery(id)}</span>
         </button>
       </div>
-      {nextAttemptAt !== null && <p class="soft">Next attempt {formatTime(nextAttemptAt)}.</p>}
+      {nextAttemptAt !== null && <p class="soft">{text.nextAttempt(formatTime(nextAttemptAt))}</p>}
       {attempts.length > 0 && <Attempts attempts={attempts} />}
     </li>
   );
 };
 
 const statuses = [
-  ['', 'All'],
-  ['pending', 'Pending'],
-  ['delivered', 'Delivered'],
-  ['failed', 'Failed'],
+  ['', text.filters.all],
+  ['pending', text.filters.pending],
+  ['delivered', text.filters.delivered],
+  ['failed', text.filters.failed],
 ] as const;
 
 interface Props extends DeliveryPage {
@@ -95,19 +100,22 @@ interface Props extends DeliveryPage {
 export const Deliveries = ({ path, deliveries, next, isLoading, onReload }: Props) => {
   const { filter, hrefOf } = useDeliveryFilter();
   const { failure, run } = useAction();
+  const { notice, announce } = useNotice();
   const retry = async (id: string): Promise<void> => {
     const call = () => callApi(`${path}/deliveries/${id}/retry`, { method: 'POST' });
-    if (await run(call)) onReload();
+    if (!(await run(call))) return;
+    announce(text.retried);
+    onReload();
   };
   return (
     <section class="card stack" aria-labelledby="deliveries" aria-busy={isLoading}>
       <div class="row spread">
-        <h2 id="deliveries">Deliveries</h2>
+        <h2 id="deliveries">{text.deliveries}</h2>
         <button type="button" class="small" onClick={onReload}>
-          Refresh
+          {text.refresh}
         </button>
       </div>
-      <nav class="tabs" aria-label="Status of deliveries">
+      <nav class="tabs" aria-label={text.statusOfDeliveries}>
         {statuses.map(([status, title]) => (
           <a
             key={status}
@@ -118,8 +126,9 @@ export const Deliveries = ({ path, deliveries, next, isLoading, onReload }: Prop
           </a>
         ))}
       </nav>
+      {notice}
       <Trouble failure={failure} />
-      {deliveries.length === 0 && <p class="soft">No deliveries.</p>}
+      {deliveries.length === 0 && <p class="soft">{text.noDeliveries}</p>}
       <ol class="plain stack">
         {deliveries.map((delivery) => (
           <Row key={delivery.id} delivery={delivery} onRetry={() => void retry(delivery.id)} />

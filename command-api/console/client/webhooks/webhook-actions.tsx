@@ -1,13 +1,17 @@
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useAction } from '../app/hooks.js';
 import type { TestedWebhook, Webhook, WebhookWithSecret } from '../app/types.js';
 import { NewSecret } from '../components/new-secret.js';
+import { useNotice } from '../components/notice.js';
 import { Rotate } from '../components/rotate.js';
 import { Trouble } from '../components/trouble.js';
 import { formatAttempt } from './deliveries.js';
 import { Delete, Edit, Replay } from './webhook-dialogs.js';
+
+const text = texts.webhooks;
 
 type Opened = 'edit' | 'rotate' | 'replay' | 'delete' | null;
 
@@ -24,55 +28,57 @@ export const WebhookActions = ({ webhook, path, onChanged }: Props) => {
   const { route } = useLocation();
   const [opened, setOpened] = useState<Opened>(null);
   const [secret, setSecret] = useState<string>();
-  const [tested, setTested] = useState<TestedWebhook>();
+  const { notice, announce } = useNotice();
   const isEnabled = webhook.status === 'enabled';
   const open = (what: Opened) => () => {
     setOpened(what);
   };
   const close = open(null);
   const dialog = { webhook, path, onClose: close };
-  const closeAndReload = (): void => {
+  const done = (message: string) => (): void => {
     close();
+    announce(message);
     onChanged();
   };
   const toggle = async (): Promise<void> => {
     const body = { status: isEnabled ? 'paused' : 'enabled' };
-    if (await run(() => callApi(path, { method: 'PATCH', body }))) onChanged();
+    if (await run(() => callApi(path, { method: 'PATCH', body }))) {
+      done(isEnabled ? text.paused : text.enabled)();
+    }
   };
   const test = async (): Promise<void> => {
-    setTested(undefined);
-    const done = await run(() => callApi<TestedWebhook>(`${path}/test`, { method: 'POST' }));
-    setTested(done?.value);
+    announce('');
+    const tested = await run(() => callApi<TestedWebhook>(`${path}/test`, { method: 'POST' }));
+    if (!tested) return;
+    const { value } = tested;
+    announce((value.delivered ? text.testDelivered : text.testFailed)(formatAttempt(value)));
   };
   return (
     <>
-      <div class="row" role="group" aria-label="Actions">
+      <div class="row" role="group" aria-label={text.actions}>
         <button type="button" aria-disabled={isBusy} onClick={() => void test()}>
-          Test
+          {text.test}
         </button>
         <button type="button" aria-disabled={isBusy} onClick={() => void toggle()}>
-          {isEnabled ? 'Pause' : 'Enable'}
+          {isEnabled ? text.pause : text.enable}
         </button>
         <button type="button" onClick={open('edit')}>
-          Change
+          {text.edit}
         </button>
         <button type="button" onClick={open('rotate')}>
-          Rotate the secret
+          {text.rotate}
         </button>
         <button type="button" onClick={open('replay')}>
-          Replay
+          {text.replay}
         </button>
         <button type="button" class="danger" onClick={open('delete')}>
-          Delete
+          {text.delete}
         </button>
       </div>
       <Trouble failure={failure} />
-      <p role="status">
-        {tested &&
-          `Test ${tested.delivered ? 'delivered' : 'not delivered'}: ${formatAttempt(tested)}.`}
-      </p>
-      {opened === 'edit' && <Edit {...dialog} onChanged={closeAndReload} />}
-      {opened === 'replay' && <Replay {...dialog} onChanged={closeAndReload} />}
+      {notice}
+      {opened === 'edit' && <Edit {...dialog} onChanged={done(text.saved)} />}
+      {opened === 'replay' && <Replay {...dialog} onChanged={done(text.replayed)} />}
       {opened === 'delete' && (
         <Delete
           {...dialog}
@@ -83,7 +89,7 @@ export const WebhookActions = ({ webhook, path, onChanged }: Props) => {
       )}
       {opened === 'rotate' && (
         <Rotate<WebhookWithSecret>
-          title="Rotate the secret"
+          title={text.rotate}
           path={path}
           onRotated={(rotated) => {
             close();
@@ -91,12 +97,12 @@ export const WebhookActions = ({ webhook, path, onChanged }: Props) => {
           }}
           onClose={close}
         >
-          Deliveries are signed with a new secret, and until the old one ends with both.
+          {text.rotateText}
         </Rotate>
       )}
       {secret !== undefined && (
         <NewSecret
-          what="secret"
+          kind="secret"
           secret={secret}
           onClose={() => {
             setSecret(undefined);

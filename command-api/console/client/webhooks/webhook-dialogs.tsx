@@ -1,13 +1,17 @@
 import { useState } from 'preact/hooks';
 import { fromLocalTime } from '../../rules-form.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { onSubmit, useAction } from '../app/hooks.js';
 import type { Webhook } from '../app/types.js';
 import { Confirm } from '../components/confirm.js';
 import { Dialog } from '../components/dialog.js';
 import { Input, Select } from '../components/field.js';
+import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 import { changesOf, termsIn, WebhookFields } from './webhook-fields.js';
+
+const text = texts.webhooks;
 
 interface Props {
   readonly webhook: Webhook;
@@ -25,12 +29,12 @@ export const Edit = ({ webhook, path, onClose, onChanged }: Props) => {
     else if (await run(() => callApi(path, { method: 'PATCH', body }))) onChanged();
   });
   return (
-    <Dialog title="Change the webhook" onClose={onClose}>
+    <Dialog title={text.editTitle} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
         <WebhookFields terms={webhook} />
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>
-          Save
+          {text.save}
         </button>
       </form>
     </Dialog>
@@ -46,27 +50,24 @@ export const Replay = ({ path, onClose, onChanged }: Props) => {
     if (await run(() => callApi(`${path}/replay`, { method: 'POST', body }))) onChanged();
   });
   return (
-    <Dialog title="Deliver events again?" onClose={onClose}>
+    <Dialog title={text.replayTitle} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        <p>
-          The receiver gets all events since then again, in new deliveries. It can recognise an
-          event by its <code>id</code>.
-        </p>
+        <p>{richText(text.replayText, { id: <code>id</code> })}</p>
         <Select
-          label="Events since"
+          label={text.eventsSince}
           value="time"
           options={[
-            ['time', 'A date and time'],
-            ['start', 'The beginning'],
+            ['time', text.aTime],
+            ['start', text.theBeginning],
           ]}
           onChange={(event) => {
             setWhole(event.currentTarget.value === 'start');
           }}
         />
-        {!isWhole && <Input label="Date and time" name="since" type="datetime-local" required />}
+        {!isWhole && <Input label={text.dateAndTime} name="since" type="datetime-local" required />}
         <Trouble failure={failure} />
         <button class="danger" aria-disabled={isBusy}>
-          Deliver again
+          {text.deliverAgain}
         </button>
       </form>
     </Dialog>
@@ -75,15 +76,12 @@ export const Replay = ({ path, onClose, onChanged }: Props) => {
 
 export const Delete = ({ webhook, path, onClose, onChanged }: Props) => (
   <Confirm
-    title="Delete the webhook?"
-    verb="Delete"
+    title={text.deleteTitle}
+    verb={text.delete}
     call={() => callApi(path, { method: 'DELETE' })}
     onDone={onChanged}
     onClose={onClose}
   >
-    <p>
-      <bdi>{webhook.url}</bdi> gets no more events, not even those that wait. The list of its
-      deliveries is deleted too. This cannot be undone.
-    </p>
+    <p>{richText(text.deleteText, { url: <bdi>{webhook.url}</bdi> })}</p>
   </Confirm>
 );

@@ -1,10 +1,13 @@
 import { useState } from 'preact/hooks';
 import { eventNames } from '../../event-names.js';
 import { formatEventType } from '../../format.js';
+import { texts } from '../../texts.js';
 import { fieldsOf } from '../app/hooks.js';
 import type { Webhook } from '../app/types.js';
 import { Input } from '../components/field.js';
 import { DomainSelect } from '../components/own-domains.js';
+
+const text = texts.webhooks;
 
 type Terms = Pick<Webhook, 'url' | 'types' | 'domain' | 'description'>;
 
@@ -15,26 +18,26 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
   return (
     <>
       <Input
-        label="URL"
+        label={texts.components.url}
         name="url"
         required
         inputMode="url"
         maxLength={2_048}
-        placeholder="https://receiver.example/hook"
+        placeholder={text.urlExample}
         defaultValue={terms?.url ?? ''}
-        hint="A public https address. It gets signed POST requests with events."
+        hint={text.urlHint}
       />
       <div class="columns">
-        <DomainSelect name="domain" none="All domains" value={terms?.domain ?? ''} />
+        <DomainSelect name="domain" none={text.allDomains} value={terms?.domain ?? ''} />
         <Input
-          label="Description"
+          label={text.description}
           name="description"
           maxLength={200}
           defaultValue={terms?.description ?? ''}
         />
       </div>
       <fieldset>
-        <legend>Events</legend>
+        <legend>{text.events}</legend>
         <label class="check">
           <input
             type="checkbox"
@@ -44,7 +47,7 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
               setDefault(event.currentTarget.checked);
             }}
           />
-          All but visits, and those of later versions
+          {text.defaultEvents}
         </label>
         {!isDefault && (
           <div class="options">

@@ -1,5 +1,6 @@
 import { useRoute } from 'preact-iso/router';
 import type { Scope } from '../../../../schemas/scopes.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -9,6 +10,8 @@ import { Deliveries, useDeliveryFilter } from './deliveries.js';
 import { WebhookActions } from './webhook-actions.js';
 import { WebhookSummary } from './webhook-summary.js';
 import { Webhooks } from './webhooks.js';
+
+const text = texts.webhooks;
 
 const OneWebhook = ({ id }: { readonly id: string }) => {
   const path = `/v2/webhooks/${id}`;
@@ -24,13 +27,13 @@ const OneWebhook = ({ id }: { readonly id: string }) => {
   useReloadOnReturn({ value: undefined, failure, isLoading, reload });
   const { value } = webhook;
   return (
-    <Page title={value ? (value.description ?? new URL(value.url).host) : 'Webhook'}>
+    <Page title={value ? (value.description ?? new URL(value.url).host) : text.webhook}>
       <Trouble failure={failure} onRetry={reload} />
       {value && (
-        <section class="card stack" aria-label="The webhook">
+        <section class="card stack" aria-label={text.theWebhook}>
           <p class="row">
             <span class="long">{value.url}</span>{' '}
-            <span class={`badge ${value.status}`}>{value.status}</span>
+            <span class={`badge ${value.status}`}>{text.status[value.status]}</span>
           </p>
           <WebhookSummary webhook={value} />
           <WebhookActions webhook={value} path={path} onChanged={reload} />

@@ -1,16 +1,18 @@
 import { formatDate, formatEventType, formatTime } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
+import { texts } from '../../texts.js';
 import type { Webhook } from '../app/types.js';
+
+const text = texts.webhooks;
 
 /** What a webhook receives, and its progress. */
 export const WebhookSummary = ({ webhook }: { readonly webhook: Webhook }) => {
   const { types, domain, disabledReason, lag, lastDelivery, createdAt } = webhook;
   return (
     <>
-      {disabledReason !== null && <p class="bad">Disabled: {disabledReason}.</p>}
+      {disabledReason !== null && <p class="bad">{text.disabledReason(disabledReason)}</p>}
       <p>
         {types === null ? (
-          <span class="tag">All events but visits</span>
+          <span class="tag">{text.allButVisits}</span>
         ) : (
           types.map((type) => (
             <span key={type} class="tag">
@@ -18,14 +20,17 @@ export const WebhookSummary = ({ webhook }: { readonly webhook: Webhook }) => {
             </span>
           ))
         )}
-        {domain !== null && <span class="badge">only {domain}</span>}
+        {domain !== null && <span class="badge">{text.onlyDomain(domain)}</span>}
       </p>
       <p class="soft">
-        {lag === 1 ? 'One event waits' : `${formatNumber(lag)} events wait`}.{' '}
+        {text.lag(lag)}{' '}
         {lastDelivery === null
-          ? 'No delivery yet.'
-          : `Last delivery ${formatTime(lastDelivery.at)}: ${lastDelivery.status}.`}{' '}
-        Made {formatDate(createdAt)}.
+          ? text.noDelivery
+          : text.lastDelivery(
+              formatTime(lastDelivery.at),
+              text.deliveryStatus[lastDelivery.status],
+            )}{' '}
+        {text.createdOn(formatDate(createdAt))}
       </p>
     </>
   );

@@ -1,13 +1,18 @@
 import { useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { onSubmit, useAction, useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { Webhook, WebhookWithSecret } from '../app/types.js';
-import { NewSecret } from '../components/new-secret.js';
 import { Trouble } from '../components/trouble.js';
+import { NeedsScope } from '../components/needs-scope.js';
+import { NewSecret } from '../components/new-secret.js';
+import { useNotice } from '../components/notice.js';
 import { termsIn, WebhookFields } from './webhook-fields.js';
 import { WebhookSummary } from './webhook-summary.js';
+
+const text = texts.webhooks;
 
 /** Creates a webhook. */
 const Create = ({ onCreated }: { readonly onCreated: (webhook: WebhookWithSecret) => void }) => {
@@ -21,11 +26,11 @@ const Create = ({ onCreated }: { readonly onCreated: (webhook: WebhookWithSecret
   });
   return (
     <form class="card stack" onSubmit={submit} aria-labelledby="new-webhook">
-      <h2 id="new-webhook">New webhook</h2>
+      <h2 id="new-webhook">{text.newWebhook}</h2>
       <WebhookFields />
       <Trouble failure={failure} />
       <button class="primary" aria-disabled={isBusy}>
-        Make the webhook
+        {text.create}
       </button>
     </form>
   );
@@ -38,7 +43,7 @@ const Row = ({ webhook }: { readonly webhook: Webhook }) => (
         <a class="long clamp" href={`/console/webhooks/${webhook.id}`}>
           {webhook.url}
         </a>{' '}
-        <span class={`badge ${webhook.status}`}>{webhook.status}</span>
+        <span class={`badge ${webhook.status}`}>{text.status[webhook.status]}</span>
       </h2>
       {webhook.description !== null && <bdi>{webhook.description}</bdi>}
     </div>
@@ -56,10 +61,12 @@ const List = () => {
   const [secret, setSecret] = useState<string>();
   /** A new number empties the form. */
   const [formNumber, setFormNumber] = useState(0);
+  const { notice, announce } = useNotice();
   return (
     <>
+      {notice}
       <Trouble failure={failure} onRetry={reload} />
-      {value?.webhooks.length === 0 && <p class="soft">This account has no webhooks yet.</p>}
+      {value?.webhooks.length === 0 && <p class="soft">{text.none}</p>}
       <ul class="plain stack">
         {value?.webhooks.map((webhook) => (
           <Row key={webhook.id} webhook={webhook} />
@@ -75,10 +82,11 @@ const List = () => {
       />
       {secret !== undefined && (
         <NewSecret
-          what="secret"
+          kind="secret"
           secret={secret}
           onClose={() => {
             setSecret(undefined);
+            announce(text.created, true);
           }}
         />
       )}
@@ -88,11 +96,7 @@ const List = () => {
 
 /** The webhooks of the account. @param scopes those of the session's key */
 export const Webhooks = ({ scopes }: { readonly scopes: readonly Scope[] }) => (
-  <Page title="Webhooks">
-    {scopes.includes('webhooks:manage') ? (
-      <List />
-    ) : (
-      <p>The key of this session cannot manage webhooks.</p>
-    )}
+  <Page title={texts.app.webhooks}>
+    {scopes.includes('webhooks:manage') ? <List /> : <NeedsScope scope="webhooks:manage" />}
   </Page>
 );

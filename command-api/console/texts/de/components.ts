@@ -52,6 +52,7 @@ export const components: Texts['components'] = {
   anyNumber: 'beliebig vielen',
   noLimit: 'Der Tarif hat keine Grenze.',
   by: 'von {actor}',
+  url: 'URL',
   showMore: 'Mehr anzeigen',
   leaveUnsaved: 'Ohne Speichern verlassen?',
   unsaved: 'Diese Seite hat Änderungen, die nicht gespeichert sind.',
@@ -78,4 +79,6 @@ export const components: Texts['components'] = {
     whitespace: 'Das Ziel enthält Leerraum oder einen Zeilenumbruch. Entfernen Sie ihn.',
     tooLong: 'Das Ziel ist zu lang. Erlaubt sind 2.048 Zeichen.',
   },
+  needsScope:
+    'Dafür ist die Berechtigung „{name}“ ({scope}) nötig, die der Schlüssel dieser Sitzung nicht hat.',
 };

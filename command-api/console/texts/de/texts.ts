@@ -13,6 +13,7 @@ import { make } from './make.js';
 import { operators } from './operators.js';
 import { overview } from './overview.js';
 import { rules } from './rules.js';
+import { sessions } from './sessions.js';
 import { statistics } from './statistics.js';
 import { tags } from './tags.js';
 import { values } from './values.js';
@@ -27,12 +28,13 @@ export const createTexts = (number: FormatNumber): Texts => ({
   make: make(number),
   rules,
   tags: tags(number),
-  statistics,
+  statistics: statistics(number),
   overview,
   keys,
-  imports,
-  domains,
-  webhooks,
+  imports: imports(number),
+  domains: domains(number),
+  webhooks: webhooks(number),
   live: live(number),
   operators: operators(number),
+  sessions,
 });

@@ -49,6 +49,7 @@ export const components = {
   anyNumber: 'any number',
   noLimit: 'The plan has no limit.',
   by: 'by {actor}',
+  url: 'URL',
   showMore: 'Show more',
   leaveUnsaved: 'Leave without saving?',
   unsaved: 'This page has changes that are not saved.',
@@ -77,4 +78,6 @@ export const components = {
     whitespace: 'The destination contains white space or a line break. Remove it.',
     tooLong: 'The destination is too long. The limit is 2,048 characters.',
   },
+  needsScope:
+    'This needs the scope “{name}” ({scope}), which the key of this session does not have.',
 };

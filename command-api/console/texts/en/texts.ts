@@ -12,6 +12,7 @@ import { make } from './make.js';
 import { operators } from './operators.js';
 import { overview } from './overview.js';
 import { rules } from './rules.js';
+import { sessions } from './sessions.js';
 import { statistics } from './statistics.js';
 import { tags } from './tags.js';
 import { values } from './values.js';
@@ -26,14 +27,15 @@ export const createTexts = (number: FormatNumber) => ({
   make: make(number),
   rules,
   tags: tags(number),
-  statistics,
+  statistics: statistics(number),
   overview,
   keys,
-  imports,
-  domains,
-  webhooks,
+  imports: imports(number),
+  domains: domains(number),
+  webhooks: webhooks(number),
   live: live(number),
   operators: operators(number),
+  sessions,
 });
 
 export type Texts = ReturnType<typeof createTexts>;

@@ -1,0 +1,114 @@
+import { useLocation } from 'preact-iso/router';
+import { ownZoneOf } from '../../format.js';
+import {
+  addDays,
+  comparedDays,
+  readView,
+  writeView,
+  type Days,
+  type StatisticsView,
+} from '../../periods.js';
+import { callApi, type Failure, type Result } from '../app/api.js';
+import { useLoad, useReloadOnReturn } from '../app/hooks.js';
+import type { PeriodStats } from '../app/types.js';
+
+/** The maximum of values of a list. */
+export const maxValues = 200;
+
+/** The period in the address, and the addresses of other periods. */
+export const useView = (): readonly [
+  StatisticsView,
+  hrefOf: (change: Partial<StatisticsView>) => string,
+] => {
+  const { path, query } = useLocation();
+  const ownZone = ownZoneOf();
+  const view = readView(query, new Date(), ownZone);
+  return [
+    view,
+    (change) => {
+      const next = { ...view, ...change };
+      // Another preset has other days and another default interval.
+      const keepsDays = change.preset === undefined || change.preset === 'custom';
+      if (keepsDays) return path + writeView(next, ownZone);
+      const { preset, tz, compare, domain } = next;
+      const now = new Date();
+      const read = readView(
+        { period: preset, tz, compare: compare ? '1' : '', domain },
+        now,
+        ownZone,
+      );
+      const days = preset === 'custom' ? view : read;
+      return path + writeView({ ...read, preset, from: days.from, to: days.to }, ownZone);
+    },
+  ];
+};
+
+/** `value` stays while other statistics are loaded. */
+export interface LoadedStats<Stats extends PeriodStats = PeriodStats> {
+  /** The code of a link; `null`: all links. */
+  readonly shortCode: string | null;
+  readonly domain: string;
+  readonly value: Stats | undefined;
+  /** The compared period, if it is compared. */
+  readonly before: Stats | undefined;
+  readonly failure: Failure | undefined;
+  readonly isLoading: boolean;
+  readonly reload: () => void;
+}
+
+/** Whether the API counts clicks of a list by the day: such a list of a part of a day cannot be compared. */
+const isDaily = (include: string): boolean => include === 'links';
+
+interface Both<Stats> {
+  readonly value: Stats;
+  readonly before: Stats | undefined;
+}
+
+interface StatsOptions {
+  readonly include?: string;
+  readonly base?: '/v2/stats' | '/admin/stats';
+}
+
+/**
+ * Loads the statistics of the period in the address, and of the compared one.
+ *
+ * @param shortCode `null`: all links
+ */
+export const usePeriodStats = <Stats extends PeriodStats>(
+  shortCode: string | null,
+  { include = 'all', base = '/v2/stats' }: StatsOptions = {},
+): LoadedStats<Stats> => {
+  const [view] = useView();
+  const { interval, tz, domain, compare, preset } = view;
+  const pathOf = ({ from, to }: Days): string => {
+    const query = { include, from, to, interval, tz, limit: String(maxValues) };
+    const params = new URLSearchParams({ ...query, ...(domain !== '' && { domain }) });
+    const subject = shortCode === null ? '' : `/${encodeURIComponent(shortCode)}`;
+    return `${base}${subject}?${params.toString()}`;
+  };
+  const hasBefore = compare && !(isDaily(include) && preset === 'today');
+  const earlier = hasBefore ? pathOf(comparedDays(view, new Date())) : null;
+  const now = pathOf(view);
+  const load = async (): Promise<Result<Both<Stats>>> => {
+    const [value, before] = await Promise.all([
+      callApi<Stats>(now),
+      earlier === null ? null : callApi<Stats>(earlier),
+    ]);
+    if (!value.ok) return value;
+    if (before?.ok === false) return before;
+    return { ...value, value: { value: value.value, before: before?.value } };
+  };
+  const loaded = useLoad(load, `${now} ${earlier}`);
+  useReloadOnReturn(loaded);
+  const { value: both, ...rest } = loaded;
+  return { ...rest, shortCode, domain, value: both?.value, before: both?.before };
+};
+
+/** The last day of a period whose end is exclusive. */
+const lastDayOf = (end: string): string => addDays(end.slice(0, 10), -1);
+
+/** The name of a CSV file, with the link and the period. */
+export const fileNameOf = ({ shortCode, domain, value }: LoadedStats, list: string): string => {
+  const days = value ? [value.period.from.slice(0, 10), lastDayOf(value.period.to)] : [];
+  return [domain, shortCode ?? 'all-links', list, ...days].filter(Boolean).join('-');
+};

@@ -1,0 +1,61 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { compareRows, type Row } from './comparison.js';
+
+const rowsOf = (clicks: Readonly<Record<string, number>>): Row[] =>
+  Object.entries(clicks).map(([value, count]) => ({ value, clicks: count }));
+
+describe('the comparison of a breakdown', () => {
+  it('has the clicks of both periods, and 0 for values of only one', () => {
+    expect(compareRows(rowsOf({ DE: 5, NP: 2 }), rowsOf({ FR: 4, DE: 3 }))).to.deep.equal([
+      { value: 'DE', clicks: 5, before: 3 },
+      { value: 'NP', clicks: 2, before: 0 },
+      { value: 'FR', clicks: 0, before: 4 },
+    ]);
+  });
+
+  it('includes values that were not recorded', () => {
+    const [row] = compareRows([{ value: null, clicks: 1 }], [{ value: null, clicks: 7 }]);
+    expect(row).to.deep.equal({ value: null, clicks: 1, before: 7 });
+  });
+
+  it('does not know values that may be among the others', () => {
+    const earlier = rowsOf({ DE: 3, '(other)': 9 });
+    expect(compareRows(rowsOf({ NP: 2 }), earlier)[0]).to.deep.include({ before: null });
+    expect(compareRows(rowsOf({ DE: 2, '(other)': 1 }), rowsOf({ FR: 3 }))).to.deep.equal([
+      { value: 'DE', clicks: 2, before: 0 },
+      { value: '(other)', clicks: 1, before: 0 },
+    ]);
+  });
+
+  it('does not know values beyond the limit of a list', () => {
+    expect(compareRows(rowsOf({ a: 1, b: 1 }), rowsOf({ a: 2, c: 1 }), 2)).to.deep.equal([
+      { value: 'a', clicks: 1, before: 2 },
+      { value: 'b', clicks: 1, before: null },
+    ]);
+  });
+
+  it('is empty without a compared period', () => {
+    expect(compareRows(rowsOf({ DE: 2 }), undefined)).to.deep.equal([
+      { value: 'DE', clicks: 2, before: null },
+    ]);
+  });
+
+  const lists = fc
+    .dictionary(fc.constantFrom('DE', 'FR', 'NP', 'US', 'IN'), fc.integer({ min: 1, max: 99 }))
+    .map(rowsOf);
+
+  it('keeps the sums of both periods', () => {
+    const sum = (numbers: readonly (number | null)[]): number =>
+      numbers.reduce<number>((total, number) => total + (number ?? 0), 0);
+    fc.assert(
+      fc.property(lists, lists, (rows, earlier) => {
+        const compared = compareRows(rows, earlier);
+        expect(sum(compared.map(({ clicks }) => clicks))).to.equal(sum(rows.map((r) => r.clicks)));
+        expect(sum(compared.map(({ before }) => before))).to.equal(
+          sum(earlier.map((r) => r.clicks)),
+        );
+      }),
+    );
+  });
+});
