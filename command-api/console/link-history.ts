@@ -97,5 +97,5 @@ export const describeHistory = (events: readonly HistoryEvent[]): readonly Histo
 /** The name of an actor: one of Linklog's own, the name of a key, or the text as it is. */
 export const nameOfActor = (actor: string, keyNames: Readonly<Record<string, string>>): string => {
   if (isOneOf(text.actors, actor)) return text.actors[actor];
-  return (Object.hasOwn(keyNames, actor) && keyNames[actor]) || actor;
+  return Object.hasOwn(keyNames, actor) ? (keyNames[actor] ?? actor) : actor;
 };

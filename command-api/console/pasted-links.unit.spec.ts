@@ -120,4 +120,18 @@ describe('pasted links', () => {
       }),
     );
   });
+
+  it('are cells of a spreadsheet, also if each title has one space', () => {
+    const { rows, delimiter } = readPastedLinks(
+      'https://a.example/\tone\tPoster 1\nhttps://b.example/\ttwo\tPoster 2',
+      false,
+    );
+    expect(delimiter).to.equal('\t');
+    expect(
+      rows.map((row) => row.type === 'link' && [row.link.alias, row.link.title]),
+    ).to.deep.equal([
+      ['one', 'Poster 1'],
+      ['two', 'Poster 2'],
+    ]);
+  });
 });

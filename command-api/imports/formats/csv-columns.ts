@@ -191,7 +191,9 @@ export const detectLayout = (
     if (layout) return layout;
   }
   if (!format.canLackHeader) return null;
-  for (const delimiter of given === undefined ? [...delimiters, ' '] : delimiters) {
+  // Cells with tabs between them may contain spaces.
+  const mayBeSpaces = given === undefined && !text.includes('\t');
+  for (const delimiter of mayBeSpaces ? [...delimiters, ' '] : delimiters) {
     const layout = withoutHeader(sampleRecords(text, delimiter), delimiter);
     if (layout) return layout;
   }

@@ -150,7 +150,7 @@ describe('the console’s domains', () => {
     expect(await faultsInAllModes(page), 'redirects').to.deep.equal([]);
     await dialog().getByLabel('Home page').fill('none');
     await button('Save', dialog()).click();
-    await dialog().getByText('Please provide a valid URL').waitFor();
+    await dialog().getByText('The URL must start with').waitFor();
     provoked.push(loadError(400));
     await dialog().getByLabel('Home page').fill('https://example.com/home');
     await dialog().getByLabel('Unknown links').fill('https://example.com/unknown');
@@ -293,7 +293,9 @@ describe('the console’s domains', () => {
       await page.getByText('one link selected').waitFor();
       await button('Disable').click();
       await page.locator('tbody').getByText('Disabled', { exact: true }).waitFor();
-      expect(await page.locator('tbody').getByText('Disabled', { exact: true }).count()).to.equal(1);
+      expect(await page.locator('tbody').getByText('Disabled', { exact: true }).count()).to.equal(
+        1,
+      );
       expect((await bench.visit(alias)).status).to.equal(302);
       await eventually(
         'the link on the domain is disabled',

@@ -55,7 +55,7 @@ describe('the console’s live view', () => {
   const section = () => page.getByRole('region', { name: 'Live' });
 
   const expectState = (state: string): Promise<void> =>
-    section().getByText(state, { exact: true }).waitFor();
+    section().locator('.badge[role=status]').getByText(state, { exact: true }).waitFor();
 
   const rows = () => section().getByRole('listitem');
 
@@ -159,7 +159,10 @@ describe('the console’s live view', () => {
     others.abort();
     await eventually('the view is live', async () => {
       if (await button('Try again').isVisible()) await button('Try again').click();
-      return section().getByText('live', { exact: true }).isVisible();
+      return section()
+        .locator('.badge[role=status]')
+        .getByText('Live', { exact: true })
+        .isVisible();
     });
     provoked = opened.faults.filter((fault) => fault === loadError(429));
   });

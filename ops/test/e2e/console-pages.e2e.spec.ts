@@ -147,9 +147,7 @@ describe('the console’s pages', () => {
     const code = /([^/,]+),\r\n/.exec(table)?.[1] ?? '';
     const details = await bench.api(`/v2/links/${code}`, key.key);
     expect(details.json()).to.deep.include({ tags: ['many', '=1+1'] });
-    expect(table).to.include(
-      `"'=HYPERLINK(""x"")",,The destination must start with http:// or https://.`,
-    );
+    expect(table).to.include(`"'=HYPERLINK(""x"")",,The URL must start with http:// or https://.`);
   });
 
   it('export the links of the current filter, and save statistics as CSV', async () => {

@@ -7,6 +7,14 @@ const text = texts.components;
 
 let isLeaving = false;
 
+/** Handles Back and Forward while a page has unsaved changes. */
+let onHistory: ((event: PopStateEvent) => void) | null = null;
+
+// Listeners of the window are called in the order of their registration: this one is called before the router.
+window.addEventListener('popstate', (event) => {
+  onHistory?.(event);
+});
+
 /** Leaves the page without a question, because its session has ended. */
 export const leaveTo = (address: string): void => {
   isLeaving = true;
@@ -46,7 +54,7 @@ export const LeaveGuard = () => {
         route(pathname + search);
       });
     };
-    const onBack = (event: PopStateEvent): void => {
+    onHistory = (event) => {
       if (isAllowed.current) return;
       event.stopImmediatePropagation();
       history.pushState(null, '', here);
@@ -59,11 +67,10 @@ export const LeaveGuard = () => {
     };
     // Before the router.
     document.addEventListener('click', onClick, true);
-    window.addEventListener('popstate', onBack, true);
     window.addEventListener('beforeunload', onUnload);
     return () => {
       document.removeEventListener('click', onClick, true);
-      window.removeEventListener('popstate', onBack, true);
+      onHistory = null;
       window.removeEventListener('beforeunload', onUnload);
     };
   }, [route]);

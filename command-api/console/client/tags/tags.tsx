@@ -115,7 +115,7 @@ export const Tags = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
         </form>
       </search>
       <Trouble failure={failure} onRetry={reload} />
-      <section class="card stack" aria-label={text.tags} aria-busy={isLoading}>
+      <div class="card stack" aria-busy={isLoading}>
         {value?.tags.length === 0 && (
           <p>{search === '' && after === '' && value.next === null ? text.none : text.noneMatch}</p>
         )}
@@ -139,7 +139,7 @@ export const Tags = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
           next={value?.next == null ? null : pageOf(search, value.next)}
           isEmpty={value?.tags.length === 0}
         />
-      </section>
+      </div>
       {opened && (
         <ChangeTag
           {...opened}

@@ -69,15 +69,15 @@ export const components: Texts['components'] = {
   endsAt: 'Ende',
   ownZone: (zone) => `In Ihrer Zeitzone, ${zone}.`,
   urlFaults: {
-    missing: 'Geben Sie ein Ziel ein.',
-    scheme: 'Das Ziel muss mit http:// oder https:// beginnen.',
-    userinfo: 'Der Host des Ziels darf kein @ enthalten, weil Programme es verschieden lesen.',
-    backslash: 'Das Ziel darf keinen umgekehrten Schrägstrich enthalten. Verwenden Sie /.',
+    missing: 'Geben Sie eine URL ein.',
+    scheme: 'Die URL muss mit http:// oder https:// beginnen.',
+    userinfo: 'Der Host der URL darf kein @ enthalten, weil Programme es verschieden lesen.',
+    backslash: 'Die URL darf keinen umgekehrten Schrägstrich enthalten. Verwenden Sie /.',
     ownHost:
-      'Das Ziel ist ein Kurzlink dieses Dienstes. Geben Sie die Adresse ein, zu der er weiterleitet.',
-    host: 'Der Host des Ziels ist ungültig. Prüfen Sie die Schreibweise.',
-    whitespace: 'Das Ziel enthält Leerraum oder einen Zeilenumbruch. Entfernen Sie ihn.',
-    tooLong: 'Das Ziel ist zu lang. Erlaubt sind 2.048 Zeichen.',
+      'Die URL ist ein Kurzlink dieses Dienstes. Geben Sie die Adresse ein, zu der er weiterleitet.',
+    host: 'Der Host der URL ist ungültig. Prüfen Sie die Schreibweise.',
+    whitespace: 'Die URL enthält Leerraum oder einen Zeilenumbruch. Entfernen Sie ihn.',
+    tooLong: 'Die URL ist zu lang. Erlaubt sind 2.048 Zeichen.',
   },
   needsScope:
     'Dafür ist die Berechtigung „{name}“ ({scope}) nötig, die der Schlüssel dieser Sitzung nicht hat.',

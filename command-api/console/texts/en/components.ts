@@ -65,18 +65,16 @@ export const components = {
   units: { minutes: 'minutes', hours: 'hours', days: 'days', weeks: 'weeks' },
   endsAt: 'End',
   ownZone: (zone: string) => `In your time zone, ${zone}.`,
-  /** Why the API rejects a destination. */
+  /** Why the API rejects a URL. */
   urlFaults: {
-    missing: 'Enter a destination.',
-    scheme: 'The destination must start with http:// or https://.',
-    userinfo:
-      'The host of the destination must not contain @, because programs read it differently.',
-    backslash: 'The destination must not contain a backslash. Use / instead.',
-    ownHost:
-      'The destination is a short link of this service. Enter the address that it redirects to.',
-    host: 'The host of the destination is not valid. Check its spelling.',
-    whitespace: 'The destination contains white space or a line break. Remove it.',
-    tooLong: 'The destination is too long. The limit is 2,048 characters.',
+    missing: 'Enter a URL.',
+    scheme: 'The URL must start with http:// or https://.',
+    userinfo: 'The host of the URL must not contain @, because programs read it differently.',
+    backslash: 'The URL must not contain a backslash. Use / instead.',
+    ownHost: 'The URL is a short link of this service. Enter the address that it redirects to.',
+    host: 'The host of the URL is not valid. Check its spelling.',
+    whitespace: 'The URL contains white space or a line break. Remove it.',
+    tooLong: 'The URL is too long. The limit is 2,048 characters.',
   },
   needsScope:
     'This needs the scope “{name}” ({scope}), which the key of this session does not have.',
