@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { formatEventType, formatStart, formatValue } from './format.js';
+import { formatEventType, formatPeriod, formatStart, formatValue } from './format.js';
 import { formatChange, formatShare } from './numbers.js';
 
 describe('formats of the console', () => {
@@ -22,6 +22,15 @@ describe('formats of the console', () => {
     expect(formatStart('2026-11-22T00:00:00+05:45', 'day')).to.equal('Nov 22');
     expect(formatStart('2026-11-22T13:00:00-11:00', 'hour')).to.equal('Nov 22, 01:00 PM');
     expect(formatStart('2026-11-01T00:00:00+00:00', 'month')).to.equal('Nov 2026');
+  });
+
+  it('formats periods with their last day, or their end within a day', () => {
+    const plain = (text: string) => text.replaceAll(/\s/g, ' ');
+    expect(plain(formatPeriod('2026-11-01', '2026-11-25'))).to.equal('Nov 1 – 24, 2026');
+    expect(plain(formatPeriod('2026-02-28', '2026-03-01'))).to.equal('Feb 28, 2026');
+    expect(plain(formatPeriod('2026-11-23', '2026-11-23T14:15'))).to.equal(
+      'Nov 23, 2026, 12:00 AM – 2:15 PM',
+    );
   });
 
   it('names event types, with or without a version', () => {

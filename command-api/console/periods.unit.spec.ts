@@ -256,7 +256,7 @@ describe('the series of two periods', () => {
         const shown = alignSeries(now, earlier, interval);
         expect(shown).to.have.length(now.length);
         const sum = (counted: readonly ({ readonly clicks: number } | null)[]) =>
-          counted.reduce((total, one) => total + (one?.clicks ?? 0), 0);
+          counted.reduce((total, interval) => total + (interval?.clicks ?? 0), 0);
         expect(sum(shown)).to.be.at.most(sum(earlier));
         if (now.length >= earlier.length) expect(sum(shown)).to.equal(sum(earlier));
       }),

@@ -119,6 +119,7 @@ try {
         await page.getByRole('searchbox').and(page.locator(':focus')).waitFor();
         await page.keyboard.type('https://go.example.com/menu');
         await user.enter();
+        await user.seen(/^1 link$/);
         await user.link(/menu$/);
         await user.link('Settings');
         await user.fill('Destination', 'https://example.com/new-menu');

@@ -753,9 +753,10 @@ describe('the console’s pages', () => {
     const section = page.getByRole('region', { name: 'Sessions' });
     await section.getByText('this session').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
-    await section.getByRole('button', { name: 'Sign out Unknown browser' }).click();
+    const end = section.getByRole('button', { name: 'Sign out Unknown browser' });
+    await end.click();
     await section.getByText('The session was ended.').waitFor();
-    await section.getByText('Unknown browser').waitFor({ state: 'detached' });
+    await end.waitFor({ state: 'detached' });
     await section.getByRole('button', { name: 'Sign out everywhere' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('including this one').waitFor();

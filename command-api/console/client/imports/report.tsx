@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks';
 import { formatNumber } from '../../numbers.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
@@ -60,13 +61,19 @@ interface Props {
 /** The progress of an import or of a check, and its result. */
 export const Report = ({ value, total, onStopped }: Props) => {
   const { isBusy, failure, run } = useAction();
+  const status = useRef<HTMLParagraphElement>(null);
   const stop = async (): Promise<void> => {
-    if (await run(() => callApi(`/v2/imports/${value.id}`, { method: 'DELETE' }))) onStopped();
+    if (!(await run(() => callApi(`/v2/imports/${value.id}`, { method: 'DELETE' })))) return;
+    // The button is removed.
+    status.current?.focus();
+    onStopped();
   };
   const isRunning = value.status === 'running';
   return (
     <>
-      <p role="status">{statusOf(value)}</p>
+      <p role="status" tabIndex={-1} ref={status}>
+        {statusOf(value)}
+      </p>
       {isRunning && <Progress rows={value.rows} total={total} />}
       <Figures value={value} />
       {value.error !== null && <p class="bad">{value.error}</p>}

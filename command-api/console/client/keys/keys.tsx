@@ -53,6 +53,12 @@ const Edit = (props: ChangeProps & { readonly scopes: readonly Scope[] }) => {
 const nameIn = (sentence: string, { name }: OwnKey) =>
   richText(sentence, { name: <bdi>{name}</bdi> });
 
+const isRoot = ({ id, rootId }: OwnKey): boolean => id === rootId;
+
+/** What the deactivation of the session's own key means. */
+const ownEffectOf = (subject: OwnKey): string =>
+  isRoot(subject) ? text.deactivateOwn : text.deactivateOwnDerived;
+
 const Deactivate = ({ subject, isOwn, onClose, onChanged }: ChangeProps) => (
   <Confirm
     title={text.deactivateTitle}
@@ -61,8 +67,8 @@ const Deactivate = ({ subject, isOwn, onClose, onChanged }: ChangeProps) => (
     onDone={onChanged}
     onClose={onClose}
   >
-    <p>{isOwn ? text.deactivateOwn : nameIn(text.deactivateText, subject)}</p>
-    {subject.id === subject.rootId && <p>{text.revokeRoot}</p>}
+    <p>{isOwn ? ownEffectOf(subject) : nameIn(text.deactivateText, subject)}</p>
+    {isRoot(subject) && <p>{text.revokeRoot}</p>}
   </Confirm>
 );
 
@@ -76,7 +82,7 @@ const Revoke = ({ subject, isOwn, onClose, onChanged }: ChangeProps) => (
   >
     {isOwn && <p>{text.revokeOwn}</p>}
     <p>{nameIn(text.revokeText, subject)}</p>
-    {subject.id === subject.rootId && <p>{text.revokeRoot}</p>}
+    {isRoot(subject) && <p>{text.revokeRoot}</p>}
   </Confirm>
 );
 

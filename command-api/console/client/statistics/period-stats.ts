@@ -59,7 +59,7 @@ export interface LoadedStats<Stats extends PeriodStats = PeriodStats> {
 /** Whether the API counts clicks of a list by the day: such a list of a part of a day cannot be compared. */
 const isDaily = (include: string): boolean => include === 'links';
 
-interface Both<Stats> {
+interface ComparedPeriods<Stats> {
   readonly value: Stats;
   readonly before: Stats | undefined;
 }
@@ -89,7 +89,7 @@ export const usePeriodStats = <Stats extends PeriodStats>(
   const hasBefore = compare && !(isDaily(include) && preset === 'today');
   const earlier = hasBefore ? pathOf(comparedDays(view, new Date())) : null;
   const now = pathOf(view);
-  const load = async (): Promise<Result<Both<Stats>>> => {
+  const load = async (): Promise<Result<ComparedPeriods<Stats>>> => {
     const [value, before] = await Promise.all([
       callApi<Stats>(now),
       earlier === null ? null : callApi<Stats>(earlier),
@@ -98,10 +98,9 @@ export const usePeriodStats = <Stats extends PeriodStats>(
     if (before?.ok === false) return before;
     return { ...value, value: { value: value.value, before: before?.value } };
   };
-  const loaded = useLoad(load, `${now} ${earlier}`);
-  useReloadOnReturn(loaded);
-  const { value: both, ...rest } = loaded;
-  return { ...rest, shortCode, domain, value: both?.value, before: both?.before };
+  const { value: periods, ...loaded } = useLoad(load, `${now} ${earlier}`);
+  useReloadOnReturn({ value: undefined, ...loaded });
+  return { ...loaded, shortCode, domain, value: periods?.value, before: periods?.before };
 };
 
 /** The last day of a period whose end is exclusive. */

@@ -41,6 +41,8 @@ export const keys: Texts['keys'] = {
   deactivateText: 'Aufrufe mit {name} werden ab jetzt abgelehnt. Sie können ihn wieder aktivieren.',
   deactivateOwn:
     'Das ist der Schlüssel Ihrer Sitzung: Sie werden abgemeldet, und nur ein Betreiber kann das rückgängig machen.',
+  deactivateOwnDerived:
+    'Das ist der Schlüssel Ihrer Sitzung: Sie werden abgemeldet, und nur der Schlüssel, der ihn erstellt hat, oder ein Betreiber kann das rückgängig machen.',
   deactivated: 'Der Schlüssel wurde deaktiviert.',
   activated: 'Der Schlüssel wurde aktiviert.',
   revoke: 'Widerrufen',

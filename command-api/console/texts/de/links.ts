@@ -12,7 +12,8 @@ export const links = (number: FormatNumber): Texts['links'] => {
     tags: 'Tags',
     count: (count) => (count === 1 ? '1 Link' : `${number(count)} Links`),
     countAtLeast: (count) => `${number(count)} Links oder mehr`,
-    onThisPage: (count) => `${number(count)} Links auf dieser Seite`,
+    onThisPage: (count) =>
+      count === 1 ? 'Ein Link auf dieser Seite' : `${number(count)} Links auf dieser Seite`,
     noneOfThese: 'Keiner dieser Links passt.',
     noMore: 'Keine weiteren Links passen.',
     search: 'Suchen',

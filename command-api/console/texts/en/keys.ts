@@ -34,6 +34,8 @@ export const keys = {
   deactivateText: 'Calls with {name} are rejected from now on. You can activate it again.',
   deactivateOwn:
     'This is the key of your session: you will be signed out, and only an operator can undo this.',
+  deactivateOwnDerived:
+    'This is the key of your session: you will be signed out, and only the key that created it or an operator can undo this.',
   deactivated: 'The key was deactivated.',
   activated: 'The key was activated.',
   revoke: 'Revoke',

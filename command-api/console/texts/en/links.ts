@@ -10,7 +10,8 @@ export const links = (number: FormatNumber) => {
     count: (count: number) => (count === 1 ? '1 link' : `${number(count)} links`),
     /** The count is a lower bound. */
     countAtLeast: (count: number) => `${number(count)} links or more`,
-    onThisPage: (count: number) => `${number(count)} links on this page`,
+    onThisPage: (count: number) =>
+      count === 1 ? 'One link on this page' : `${number(count)} links on this page`,
     noneOfThese: 'None of these match.',
     noMore: 'No more links match.',
     search: 'Search',
