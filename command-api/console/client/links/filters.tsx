@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
 import { codeOfShortUrl, pastedLink } from '../../../../schemas/pasted-code.js';
 import { formatDay } from '../../format.js';
@@ -42,14 +42,12 @@ interface Props {
 
 /** The props of a text field that follows the address until the user types. */
 const useText = (value: string) => {
-  const [typed, setTyped] = useState(value);
-  useEffect(() => {
-    setTyped(value);
-  }, [value]);
+  const [typed, setTyped] = useState({ over: value, text: value });
   return {
-    value: typed,
+    // No effect resets it, because that would run after the user has typed.
+    value: typed.over === value ? typed.text : value,
     onInput: (event: { readonly currentTarget: HTMLInputElement }) => {
-      setTyped(event.currentTarget.value);
+      setTyped({ over: value, text: event.currentTarget.value });
     },
   };
 };
