@@ -66,7 +66,7 @@ describe('the console’s pages', () => {
     const largest = (pattern: RegExp) =>
       Math.max(...packed.filter(({ name }) => pattern.test(name)).map(({ size }) => size));
     const alternatives = [/^(?:index|operators)-/, /^texts-/];
-    const common = packed.filter(({ name }) => !alternatives.some((one) => one.test(name)));
+    const common = packed.filter(({ name }) => !alternatives.some((pattern) => pattern.test(name)));
     const total = common.reduce((sum, { size }) => sum + size, 0);
     const own = alternatives.map(largest).reduce((sum, size) => sum + size, 0);
     expect(total + own).to.be.within(1, 100_000);
