@@ -62,7 +62,7 @@ describe('the console’s list of links', () => {
     expect(apiQueryOf(readFilter('?tag=a'), 'Europe/Berlin')).to.equal('tag=a');
   });
 
-  it('knows the page before one that it led to', () => {
+  it('knows the previous page', () => {
     const second = readFilter('?tag=pages&after=c2');
     expect(previousOf(firstPage)).to.equal(null);
     expect(previousOf(second)).to.equal(null);

@@ -270,7 +270,7 @@ try {
         await task(user);
       } catch (cause) {
         const shown = await page.locator('body').innerText();
-        throw new Error(`${name}: the task failed on this page:\n${shown}`, { cause });
+        throw new Error(`${name}: the task failed at ${page.url()}:\n${shown}`, { cause });
       }
       counts.push([name, user.clicks()]);
       process.stdout.write(`${name}: ${user.clicks()}\n`);

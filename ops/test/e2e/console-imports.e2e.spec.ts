@@ -279,12 +279,12 @@ describe('the console’s imports', () => {
       ['', `${name}-three`, '', '', ''],
     ];
     await page.getByLabel('Destinations').fill(lines.map((line) => line.join('\t')).join('\n'));
-    await page.getByText('Columns with tabs between them. Not used: Clicks.').waitFor();
+    await page.getByText('Columns are separated by tabs. Not used: Clicks.').waitFor();
     const preview = page.getByRole('region', { name: 'Preview' }).locator('tbody tr');
     expect(await preview.allTextContents()).to.deep.equal([
       `2https://${name}.example/1${name}-oneOnex, y`,
       `3https://${name}.example/2generated`,
-      '4The line has no URL. It is left out.',
+      '4The line has no URL. It is skipped.',
     ]);
     expect(await faultsInAllModes(page), 'the preview').to.deep.equal([]);
     await page.getByLabel('Tags').fill('all');
@@ -296,7 +296,7 @@ describe('the console’s imports', () => {
     });
 
     await page.getByLabel('Destinations').fill(`https://${name}.example/a,bcd`);
-    await page.getByText('Columns with commas between them.').waitFor();
+    await page.getByText('Columns are separated by commas.').waitFor();
     await page.getByLabel('Each line is one URL').check();
     await page.getByText('Columns with').waitFor({ state: 'detached' });
     expect(await preview.first().textContent()).to.equal(`1https://${name}.example/a,bcdgenerated`);

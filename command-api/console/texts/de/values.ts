@@ -74,7 +74,7 @@ export const values: Texts['values'] = {
     createdAt: 'Erstellt',
   },
   history: {
-    none: 'keine Angabe',
+    none: 'leer',
     yes: 'ja',
     no: 'nein',
     passwords: { set: 'gesetzt', removed: 'entfernt' },
