@@ -81,8 +81,6 @@ export const Shell = ({ name, pages, shortcuts, who, onSignOut, children }: Prop
 
 interface PageProps {
   readonly title: string;
-  /** Whether the page focuses a field itself. */
-  readonly focusesField?: boolean;
   /** Next to the heading. */
   readonly aside?: ComponentChildren;
   readonly children: ComponentChildren;
@@ -90,13 +88,17 @@ interface PageProps {
 
 let isFirstPage = true;
 
+const isField = (element: Element | null): boolean =>
+  element?.matches('input, select, textarea') ?? false;
+
 /** A page. Except on the first one, its heading gets the focus, so that a screen reader starts there. */
-export const Page = ({ title, focusesField = false, aside, children }: PageProps) => {
+export const Page = ({ title, aside, children }: PageProps) => {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     const name = document.title.split(' · ').at(-1) ?? '';
     document.title = `${title} · ${name}`;
-    if (!isFirstPage && !focusesField) heading.current?.focus();
+    // A field that has the focus was focused by the page itself, or by a shortcut.
+    if (!isFirstPage && !isField(document.activeElement)) heading.current?.focus();
     isFirstPage = false;
   }, [title]);
   return (

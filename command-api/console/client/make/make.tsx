@@ -15,7 +15,7 @@ export const Make = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const { query } = useLocation();
   const isMany = query['many'] !== undefined;
   return (
-    <Page title={text.newLink} focusesField={!isMany}>
+    <Page title={text.newLink}>
       <nav class="tabs" aria-label={text.howMany}>
         <a href="/console/new" aria-current={isMany ? undefined : 'page'}>
           {text.oneLink}
