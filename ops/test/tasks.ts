@@ -164,6 +164,8 @@ try {
       'a QR code for a poster',
       async (user) => {
         await user.link('Links');
+        await user.fill('Search', sampleLink);
+        await user.enter();
         await user.open(sampleLink);
         await user.link('QR code');
         await user.fill('Size, pixels', '4000');
