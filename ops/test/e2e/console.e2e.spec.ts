@@ -720,7 +720,7 @@ describe('product: console', () => {
 describe('product: no console, with CONSOLE=0', () => {
   const bench = productFixture({ CONSOLE: '0' });
 
-  it('responds with 404 on both listeners, and prints no address', async () => {
+  it('responds with 404 on both listeners, and has no address or link of a console', async () => {
     const { api, admin, ready } = bench.product;
     for (const listener of [api, admin]) {
       for (const path of [
@@ -738,6 +738,12 @@ describe('product: no console, with CONSOLE=0', () => {
           );
         }
       }
+    }
+    for (const path of ['/docs', '/docs/events']) {
+      const page = await sendRequest(api + path);
+      expect(page.text, path)
+        .to.include('asyncapi.json')
+        .but.not.match(/href="[^"]*console|data-address/);
     }
     expect(ready).to.have.property('firstKey');
     expect(ready).not.to.have.property('console');
