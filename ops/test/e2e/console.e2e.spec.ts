@@ -330,8 +330,12 @@ describe('product: console', () => {
 
   it('is where a browser gets from the root of both listeners', async () => {
     for (const listener of [bench.product.api, bench.product.admin]) {
-      const html = await sendRequest(`${listener}/`, { headers: { Accept: 'text/html,*/*' } });
-      expect([html.status, html.headers.location]).to.deep.equal([302, '/console']);
+      const headers = { Accept: 'text/html,*/*' };
+      const html = await sendRequest(`${listener}/`, { headers });
+      expect([html.status, html.headers.location, html.text]).to.deep.equal([302, '/console', '']);
+      expect(html.headers).to.include({ 'cache-control': 'no-store', vary: 'Accept' });
+      const posted = await sendRequest(`${listener}/`, { headers, method: 'POST' });
+      expect(posted.status).to.equal(404);
       expect((await sendRequest(`${listener}/`)).status).to.equal(404);
       const icon = await sendRequest(`${listener}/favicon.ico`);
       expect([icon.status, icon.headers['content-type']]).to.deep.equal([200, 'image/svg+xml']);
