@@ -16,7 +16,6 @@ import {
   expectEnvelope,
   expectError,
   invalidKey,
-  upgradeUrl,
   productFixture,
 } from './harness.js';
 
