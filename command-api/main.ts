@@ -114,7 +114,7 @@ const createApiApp = (
 ): Koa<RequestState> => {
   const routes = v2Routes(deps);
   const v2 = createV2(deps, routes);
-  const docs = documentation();
+  const docs = documentation(deps.hasConsole);
   const guesses = createGuesses(deps.trustedProxies);
   const console = deps.hasConsole ? developersConsole({ ...deps, guesses }, routes) : null;
   const routeOf = (path: string): string | null => {

@@ -75,6 +75,12 @@ export const varyBy = (ctx: Context, header: string): void => {
   headers['Vary'] = others === undefined ? header : `${others}, ${header}`;
 };
 
+/** Whether the client prefers `other`. `usual` is also the response to types that do not exist. */
+export const prefers = (ctx: Context, other: string, usual: string): boolean => {
+  varyBy(ctx, 'Accept');
+  return ctx.accepts(usual, other) === other;
+};
+
 /** 202 */
 export const acceptedForLater: Reply = {
   ...{ type: 'raw', status: 202, contentType: '', body: null },

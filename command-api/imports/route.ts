@@ -15,7 +15,7 @@ import {
 } from '../../schemas/http/imports.js';
 import type { V2State } from '../admission/admitted-call.js';
 import type { RequestState } from '../http/app.js';
-import { failure, json, noContent, unavailable, type Reply } from '../http/reply.js';
+import { failure, json, noContent, prefers, unavailable, type Reply } from '../http/reply.js';
 import { actorIn } from '../http/request-actor.js';
 import { parseQuery, type Handler } from '../http/requests.js';
 import { writePart } from '../http/write.js';
@@ -30,6 +30,8 @@ export interface ImportDeps {
   /** Of a file of a client, before decompression. */
   readonly maxImportBytes: number;
 }
+
+const jsonLines = 'application/x-ndjson';
 
 /** Running imports of an account, with the files that are received. */
 const maxUnfinished = 10;
@@ -120,7 +122,8 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
       query: ImportedRowsQuery,
     ): Promise<Reply> {
       if (!(await find(id, account))) return unknownImport;
-      const headers = { 'Content-Type': 'application/x-ndjson; charset=utf-8' };
+      const type = prefers(ctx, 'text/plain', jsonLines) ? 'text/plain' : jsonLines;
+      const headers = { 'Content-Type': `${type}; charset=utf-8` };
       const start = (res: ServerResponse): void => {
         if (ctx.method === 'HEAD') {
           res.end();

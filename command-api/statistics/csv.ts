@@ -9,23 +9,17 @@ import {
   type StatsResponse,
 } from '../../schemas/http/statistics.js';
 import { subjectOf } from '../../schemas/link-subject.js';
-import { failure, varyBy, type Reply } from '../http/reply.js';
+import { failure, prefers, type Reply } from '../http/reply.js';
 import { refusedWith, type Read } from '../http/requests.js';
 
 const includeMessage = `include must name exactly one of ${tables.join(', ')} for text/csv`;
 
-/**
- * The statistics that the response has as CSV; `null`: the client prefers JSON, which is also the response to types that
- * do not exist.
- */
+/** The statistics that the response has as CSV; `null`: the response is JSON. */
 export const requestedTable = (
   ctx: Context,
   request: StatisticsRequest | null,
 ): Read<StatisticsTable | null> => {
-  varyBy(ctx, 'Accept');
-  if (ctx.accepts('application/json', 'text/csv') !== 'text/csv') {
-    return { type: 'read', value: null };
-  }
+  if (!prefers(ctx, 'text/csv', 'application/json')) return { type: 'read', value: null };
   const [name, ...others] = request?.include ?? [];
   return name !== undefined && others.length === 0 && isTable(name)
     ? { type: 'read', value: name }

@@ -33,6 +33,7 @@ const programs = [
   'prometheus',
   'promtool',
   'schemathesis',
+  'openapi-python-client',
   '.postgres-15',
   '.postgres-17',
   'mount',

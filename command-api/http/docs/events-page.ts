@@ -1,3 +1,5 @@
+import { bar } from './bar.js';
+
 /** The page of the AsyncAPI document. It runs no script. */
 interface Schema {
   readonly $ref?: string;
@@ -71,7 +73,7 @@ interface Row {
 }
 
 /** @param source see `asyncApiDocument` */
-export const eventsPage = (source: object): Buffer => {
+export const eventsPage = (source: object, hasConsole: boolean): Buffer => {
   const document = JSON.parse(JSON.stringify(source)) as Document;
   const { schemas } = document.components;
 
@@ -174,14 +176,13 @@ ${Object.entries(messages)
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escape(title)}</title>
 <link rel="icon" href="../favicon.ico">
+<link rel="stylesheet" href="bar.css">
 <link rel="stylesheet" href="events.css">
 </head>
 <body>
-<header>
-<h1>${escape(title)} <small>${escape(version)}</small></h1>
-<nav aria-label="Documents"><a href="../docs">API</a> <a href="../asyncapi.json">asyncapi.json</a></nav>
-</header>
+${bar('docs/events', { root: '../', hasConsole })}
 <main>
+<h1>${escape(title)} <small>${escape(version)}</small></h1>
 ${paragraphs(description)}
 <nav aria-label="Channels"><ul>
 ${channels.map(([id, channel]) => `<li><a href="#${id}">${escape(channel.title)}</a></li>`).join('\n')}

@@ -5,14 +5,15 @@ import { projectFile } from '../../../ops/platform/files/project-file.js';
 import { asyncApiDocument } from '../asyncapi/document.js';
 import { openApiDocument } from '../openapi/document.js';
 import { sendFile, staticFile } from '../static-files.js';
+import { apiPage } from './api-page.js';
 import { eventsPage } from './events-page.js';
 
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  // The style sheet contains images as data URLs.
-  "img-src 'self' data:",
+  // The style sheet contains images as data URLs; QR codes of calls are `blob:` images.
+  "img-src 'self' data: blob:",
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
@@ -30,7 +31,7 @@ const json = 'application/json; charset=utf-8';
 const script = 'text/javascript; charset=utf-8';
 const style = 'text/css; charset=utf-8';
 
-const readFiles = () => {
+const readFiles = (hasConsole: boolean) => {
   const openApi = Buffer.from(JSON.stringify(openApiDocument()));
   const asyncApi = asyncApiDocument();
   const pageHeaders = {
@@ -40,8 +41,10 @@ const readFiles = () => {
   return new Map([
     ['/openapi.json', staticFile(json, openApi)],
     ['/asyncapi.json', staticFile(json, Buffer.from(JSON.stringify(asyncApi)))],
-    ['/docs', staticFile(html, ownFile('index.html'), pageHeaders)],
-    ['/docs/events', staticFile(html, eventsPage(asyncApi), pageHeaders)],
+    ['/docs', staticFile(html, apiPage(hasConsole), pageHeaders)],
+    ['/docs/events', staticFile(html, eventsPage(asyncApi, hasConsole), pageHeaders)],
+    ['/docs/bar.css', staticFile(style, ownFile('bar.css'))],
+    ['/docs/api.css', staticFile(style, ownFile('api.css'))],
     ['/docs/events.css', staticFile(style, ownFile('events.css'))],
     ['/docs/initializer.js', staticFile(script, ownFile('initializer.js'))],
     ['/docs/swagger-ui-bundle.js', staticFile(script, swaggerFile('swagger-ui-bundle.js'))],
@@ -50,8 +53,8 @@ const readFiles = () => {
 };
 
 /** The OpenAPI document in Swagger UI, and the AsyncAPI document with its page, in memory. */
-export const documentation = () => {
-  const files = readFiles();
+export const documentation = (hasConsole: boolean) => {
+  const files = readFiles(hasConsole);
   return {
     has: (path: string): boolean => files.has(path),
     serve: async (ctx: Context, next: Next): Promise<void> => {

@@ -19,6 +19,8 @@ export const openApiDocument = () => ({
     title: 'Linklog',
     version: linklogVersion(),
     description,
+    // Each installation has its own.
+    contact: { name: 'The operator of this installation' },
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
   // Relative to the document, so it is correct behind every proxy.

@@ -5,6 +5,7 @@ import { openApiDocument } from './document.js';
 type Json = Readonly<Record<string, unknown>>;
 
 const document = JSON.parse(JSON.stringify(openApiDocument())) as {
+  readonly info: Json;
   readonly paths: Readonly<Record<string, Json>>;
   readonly components: Readonly<Record<string, Json>>;
 };
@@ -53,6 +54,29 @@ describe('command API: OpenAPI document', () => {
     const ids = operations.map(({ operation }) => operation['operationId']);
     expect(ids).to.deep.equal([...new Set(ids)]);
     expect(ids).to.include.members(['shorten', 'getStats']);
+  });
+
+  it('describes each operation, and names a contact', () => {
+    expect(document.info).to.have.nested.property('contact.name').that.is.a('string').and.is.not
+      .empty;
+    for (const { path, method, operation } of operations) {
+      const what = `${method} ${path}`;
+      expect(operation['description'], what).to.be.a('string').and.not.empty;
+      expect(operation['description'], what).not.to.equal(operation['summary']);
+      expect(operation['tags'], what).to.have.length(1);
+    }
+  });
+
+  it('has a schema for a type of each body that client generators read', () => {
+    const readable = /^(?:application\/(?:json|octet-stream)|text\/\w+)$/;
+    const bodies = objectsOf(document).flatMap(({ content }) =>
+      content === undefined ? [] : [Object.entries(content as Record<string, Json>)],
+    );
+    expect(bodies).to.have.length.above(60);
+    for (const types of bodies) {
+      const schemas = types.filter(([type, media]) => readable.test(type) && media['schema']);
+      expect(schemas, JSON.stringify(types)).not.to.be.empty;
+    }
   });
 
   it('has the bounds of each field of a link', () => {

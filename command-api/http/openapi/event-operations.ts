@@ -93,6 +93,8 @@ export const eventPaths = {
       operationId: 'getWebhooks',
       ...manages,
       summary: 'List the webhooks of the account',
+      description:
+        'At most 10. The secret is only in the responses to `POST /v2/webhooks` and `rotate`.',
       responses: {
         200: success('The webhooks.', 'Webhooks', { webhooks: { webhooks: [webhook] } }),
         ...errors(403),
@@ -121,6 +123,7 @@ export const eventPaths = {
       operationId: 'getWebhook',
       ...manages,
       summary: 'Get a webhook',
+      description: '`lag` is the number of events that wait. The secret is not in the response.',
       responses: { 200: success('The webhook.', 'Webhook', { webhook }), ...errors(403, 404) },
     },
     patch: {
@@ -138,6 +141,7 @@ export const eventPaths = {
       operationId: 'deleteWebhook',
       ...manages,
       summary: 'Delete a webhook and its deliveries',
+      description: 'Deliveries that wait are not sent. The events stay in `GET /v2/events`.',
       responses: { 204: done('The webhook is deleted.'), ...errors(403, 404) },
     },
   },
@@ -178,6 +182,8 @@ export const eventPaths = {
       operationId: 'getDeliveries',
       ...manages,
       summary: 'List the deliveries of the last 30 days',
+      description:
+        'Each has its attempts, and the time of the next one. An attempt has the status of the response, but never its body.',
       parameters: parametersOf(deliveriesQuery),
       responses: {
         200: success('A page of deliveries, the newest first.', 'Deliveries', {
@@ -193,6 +199,8 @@ export const eventPaths = {
       operationId: 'retryDelivery',
       ...manages,
       summary: 'Repeat a delivery now',
+      description:
+        'Without waiting for its next attempt, and also after it has failed or was delivered. 409 if its events are not stored any more.',
       responses: { 202: done('The delivery is due.'), ...errors(403, 404, 409) },
     },
   },
@@ -202,6 +210,8 @@ export const eventPaths = {
       operationId: 'replayWebhook',
       ...manages,
       summary: 'Deliver again from a point of the log',
+      description:
+        'Moves the cursor of the webhook back to `after`: a cursor, `start`, or a time. 409 if the cursor is of another log.',
       requestBody: body('ReplayRequest', {
         start: { value: { after: 'start' } },
         time: { value: { after: '2026-05-01T12:00:00Z' } },

@@ -495,7 +495,9 @@ export const paths = {
       ...needs('qr:read'),
       tags: ['Links'],
       summary: 'Get the QR code of a short link',
-      description: 'Contains the `shortUrl`. Costs one QR code of the month.',
+      description:
+        'Contains the `shortUrl`. Costs one QR code of the month. `Accept: application/octet-stream` gets the same ' +
+        'image with this type.',
       parameters: [...parametersOf(qrQuery), ifNoneMatch],
       responses: { ...qrImages, ...errors(400, 403, 404, 410) },
     },
@@ -605,6 +607,8 @@ export const paths = {
       tags: ['Domains'],
       ...needs('links:read'),
       summary: 'Get a domain of the account',
+      description:
+        'An active domain, or a claim of the last 7 days. `linkCount` is without deleted links.',
       responses: { 200: success('The domain.', 'Domain', { domain }), ...errors(403, 404) },
     },
     patch: {
@@ -744,6 +748,7 @@ export const paths = {
       operationId: 'getLiveness',
       tags: ['Health'],
       summary: 'Check liveness',
+      description: 'Needs no key, and queries no dependency.',
       security: [],
       responses: health({ 200: 'The process is alive.' }, 'Liveness', { status: 'pass' }),
     },
@@ -754,6 +759,8 @@ export const paths = {
       operationId: 'getReadiness',
       tags: ['Health'],
       summary: 'Check readiness',
+      description:
+        'Needs no key. Reports the dependencies, the projections, the spool of visits and maintenance.',
       security: [],
       responses: health({ 200: 'Ready.', 503: 'A dependency is unavailable.' }, 'Readiness', {
         status: 'pass',

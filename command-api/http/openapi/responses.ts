@@ -8,6 +8,8 @@ const header = (description: string, schema: JsonSchema, required = true): Schem
 });
 
 const text = { type: 'string' };
+/** JSON Schema does not describe bytes; client generators know this format. */
+export const bytes = { type: 'string', format: 'binary' };
 const count = { type: 'integer', minimum: 0 };
 
 /** All response headers, by their name in `components.headers`. */
@@ -121,8 +123,12 @@ export const pageOrStream = (description: string, bodies: Examples): SchemaPart 
 /** JSON Lines, which JSON Schema does not describe. */
 export const lines = (description: string, item: SchemaName): SchemaPart => ({
   description,
-  headers: headers([...ofAll, ...ofKnownKey]),
-  content: { 'application/x-ndjson': { 'x-itemSchema': refTo(item) } },
+  headers: headers([...ofAll, ...ofKnownKey, 'Vary']),
+  content: {
+    'application/x-ndjson': { 'x-itemSchema': refTo(item) },
+    // A type that every client generator reads.
+    'text/plain': { schema: text },
+  },
 });
 
 /** The file of an export. JSON Schema describes neither JSON lines nor CSV. */
@@ -131,7 +137,7 @@ export const exportFile = (description: string, csv: string): SchemaPart => ({
   headers: headers([...ofAll, ...ofKnownKey, 'Content-Disposition']),
   content: {
     'application/x-ndjson': { 'x-itemSchema': refTo('ExportedLink') },
-    'text/csv': { example: csv },
+    'text/csv': { schema: text, example: csv },
   },
 });
 
@@ -145,7 +151,7 @@ export const statistics = (
     headers: headers([...ofAll, ...ofKnownKey, 'Vary']),
     content: {
       ...json(refTo(name), bodies),
-      'text/csv': { example: 'value,clicks\r\nNP,6\r\n,4\r\n(other),2\r\n' },
+      'text/csv': { schema: text, example: 'value,clicks\r\nNP,6\r\n,4\r\n(other),2\r\n' },
     },
   });
 
@@ -172,7 +178,7 @@ export const reusedLink = (description: string, bodies: Examples): SchemaPart =>
     ]),
   });
 
-const ofImage = headers([...ofAll, ...ofKnownKey, 'ETag']);
+const ofImage = headers([...ofAll, ...ofKnownKey, 'ETag', 'Vary']);
 
 export const qrImages = {
   200: {
@@ -182,6 +188,8 @@ export const qrImages = {
       // JSON Schema does not describe bytes.
       'image/png': {},
       'image/svg+xml': { schema: { type: 'string', contentMediaType: 'image/svg+xml' } },
+      // A type that every client generator reads.
+      'application/octet-stream': { schema: bytes },
     },
   },
   304: { description: 'The cached image is current.', headers: ofImage },

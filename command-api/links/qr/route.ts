@@ -9,7 +9,7 @@ import { qrQuery } from '../../../schemas/http/qr.js';
 import { shortUrlOf } from '../../../schemas/link-subject.js';
 import { createQrCodeQuota } from './handler.js';
 import { encodeQr, renderQr } from './render.js';
-import { failure, type Reply } from '../../http/reply.js';
+import { failure, prefers, type Reply } from '../../http/reply.js';
 import { actorIn } from '../../http/request-actor.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import { addressedLink } from '../addressed-link.js';
@@ -23,7 +23,9 @@ export interface QrDeps extends PlanDeps {
   readonly shortUrlHost: string;
 }
 
-const contentTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
+const imageTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
+/** For clients that read bytes, but no images. */
+const bytes = 'application/octet-stream';
 
 /** GET /v2/qr/:shortCode, and POST /console/v2/qr/:shortCode */
 export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
@@ -51,8 +53,10 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
 
     const text =
       shortUrlOf(subject, deps.shortUrlHost) + (query.value.mark === undefined ? '' : '?qr');
+    const imageType = imageTypes[query.value.format];
+    const contentType = prefers(ctx, bytes, imageType) ? bytes : imageType;
     const tag = createHash('sha256')
-      .update(JSON.stringify([text, query.value]))
+      .update(JSON.stringify([text, query.value, contentType]))
       .digest('base64url');
     const headers = { ETag: `"${tag}"`, 'Cache-Control': 'private, max-age=3600' };
     // 304 and HEAD return no QR code, so they spend none.
@@ -62,7 +66,6 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
     const code = encodeQr(text, query.value.ecc);
     if (code.size > query.value.size)
       return failure(400, `size must be at least ${code.size} for this short URL`);
-    const contentType = contentTypes[query.value.format];
     if (ctx.method === 'HEAD')
       return { type: 'raw', status: 200, contentType, body: null, headers };
     const body = renderQr(code, query.value);

@@ -16,7 +16,6 @@ import {
   expectEnvelope,
   expectError,
   invalidKey,
-  upgradeUrl,
   productFixture,
 } from './harness.js';
 
@@ -330,8 +329,12 @@ describe('product: console', () => {
 
   it('is where a browser gets from the root of both listeners', async () => {
     for (const listener of [bench.product.api, bench.product.admin]) {
-      const html = await sendRequest(`${listener}/`, { headers: { Accept: 'text/html,*/*' } });
-      expect([html.status, html.headers.location]).to.deep.equal([302, '/console']);
+      const headers = { Accept: 'text/html,*/*' };
+      const html = await sendRequest(`${listener}/`, { headers });
+      expect([html.status, html.headers.location, html.text]).to.deep.equal([302, '/console', '']);
+      expect(html.headers).to.include({ 'cache-control': 'no-store', vary: 'Accept' });
+      const posted = await sendRequest(`${listener}/`, { headers, method: 'POST' });
+      expect(posted.status).to.equal(404);
       expect((await sendRequest(`${listener}/`)).status).to.equal(404);
       const icon = await sendRequest(`${listener}/favicon.ico`);
       expect([icon.status, icon.headers['content-type']]).to.deep.equal([200, 'image/svg+xml']);
@@ -720,7 +723,7 @@ describe('product: console', () => {
 describe('product: no console, with CONSOLE=0', () => {
   const bench = productFixture({ CONSOLE: '0' });
 
-  it('responds with 404 on both listeners, and prints no address', async () => {
+  it('responds with 404 on both listeners, and has no address or link of a console', async () => {
     const { api, admin, ready } = bench.product;
     for (const listener of [api, admin]) {
       for (const path of [
@@ -738,6 +741,12 @@ describe('product: no console, with CONSOLE=0', () => {
           );
         }
       }
+    }
+    for (const path of ['/docs', '/docs/events']) {
+      const page = await sendRequest(api + path);
+      expect(page.text, path)
+        .to.include('asyncapi.json')
+        .but.not.match(/href="[^"]*console|data-address/);
     }
     expect(ready).to.have.property('firstKey');
     expect(ready).not.to.have.property('console');

@@ -1,7 +1,34 @@
 import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import type { Locator, Page, Response } from 'playwright-core';
+import { projectFile } from '../../platform/files/project-file.js';
+import { faultsOfPage, openConsole, signIn } from '../support/console.js';
+import { fixture } from '../support/fixture.js';
 import { browserFixture } from '../support/fixtures.js';
 import { productFixture } from './harness.js';
-import { fixture } from '../support/fixture.js';
+
+const authorize = async (page: Page, key: string): Promise<void> => {
+  await page.locator('.authorize').click();
+  await page.locator('.modal-ux input').fill(key);
+  await page.locator('.modal-ux button.authorize').click();
+  await page.locator('.modal-ux button.btn-done').click();
+};
+
+/** Opens an operation for “Try it out”. */
+const tryOut = async (page: Page, id: string): Promise<Locator> => {
+  const operation = page.locator(`#operations-${id}`);
+  await operation.locator('.opblock-summary-control').click();
+  await operation.locator('.try-out__btn').click();
+  return operation;
+};
+
+/** The custom properties of a style sheet. */
+const coloursOf = (...path: readonly string[]): ReadonlyMap<string, string> => {
+  const text = readFileSync(projectFile('command-api', ...path), 'utf8');
+  return new Map(
+    [...text.matchAll(/(--[\w-]+): ([^;]+);/g)].map(([, name = '', value = '']) => [name, value]),
+  );
+};
 
 describe('command API: GET /docs', () => {
   const bench = productFixture();
@@ -66,14 +93,8 @@ describe('command API: GET /docs', () => {
 
   it('creates a link with “Try it out”, and shows the curl command', async () => {
     const { key } = await bench.key('PRO');
-    await page.locator('.authorize').click();
-    await page.locator('.modal-ux input').fill(key);
-    await page.locator('.modal-ux button.authorize').click();
-    await page.locator('.modal-ux button.btn-done').click();
-
-    const operation = page.locator('#operations-Links-shorten');
-    await operation.locator('.opblock-summary-control').click();
-    await operation.locator('.try-out__btn').click();
+    await authorize(page, key);
+    const operation = await tryOut(page, 'Links-shorten');
     await operation.locator('.execute').click();
     const live = operation.locator('.live-responses-table');
     await live.waitFor();
@@ -82,5 +103,103 @@ describe('command API: GET /docs', () => {
       `${bench.product.api}/v2/shorten`,
     );
     expectNoErrors();
+  });
+
+  it('reports that there is no session, and has the way to the console and to the documents', async () => {
+    expect(await page.locator('#session').textContent()).to.match(/^Sign in to the console/);
+    const links = page.getByRole('navigation', { name: 'Documentation' }).getByRole('link');
+    const targets = await links.evaluateAll((elements) =>
+      elements.map((element) => (element as unknown as { readonly pathname: string }).pathname),
+    );
+    expect(targets).to.deep.equal([
+      ...['/console', '/docs', '/docs/events', '/openapi.json', '/asyncapi.json'],
+    ]);
+  });
+
+  it('has the colours of the console', () => {
+    const bar = coloursOf('http', 'docs', 'bar.css');
+    const base = coloursOf('console', 'client', 'styles', 'base.css');
+    expect(bar.size).to.be.above(5);
+    for (const [name, value] of bar) expect(value, name).to.equal(base.get(name));
+  });
+
+  describe('with a session of the console', () => {
+    const console = fixture(
+      () => openConsole(browser, bench.product.api),
+      ({ page: opened }) => opened.context().close(),
+    );
+
+    /** Executes an operation. @returns the response of the API */
+    const execute = async (operation: Locator): Promise<Response> => {
+      const response = console.page.waitForResponse((sent) =>
+        /^(?:\/console)?\/v2\//.test(new URL(sent.url()).pathname),
+      );
+      await operation.locator('.execute').click();
+      await operation.locator('.live-responses-table').waitFor();
+      return response;
+    };
+
+    const pathOf = (response: Response): string => new URL(response.url()).pathname;
+
+    before('sign in, and open the page', async function () {
+      this.timeout(60_000);
+      const { key } = await bench.key('PRO', { name: 'Key of the docs' });
+      await signIn(console.page, key);
+      await console.page.goto(`${bench.product.api}/docs`);
+      await console.page.locator('.opblock').first().waitFor();
+    });
+
+    it('has enough contrast in light and in dark mode', async () => {
+      const { page } = console;
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        const dark = page.locator('html.dark-mode');
+        await dark.waitFor({ state: colorScheme === 'dark' ? 'attached' : 'detached' });
+        expect(await faultsOfPage(page, ['color-contrast']), colorScheme).to.deep.equal([]);
+      }
+    });
+
+    it('names its key, and calls with its cookie', async function () {
+      this.timeout(60_000);
+      const { page, faults } = console;
+      await page.getByText('Calls use the key Key of the docs of your session.').waitFor();
+      const shorten = await tryOut(page, 'Links-shorten');
+      const created = await execute(shorten);
+      expect([created.status(), pathOf(created)]).to.deep.equal([201, '/console/v2/shorten']);
+      expect(created.headers()).to.include({ 'x-api-key-name': 'Key of the docs' });
+      expect(await shorten.locator('.curl-command').textContent())
+        .to.include(`${bench.product.api}/v2/shorten`)
+        .but.not.include('/console/');
+
+      const { shortCode } = (await created.json()) as { readonly shortCode: string };
+      const qr = await tryOut(page, 'Links-getQrCode');
+      await qr.getByPlaceholder('shortCode').fill(shortCode);
+      const image = await execute(qr);
+      expect([image.status(), image.request().method()]).to.deep.equal([200, 'POST']);
+      // Only an image that the content security policy allows has a width.
+      const shown = qr.locator('.live-responses-table img');
+      await shown.waitFor();
+      const width = await shown.evaluate(async (element) => {
+        const decoded = element as unknown as {
+          decode(): Promise<void>;
+          readonly naturalWidth: number;
+        };
+        await decoded.decode();
+        return decoded.naturalWidth;
+      });
+      expect(width).to.equal(300);
+      expect(faults).to.deep.equal([]);
+    });
+
+    it('calls with an authorized key instead of the session', async function () {
+      this.timeout(60_000);
+      const { page, faults } = console;
+      const { key } = await bench.key('PRO', { name: 'Another key' });
+      await authorize(page, key);
+      const used = await execute(await tryOut(page, 'Reports-getUsage'));
+      expect([used.status(), pathOf(used)]).to.deep.equal([200, '/v2/usage']);
+      expect(used.headers()).to.include({ 'x-api-key-name': 'Another key' });
+      expect(faults).to.deep.equal([]);
+    });
   });
 });

@@ -321,12 +321,17 @@ describe('command API: imports', () => {
       expect(listed.map(({ id }) => id)).to.deep.equal(ids);
     });
 
-    it('for rows return JSON lines, of one outcome with ?outcome=', async () => {
+    it('for rows return JSON lines, also as text, and of one outcome with ?outcome=', async () => {
       const file = csvFile(header, row('row-a'), row('robots.txt'), row('row-a', `${url}/2`));
       const { ended, rows } = await imports.run(file, key);
       const response = await imports.call(`/${ended.id}/rows`, key, {});
       expect(response.headers['content-type']).to.equal('application/x-ndjson; charset=utf-8');
       expect(rowsOf(response)).to.deep.equal(rows);
+      const text = await imports.call(`/${ended.id}/rows`, key, {
+        headers: { Accept: 'text/plain' },
+      });
+      expect(text.headers['content-type']).to.equal('text/plain; charset=utf-8');
+      expect(text.text).to.equal(response.text);
       for (const line of rows) importedRow.strict().parse(line);
       for (const outcome of ['created', 'invalid', 'conflict', 'quota'] as const) {
         expect(await imports.rows(ended.id, key, `?outcome=${outcome}`)).to.deep.equal(

@@ -447,8 +447,11 @@ describe('command API: operators', () => {
 
     it('are listed with their actors, newest first, without gaps or repeats', async () => {
       const { id, key, name } = await bench.key('PRO');
-      const made = await bench.api('/v2/keys', key, { method: 'POST', body: { name: 'derived' } });
-      const derived = (made.json() as { readonly id: string }).id;
+      const created = await bench.api('/v2/keys', key, {
+        method: 'POST',
+        body: { name: 'derived' },
+      });
+      const derived = (created.json() as { readonly id: string }).id;
       const by = { 'X-Actor': 'maria' };
       await done('PATCH', '/admin/platform', { features: { qr: false } }, by);
       await done('PATCH', '/admin/platform', { features: { qr: true } }, by);
@@ -466,15 +469,15 @@ describe('command API: operators', () => {
         expect(brief).to.deep.equal(expected);
         expect(actorNames).to.deep.equal({ [id]: name });
       });
-      const all: string[] = [];
+      const listed: string[] = [];
       let after = '';
       for (let next: string | null = ''; next !== null; after = `&after=${next ?? ''}`) {
         const page: Changes = await changes(`?limit=3${after}`);
-        all.push(...page.events.map((event) => `${event.subject} ${event.sequence}`));
+        listed.push(...page.events.map((event) => `${event.subject} ${event.sequence}`));
         next = page.next;
       }
-      expect(new Set(all)).to.have.property('size', all.length);
-      expect(all.length).to.be.greaterThan(4);
+      expect(new Set(listed)).to.have.property('size', listed.length);
+      expect(listed.length).to.be.greaterThan(4);
       const refused = await admin('GET', '/admin/changes?after=x');
       const message = 'after must be the next of a page';
       expectError(refused, { status: 400, message, path: '/admin/changes' });

@@ -73,6 +73,20 @@ describe('command API: GET /v2/qr', () => {
     expect(response.text).to.not.match(/<script|href/);
   });
 
+  it('has the type application/octet-stream for clients that prefer it', async () => {
+    const typed = (accept: string): Promise<HttpResponse> =>
+      bench.api(`/v2/qr/${link.shortCode}`, pro, { headers: { Accept: accept } });
+    const bytes = await typed('application/octet-stream');
+    expect(bytes.headers['content-type']).to.equal('application/octet-stream');
+    expect(bytes.headers.vary).to.include('Accept');
+    for (const accept of ['image/*', '*/*', 'application/octet-stream;q=0.5, */*', 'text/plain']) {
+      const response = await typed(accept);
+      expect(response.headers['content-type'], accept).to.equal('image/png');
+      expect(response.bytes.equals(bytes.bytes), accept).to.equal(true);
+      expect(response.headers.etag, accept).not.to.equal(bytes.headers.etag);
+    }
+  });
+
   it('has exactly the requested size', async () => {
     // Some sizes are not a multiple of the modules.
     for (const size of [100, 101, 104, 113, 115, 118, 124, 126, 185, 243, 300, 501, 999, 4_000]) {

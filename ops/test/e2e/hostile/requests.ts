@@ -384,6 +384,9 @@ const apiPaths = Object.keys(paths).map((path) => path.slice(1));
 const consolePaths = [
   'console',
   'console/session',
+  'console/session/changes',
+  'console/session/all',
+  'console/session/all/{id}',
   'console/{page}',
   'console/assets/{file}',
   ...apiPaths.filter((path) => path.startsWith('v2/')).map((path) => `console/${path}`),
@@ -394,7 +397,9 @@ const consolePaths = [
 const routes = [
   ...apiPaths,
   'openapi.json',
+  'asyncapi.json',
   'docs',
+  'docs/events',
   ...adminPaths,
   ...consolePaths,
   'metrics',
@@ -616,6 +621,8 @@ export const hostileRequest = (known: KnownData): fc.Arbitrary<HostileRequest> =
     })
     // A parser cannot detect that a response to half a head belongs to HEAD.
     .filter(({ method, framing: end }) => method !== 'HEAD' || end !== 'no end of headers')
+    // Other requests need the sessions.
+    .filter(({ method, target: at }) => method !== 'DELETE' || !at.endsWith('console/session/all'))
     .map(
       ({
         authorization: given,

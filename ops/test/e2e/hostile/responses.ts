@@ -2,8 +2,10 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import {
   consoleAddressResponse,
+  consoleChanges,
   consoleSession,
   operatorSession,
+  sessionList,
 } from '../../../../schemas/http/console.js';
 import {
   generalError,
@@ -26,9 +28,12 @@ import { historyResponse } from '../../../../schemas/http/history.js';
 import {
   aliasOverrideResponse,
   blockResponse,
+  changePage,
   operatorsLink,
   operatorsLinkPage,
+  overridePage,
   platformResponse,
+  processList,
 } from '../../../../schemas/http/operators.js';
 import {
   projectionsResponse,
@@ -38,6 +43,7 @@ import {
   operatorsWebhookListResponse,
   testedWebhookResponse,
 } from '../../../../schemas/http/webhooks.js';
+import { statsResponse } from '../../../../schemas/http/statistics.js';
 import { importListResponse, importResponse } from '../../../../schemas/http/imports.js';
 import { originFormOf } from '../../../http/refusal.js';
 import type { Document } from '../../support/openapi.js';
@@ -66,18 +72,29 @@ const undocumentedSuccesses = z.union(
     projectionsResponse,
     projectionWorkResponse,
     aliasOverrideResponse,
+    overridePage,
+    changePage,
+    processList,
+    statsResponse,
     historyResponse,
     domainPageResponse,
     operatorsDomain,
     releasedDomain,
     consoleAddressResponse,
     operatorSession,
+    consoleChanges,
+    sessionList,
     eventsResponse,
     operatorsWebhookListResponse,
     testedWebhookResponse,
     importResponse,
     importListResponse,
   ].map((schema) => schema.strict()),
+);
+
+/** Successful responses of /console/session on the API's listener. */
+const developersSession = z.union(
+  [consoleSession, consoleChanges, sessionList].map((schema) => schema.strict()),
 );
 
 /** Internals: stack frames, files, modules, queries, error messages of JavaScript. */
@@ -130,10 +147,7 @@ const expectConsoleResponse = (
     const method = isQr && request.method === 'POST' ? 'GET' : request.method;
     expectInDocument(document, method, path.replace(/^\/console/i, ''), response);
   } else if (!fileTypes.test(type)) {
-    expectJson(
-      response,
-      request.listener === 'api' ? consoleSession.strict() : undocumentedSuccesses,
-    );
+    expectJson(response, request.listener === 'api' ? developersSession : undocumentedSuccesses);
   }
 };
 
@@ -174,9 +188,10 @@ export const expectDocumented = (
   expect(status).to.be.within(200, 499);
   const location = headers.get('location');
   if (status === 302 || status === 303) {
-    expect(request.listener).to.equal('edge');
-    expect(destinations.has(location ?? ''), location).to.equal(true);
     expect(body).to.have.length(0);
+    // `/` leads browsers to the console of the listener.
+    if (request.listener !== 'edge') expect([status, location]).to.deep.equal([302, '/console']);
+    else expect(destinations.has(location ?? ''), location).to.equal(true);
     return;
   }
   expect(location).to.equal(undefined);
@@ -189,7 +204,7 @@ export const expectDocumented = (
     if (type.startsWith('image/')) expect(status).to.equal(200);
     else expect(body.toString('utf8')).to.not.match(internals);
     const documents = request.listener === 'api' && status === 200;
-    if (documents && /^\/(?:openapi\.json|docs)/.test(target)) return;
+    if (documents && /^\/(?:(?:openapi|asyncapi)\.json|docs|favicon\.ico)/.test(target)) return;
     const [path = ''] = target.split('?');
     if (request.listener !== 'edge' && status < 300 && isConsolePath(path)) {
       expectConsoleResponse(document, request, path, response);
