@@ -3,7 +3,7 @@
 /** A host with a dot or `localhost`, and what may follow it. */
 const hostFirst = /^(?:\/\/)?(?:[^\s/?#:@\\]+\.[^\s/?#:@\\]+|localhost)\.?(?::\d+)?(?:[/?#]|$)/i;
 
-/** A trimmed destination; `https://` is added to one that starts with a host. */
+/** A trimmed destination, with `https://` before a host without a scheme. */
 export const withScheme = (text: string): string => {
   const url = text.trim();
   return hostFirst.test(url) ? `https://${url.replace(/^\/\//, '')}` : url;

@@ -37,7 +37,7 @@ export const hashToken = (token: string): Buffer | null =>
 const isLive = `used_at > clock_timestamp() - interval '12 hours'
   AND began_at > clock_timestamp() - interval '7 days'`;
 
-/** The public name of a session: a part of the hash, by which nobody can find the token. */
+/** The public name of a session: a part of its hash, which does not reveal the token. */
 const idColumn = `encode(substring(token_hash FOR 8), 'hex')`;
 
 /** The sessions that may end the session of $1: those of its key, or those of all operators. */

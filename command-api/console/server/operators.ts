@@ -10,11 +10,7 @@ import {
 } from '../../../schemas/http/console.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { changesOf, platformVersion } from './changes.js';
-import {
-  createConsoleSessions,
-  newToken,
-  type ConsoleSession as StoredSession,
-} from './console-sessions.js';
+import { createConsoleSessions, newToken } from './console-sessions.js';
 import { withBody, type AdminState } from '../../http/operator-requests.js';
 import type { RequestState } from '../../http/app.js';
 import { actorIn } from '../../http/request-actor.js';
@@ -46,12 +42,9 @@ export const operatorsConsole = (
   const cookie = sessionCookie('linklog_operator', deps.trustedProxies);
 
   /** `null` without a session. */
-  const actorOf = async (
-    ctx: Context,
-    find: (token: string) => Promise<StoredSession | null> = sessions.find,
-  ): Promise<string | null> => {
+  const actorOf = async (ctx: Context, read: 'find' | 'peek' = 'find'): Promise<string | null> => {
     const token = cookie.read(ctx);
-    const session = await find(token);
+    const session = await sessions[read](token);
     if (!session) return null;
     return timingSafeEqual(session.boundTo, bindingOf(token, adminToken)) ? session.actor : null;
   };
@@ -78,7 +71,7 @@ export const operatorsConsole = (
   };
 
   const readChanges = async (ctx: Context): Promise<ConsoleChanges | null> =>
-    (await actorOf(ctx, sessions.peek)) === null
+    (await actorOf(ctx, 'peek')) === null
       ? null
       : changesOf(pool, await platformVersion(pool), true);
 

@@ -26,7 +26,7 @@ export const NewSecret = ({ kind = 'key', secret, onClose }: Props) => (
         <code class="long">{secret}</code> <CopyButton text={secret} what={secrets[kind].name} />
       </p>
       <button type="button" class="primary" onClick={onClose}>
-        {text.kept}
+        {text.stored}
       </button>
     </div>
   </Dialog>

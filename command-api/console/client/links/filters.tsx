@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
 import { codeOfShortUrl, pastedLink } from '../../../../schemas/pasted-code.js';
 import { formatDay } from '../../format.js';
@@ -42,12 +42,15 @@ interface Props {
 
 /** The props of a text field that follows the address until the user types. */
 const useText = (value: string) => {
-  const [typed, setTyped] = useState({ over: value, text: value });
+  const [typed, setTyped] = useState(value);
+  // Before the user can type.
+  useLayoutEffect(() => {
+    setTyped(value);
+  }, [value]);
   return {
-    // No effect resets it, because that would run after the user has typed.
-    value: typed.over === value ? typed.text : value,
+    value: typed,
     onInput: (event: { readonly currentTarget: HTMLInputElement }) => {
-      setTyped({ over: value, text: event.currentTarget.value });
+      setTyped(event.currentTarget.value);
     },
   };
 };

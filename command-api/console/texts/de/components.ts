@@ -38,7 +38,7 @@ export const components: Texts['components'] = {
   secretUse: 'Der Empfänger prüft damit die Signaturen der Zustellungen.',
   theKey: 'der Schlüssel',
   theSecret: 'das Geheimnis',
-  kept: 'Ich habe es aufbewahrt',
+  stored: 'Ich habe es aufbewahrt',
   oldSecretEnds: 'Das alte Geheimnis endet',
   rotate: 'Erneuern',
   now: 'Jetzt',

@@ -35,7 +35,7 @@ export const components = {
   secretUse: 'The receiver verifies the signatures of deliveries with it.',
   theKey: 'the key',
   theSecret: 'the secret',
-  kept: 'I have kept it',
+  stored: 'I have kept it',
   oldSecretEnds: 'The old secret ends',
   rotate: 'Rotate',
   now: 'Now',
