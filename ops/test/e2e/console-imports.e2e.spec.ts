@@ -249,7 +249,8 @@ describe('the console’s imports', () => {
     const scopes = scopeNames.filter((scope) => scope !== 'links:import');
     const { key: reader } = await bench.key('PRO', { account: name, scopes });
     await signIn(page, reader);
-    await goTo('Import');
+    expect(await page.getByRole('link', { name: 'Import', exact: true }).count()).to.equal(0);
+    await page.goto(`${bench.product.api}/console/imports`);
     await page.getByText('This needs the scope “Import links from files”').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.goto(`${bench.product.api}/console/imports/none`);

@@ -332,7 +332,7 @@ describe('the console’s links', () => {
     await open('de');
     await page.getByLabel('API-Schlüssel').fill(key.key);
     await button('Anmelden').click();
-    await page.getByRole('link', { name: 'Neuer Link' }).click();
+    await page.getByRole('link', { name: 'Neuer Link' }).first().click();
     await page.getByRole('link', { name: 'Viele Links' }).click();
     const cells = ['example.com/a\tdeutsch-eins\tEins; zwei\ta', 'example.com/b\t\tDrei\tb'];
     await page.getByLabel('Ziele').fill(cells.join('\n'));

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { browserFixture } from '../support/fixtures.js';
 import {
   faultsInAllModes,
+  faultsOfPage,
   openConsole,
   loadError,
   signInAsOperator,
@@ -340,6 +341,23 @@ describe('the operators’ console', () => {
     });
     expect(works).to.deep.equal(['ProjectionWorkRequested', 'ProjectionWorkRequested']);
     await row.getByRole('button', { name: 'Redrive' }).waitFor({ state: 'detached' });
+  });
+
+  it('is accessible in German, on a phone', async () => {
+    await page.context().close();
+    opened = await openConsole(browser, bench.product.admin, {
+      ...{ locale: 'de-DE', viewport: { width: 360, height: 740 } },
+    });
+    ({ page } = opened);
+    await page.getByLabel('Admin-Token').fill(bench.product.adminToken);
+    await page.getByLabel('Ihr Name').fill('Änne Müller');
+    await button('Anmelden').click();
+    await button('Abmelden').waitFor();
+    const { shortCode } = await bench.link((await bench.key('PRO')).key);
+    for (const route of operatorRoutes(shortCode)) {
+      await openRoute(page, bench.product.admin, route);
+      expect(await faultsOfPage(page), route.name).to.deep.equal([]);
+    }
   });
 
   it('is accessible in light and dark mode, and on a phone', async () => {

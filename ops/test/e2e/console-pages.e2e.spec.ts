@@ -7,6 +7,7 @@ import { projectFile } from '../../platform/files/project-file.js';
 import { browserFixture } from '../support/fixtures.js';
 import {
   faultsInAllModes,
+  faultsOfPage,
   openConsole,
   loadError,
   signIn,
@@ -532,6 +533,38 @@ describe('the console’s pages', () => {
     await page.goto(`${bench.product.api}/console/links/${shortCode}/settings`);
     expect(await page.getByLabel('Title').inputValue()).to.equal(hostile);
     expect(await page.getByLabel('Destination').inputValue()).to.equal(long);
+  });
+
+  it('are accessible in German, on a phone', async function () {
+    this.timeout(120_000);
+    const { shortCode } = await bench.link(key.key, { tags: ['deutsch'] });
+    await bench.visit(shortCode);
+    await bench.expectClicks(shortCode, key.key, 1);
+    await page.context().close();
+    opened = await openConsole(browser, bench.product.api, {
+      ...{ locale: 'de-DE', viewport: { width: 360, height: 740 } },
+    });
+    ({ page } = opened);
+    await page.getByLabel('API-Schlüssel').fill(key.key);
+    await button('Anmelden').click();
+    await button('Abmelden').waitFor();
+    for (const route of developerRoutes(shortCode)) {
+      await openRoute(page, bench.product.api, route);
+      expect(await faultsOfPage(page), route.name).to.deep.equal([]);
+    }
+  });
+
+  it('show the change of an operator within 5 s, and keep what is typed', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await signIn(page, key.key);
+    await page.goto(`${bench.product.api}/console/links/${shortCode}/settings`);
+    await page.getByLabel('Title').fill('not saved yet');
+    const block = `/admin/links/${shortCode}/block`;
+    expect((await bench.admin('POST', block, { reason: 'phishing' })).status).to.equal(200);
+    await page
+      .getByText('It does not redirect because it was blocked.')
+      .waitFor({ timeout: 5_000 });
+    expect(await page.getByLabel('Title').inputValue()).to.equal('not saved yet');
   });
 
   it('create a QR code of a link, and save it as PNG and as SVG', async () => {

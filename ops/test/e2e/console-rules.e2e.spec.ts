@@ -99,7 +99,7 @@ describe('the console’s redirect rules', () => {
     await page.goto(`${bench.product.api}/console/links/with-rules`);
     await eventually('the clicks are shown by rule', async () => {
       await page.reload();
-      await page.locator('.bars li').first().waitFor();
+      await page.locator('.breakdown .bars li, .breakdown p').first().waitFor();
       return (await button('Redirect rule').count()) === 1;
     });
     await button('Redirect rule').click();

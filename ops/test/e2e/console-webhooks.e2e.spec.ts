@@ -282,7 +282,8 @@ describe('the console’s webhooks', () => {
     const scopes = scopeNames.filter((scope) => scope !== 'webhooks:manage');
     const { key: reader } = await bench.key('PRO', { account, scopes });
     await signIn(page, reader);
-    await goTo('Webhooks');
+    expect(await page.getByRole('link', { name: 'Webhooks', exact: true }).count()).to.equal(0);
+    await page.goto(`${bench.product.api}/console/webhooks`);
     await page.getByText('This needs the scope “Manage webhooks”').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.goto(`${bench.product.api}/console/webhooks/wh_none`);

@@ -13,6 +13,7 @@ export interface ConsoleRoute {
 export const developerRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'overview', path: '', needs: ['.plot canvas', '.bars a', 'meter'] },
   { name: 'links', path: '/links', needs: ['tbody tr'] },
+  { name: 'tags', path: '/tags', needs: ['tbody tr'] },
   { name: 'new link', path: '/new', needs: ['input[name=url]'] },
   { name: 'new links', path: '/new?many', needs: ['textarea'] },
   { name: 'a link', path: `/links/${code}`, needs: ['.plot canvas', '.bars li'] },
@@ -23,6 +24,7 @@ export const developerRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'domains', path: '/domains', needs: ['form'] },
   { name: 'webhooks', path: '/webhooks', needs: ['form'] },
   { name: 'keys', path: '/keys', needs: ['li.card', 'form'] },
+  { name: 'sessions', path: '/sessions', needs: ['main li'] },
   { name: 'none', path: '/nowhere', needs: ['h1'] },
 ];
 
@@ -36,6 +38,8 @@ export const operatorRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'domains of all accounts', path: '/domains', needs: ['main p'] },
   { name: 'projections', path: '/projections', needs: ['li.card'] },
   { name: 'platform', path: '/platform', needs: ['input[type=checkbox]'] },
+  { name: 'sessions', path: '/sessions', needs: ['main li'] },
+  { name: 'its statistics', path: `/links/${code}/statistics`, needs: ['main dl'] },
   { name: 'changes', path: '/changes', needs: ['.history li'] },
 ];
 
