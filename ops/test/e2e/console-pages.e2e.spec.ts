@@ -333,7 +333,7 @@ describe('the console’s pages', () => {
       expect(await faultsInAllModes(page), `${path}, waiting`).to.deep.equal([]);
       release();
       await page.unroute('**/console/v2/**');
-      await page.getByText(/Begin here|^This account has no domains|^Created /).waitFor();
+      await page.getByText(/Begin here|^This account has no domains|^Created \w+ \d/).waitFor();
       expect(await faultsInAllModes(page), `${path}, empty`).to.deep.equal([]);
     }
     await page.goto(`${api}/console/links/nothing0`);
