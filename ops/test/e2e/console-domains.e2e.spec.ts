@@ -369,10 +369,10 @@ describe('the console’s domains', () => {
     await page.getByLabel('Short code or short URL').fill(`https://${domain}/operated`);
     await button('Show the link').click();
     await page.waitForURL(`**/console/links/operated?domain=${domain}`);
-    await page.getByLabel('Why it shall not redirect').fill('phishing');
+    await page.getByLabel('Reason for the block').fill('phishing');
     await button('Block').click();
     await page.getByText('Link blocked').waitFor();
-    await page.getByLabel('Why it shall redirect again').fill('A mistake');
+    await page.getByLabel('Reason for the end of the block').fill('A mistake');
     await button('Unblock').click();
     await page.getByText('Link unblocked').waitFor();
     await goTo('Settings');

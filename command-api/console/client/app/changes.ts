@@ -11,9 +11,15 @@ export interface SeenChanges {
   /** Increases when pages must load their data again. */
   readonly version: number;
   readonly maintenance: ConsoleChanges['maintenance'];
+  /** Checks now, after a change of this page. */
+  readonly checkNow: () => void;
 }
 
-export const noChanges: SeenChanges = { version: 0, maintenance: null };
+export const noChanges: SeenChanges = {
+  version: 0,
+  maintenance: null,
+  checkNow: () => undefined,
+};
 
 export const Changes = createContext(noChanges);
 
@@ -45,10 +51,11 @@ export const useChanges = (first: ConsoleChanges | null, onChange: () => void): 
       if (changes === null || JSON.stringify(changes) === JSON.stringify(last.current)) return;
       last.current = changes;
       const { maintenance } = changes;
-      setSeen(({ version }) => ({ version: version + 1, maintenance }));
+      setSeen(({ version, ...before }) => ({ ...before, version: version + 1, maintenance }));
       onChange();
     };
     const checkNow = (): void => void check();
+    setSeen((before) => ({ ...before, checkNow }));
     const timer = setInterval(checkNow, everyMs);
     document.addEventListener('visibilitychange', checkNow);
     return () => {

@@ -84,7 +84,7 @@ export const NotRedirecting = (props: Props) => {
   const [reason, way] = reasonOf(props);
   if (reason === null) return null;
   return (
-    <p class="row notice" role="status">
+    <p class="row stopped" role="status">
       <span>{reason}</span> {way}
     </p>
   );

@@ -182,6 +182,7 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
             max={4000}
             defaultValue={600}
             required
+            hint={text.sizeHint}
           />
           <Input
             label={text.margin}

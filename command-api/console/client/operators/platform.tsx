@@ -1,5 +1,6 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useContext, useEffect, useState } from 'preact/hooks';
 import { callApi } from '../app/api.js';
+import { Changes } from '../app/changes.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { AliasOverride, OverridePage, PlatformResponse } from '../app/types.js';
@@ -62,6 +63,7 @@ const Maintenance = (props: {
 }) => {
   const { platform, onSwitched } = props;
   const { isBusy, failure, run } = useAction();
+  const { checkNow } = useContext(Changes);
   const [isConfirming, setConfirming] = useState(false);
   const [word, setWord] = useState('');
   const change = async (maintenance: boolean): Promise<void> => {
@@ -71,6 +73,7 @@ const Maintenance = (props: {
     setConfirming(false);
     setWord('');
     onSwitched(done.value);
+    checkNow();
   };
   return (
     <section class="card stack" aria-labelledby="maintenance">
@@ -115,6 +118,7 @@ const Maintenance = (props: {
               label={text.typeWord(confirmingWord)}
               name="word"
               required
+              autofocus
               value={word}
               onInput={(event) => {
                 setWord(event.currentTarget.value);

@@ -49,6 +49,7 @@ export const link = (number: FormatNumber): Texts['link'] => ({
   deleteWarning:
     'Er leitet dauerhaft nicht mehr weiter. Sein Code wird nie wieder vergeben. Statistik und Verlauf bleiben erhalten.',
   size: 'Größe in Pixeln',
+  sizeHint: 'Höchstens 4.000. Ein SVG hat jede Größe.',
   margin: 'Rand in Modulen',
   correction: 'Fehlerkorrektur',
   correctionHint: 'Wie viel beschädigt oder verdeckt sein darf.',

@@ -48,6 +48,7 @@ export const link = (number: FormatNumber) => ({
   deleteWarning:
     'It stops redirecting permanently. Its code is never assigned again. Statistics and history stay.',
   size: 'Size, pixels',
+  sizeHint: 'At most 4,000. An SVG has any size.',
   margin: 'Margin, modules',
   correction: 'Error correction',
   correctionHint: 'How much may be damaged or covered.',
