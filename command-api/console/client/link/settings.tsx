@@ -119,7 +119,7 @@ const Edit = (props: Props) => {
   });
   return (
     <>
-      {isChanged && <LeaveGuard />}
+      {isChanged && !isBusy && <LeaveGuard />}
       <form
         class="card stack"
         onSubmit={submit}

@@ -75,9 +75,7 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
           <LinkTabs tabs={tabs} address={address} tab={tab} />
           {tab === 'statistics' && <LinkStatistics code={address.shortCode} />}
           {tab === '' && <History key={link.version} base={base} link={address} />}
-          {tab === 'settings' && (
-            <Settings key={link.version} link={link} path={path} onChanged={reload} />
-          )}
+          {tab === 'settings' && <Settings link={link} path={path} onChanged={reload} />}
         </>
       )}
     </Page>
