@@ -1,7 +1,8 @@
 /** The destination of a link, as users type it. */
 
 /** A host with a dot or `localhost`, and what may follow it. */
-const hostFirst = /^(?:\/\/)?(?:[^\s/?#:@\\]+\.[^\s/?#:@\\]+|localhost)\.?(?::\d+)?(?:[/?#]|$)/i;
+const hostFirst =
+  /^(?:\/\/)?(?:[^\s/?#:@\\.]+(?:\.[^\s/?#:@\\.]+)+|localhost)\.?(?::\d+)?(?:[/?#]|$)/i;
 
 /** A trimmed destination, with `https://` before a host without a scheme. */
 export const withScheme = (text: string): string => {

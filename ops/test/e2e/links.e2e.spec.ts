@@ -348,6 +348,8 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(JSON.stringify(events)).to.not.match(/argon2|phishing/);
     const path = `/v2/links/${shortCode}/history?after=1&limit=1`;
     const page = (await bench.api(path, pro.key)).json();
-    expect(page).to.deep.equal({ events: events.slice(1, 2), next: 2 });
+
+    const actorNames = { [pro.id]: 'a PRO key' };
+    expect(page).to.deep.equal({ events: events.slice(1, 2), next: 2, actorNames });
   });
 });
