@@ -1,4 +1,5 @@
 import type { Browser, BrowserContext } from 'playwright-core';
+import { deferred } from '../../platform/concurrency/deferred.js';
 import { developerRoutes, operatorRoutes, type ConsoleRoute } from './console-pages.js';
 import { signIn, signInAsOperator } from './console.js';
 import { median } from './median.js';
@@ -34,15 +35,14 @@ const measurePage = async (
   slowDown: number,
 ): Promise<number> => {
   const page = await context.newPage();
+  const usable = deferred<number>();
+  page.once('pageerror', usable.reject);
+  await page.exposeFunction('isUsable', usable.resolve);
+  await page.addInitScript(reportUsable(needs));
   const session = await context.newCDPSession(page);
   await session.send('Emulation.setCPUThrottlingRate', { rate: slowDown });
-  const usable = new Promise<number>((resolve, reject) => {
-    page.once('pageerror', reject);
-    void page.exposeFunction('isUsable', resolve);
-  });
-  await page.addInitScript(reportUsable(needs));
   await page.goto(address, { waitUntil: 'commit' });
-  return usable;
+  return usable.promise;
 };
 
 /**
