@@ -1,58 +1,14 @@
 import { useState } from 'preact/hooks';
-import { formatEventType, formatTime } from '../../format.js';
 import { linkPath, type AddressedLink } from '../../link-address.js';
-import {
-  describeHistory,
-  nameOfActor,
-  type HistoryEntry,
-  type HistoryEvent,
-} from '../../link-history.js';
+import { describeHistory, type HistoryEvent } from '../../history.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import type { HistoryResponse } from '../app/types.js';
-import { richText } from './rich-text.js';
+import { EventEntry } from './history-entry.js';
 import { Trouble } from './trouble.js';
 
 const text = texts.components;
-
-interface EntryProps {
-  readonly entry: HistoryEntry;
-  readonly actorNames: HistoryResponse['actorNames'];
-}
-
-const Entry = ({ entry: { type, time, actor, changes }, actorNames }: EntryProps) => (
-  <li class="card">
-    <p class="row spread">
-      <strong>{formatEventType(type)}</strong>
-      <span class="soft">
-        {formatTime(time)}
-        {actor !== null && (
-          <>
-            {', '}
-            {richText(text.by, { actor: <bdi>{nameOfActor(actor, actorNames)}</bdi> })}
-          </>
-        )}
-      </span>
-    </p>
-    <dl class="data">
-      {changes.map(({ field, before, after }) => (
-        <div key={field}>
-          <dt>{field}</dt>
-          <dd>
-            {before === undefined ? (
-              <bdi>{after}</bdi>
-            ) : (
-              <>
-                <bdi>{before}</bdi> → <bdi>{after}</bdi>
-              </>
-            )}
-          </dd>
-        </div>
-      ))}
-    </dl>
-  </li>
-);
 
 interface Props {
   readonly base: '/v2/links' | '/admin/links';
@@ -80,7 +36,7 @@ const HistoryPart = ({ base, link, after, earlier }: PartProps) => {
       {describeHistory(events)
         .slice(earlier.length)
         .map((entry, index) => (
-          <Entry key={index} entry={entry} actorNames={value?.actorNames ?? {}} />
+          <EventEntry key={index} entry={entry} actorNames={value?.actorNames ?? {}} />
         ))}
       {value?.next != null &&
         (hasMore ? (

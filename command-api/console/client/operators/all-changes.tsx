@@ -1,47 +1,15 @@
 import { useLocation } from 'preact-iso/router';
-import { formatEventType, formatTime } from '../../format.js';
+import { describeEvent } from '../../history.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { ChangePage } from '../app/types.js';
+import { EventEntry } from '../components/history-entry.js';
 import { ListPages } from '../components/list-pages.js';
-import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 
 const text = texts.operators;
-
-type Event = ChangePage['events'][number];
-
-const Entry = ({
-  event,
-  names,
-}: {
-  readonly event: Event;
-  readonly names: ChangePage['actorNames'];
-}) => {
-  const { type, subject, time, actor, data } = event;
-  return (
-    <li class="card">
-      <p class="row spread">
-        <strong>{formatEventType(type)}</strong>
-        <span class="soft">
-          {formatTime(time)}
-          {actor !== undefined && (
-            <>
-              {', '}
-              {richText(texts.components.by, { actor: <bdi>{names[actor] ?? actor}</bdi> })}
-            </>
-          )}
-        </span>
-      </p>
-      <p class="soft long">{subject}</p>
-      <p class="long">
-        <code>{JSON.stringify(data)}</code>
-      </p>
-    </li>
-  );
-};
 
 /** The changes of keys, domains, webhooks, aliases and the platform, newest first. */
 export const AllChanges = () => {
@@ -56,7 +24,12 @@ export const AllChanges = () => {
       {value?.events.length === 0 && <p>{text.noChanges}</p>}
       <ol class="history">
         {value?.events.map((event) => (
-          <Entry key={event.id} event={event} names={value.actorNames} />
+          <EventEntry
+            key={event.id}
+            entry={describeEvent(event)}
+            subject={event.subject}
+            actorNames={value.actorNames}
+          />
         ))}
       </ol>
       {value && (

@@ -57,7 +57,7 @@ export const values = {
   },
   /** Days of the week, from Monday. */
   weekdays: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as readonly string[],
-  /** Fields of events of links. */
+  /** Fields of events. */
   fields: {
     url: 'Destination',
     custom: 'Alias',
@@ -76,6 +76,26 @@ export const values = {
     importId: 'Import',
     source: 'Source',
     createdAt: 'Created',
+    name: 'Name',
+    plan: 'Plan',
+    scopes: 'Scopes',
+    account: 'Account',
+    ancestors: 'Created by the keys',
+    status: 'Status',
+    deactivatedBy: 'Deactivated by',
+    earlierEndAt: 'Earlier secrets end',
+    token: 'Value of the TXT record',
+    by: 'Verified by',
+    rootRedirect: 'Home page',
+    notFoundRedirect: 'Unknown links',
+    expiredRedirect: 'Expired links',
+    types: 'Events',
+    domain: 'Domain',
+    description: 'Description',
+    on: 'On',
+    feature: 'Feature',
+    projection: 'Projection',
+    work: 'Work',
   },
   history: {
     none: 'none',

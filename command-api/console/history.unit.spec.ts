@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { formatTime } from './format.js';
-import { describeHistory, nameOfActor, type HistoryEvent } from './link-history.js';
+import { describeEvent, describeHistory, nameOfActor, type HistoryEvent } from './history.js';
 
 const at = '2030-01-02T03:04:05.000Z';
 const event = (name: string, data: HistoryEvent['data']): HistoryEvent => ({
@@ -66,6 +66,20 @@ describe('the history of a link', () => {
     expect(last(event('LinkNamed', { unknown: { x: 1 } }))).to.deep.equal([
       { field: 'unknown', after: '{"x":1}' },
     ]);
+  });
+
+  it('leaves out empty values of an event whose earlier values are not known', () => {
+    const data = { name: 'N', scopes: ['links:read'], expiresAt: null, ancestors: [] };
+    expect(describeEvent(event('ApiKeyCreated', data)).changes).to.deep.equal([
+      { field: 'Name', after: 'N' },
+      { field: 'Scopes', after: 'links:read' },
+    ]);
+    expect(describeEvent(event('MaintenanceSwitched', { on: true }))).to.deep.equal({
+      type: 'linklog.MaintenanceSwitched.v1',
+      time: at,
+      actor: 'key_1',
+      changes: [{ field: 'On', after: 'yes' }],
+    });
   });
 
   it('names actors', () => {

@@ -1,4 +1,4 @@
-/** The history of a link: each event with the values that it changed. */
+/** Histories: each event with the values that it changed, in words. */
 import type { RedirectRule } from '../../schemas/redirect-rules.js';
 import { formatTime } from './format.js';
 import { formatNumber } from './numbers.js';
@@ -36,7 +36,7 @@ const edited: readonly string[] = [
   ...['title', 'note', 'tags'],
 ];
 
-/** The root key of a quota is not the actor, and a generated code is no news. */
+/** The root key of a quota is not the actor, and every generated code has `custom: false`. */
 const isShown = ([name, value]: readonly [string, unknown]): boolean =>
   name !== 'keyId' && !(name === 'custom' && value === false);
 
@@ -50,8 +50,11 @@ const isOneOf = <Name extends string>(
   name: unknown,
 ): name is Name => typeof name === 'string' && Object.hasOwn(names, name);
 
+const isEmpty = (value: unknown): boolean =>
+  value == null || (Array.isArray(value) && value.length === 0);
+
 const describe = (name: string, value: unknown): string => {
-  if (value == null || (Array.isArray(value) && value.length === 0)) return text.none;
+  if (isEmpty(value)) return text.none;
   if (typeof value === 'boolean') return value ? text.yes : text.no;
   if (typeof value === 'number') return formatNumber(value);
   if (name === 'rules') return (value as readonly RedirectRule[]).map(describeRule).join('; ');
@@ -71,26 +74,37 @@ type Values = Readonly<Record<string, unknown>>;
 /** Absent values are none. */
 const initialValues: Values = { forwardQuery: false };
 
-/** Entries of events, which start with the creation of the link. */
+/**
+ * The entry of one event.
+ *
+ * @param earlier the values before the event; absent: not known, then empty values are left out
+ */
+export const describeEvent = (
+  { type, time, actor, data }: HistoryEvent,
+  earlier?: Values,
+): HistoryEntry => {
+  const changes = Object.entries(data)
+    .filter(isShown)
+    .filter(([, value]) => earlier !== undefined || !isEmpty(value))
+    .map(([name, value]): Change => {
+      // Whether a link was created with a password is not known.
+      const isCompared = earlier && edited.includes(name) && name !== 'password';
+      return {
+        field: nameOf(name),
+        ...(isCompared && { before: describe(name, earlier[name]) }),
+        after: describe(name, value),
+      };
+    });
+  return { type, time, actor: actor ?? null, changes };
+};
+
+/** Entries of the events of a link, which start with its creation. */
 export const describeHistory = (events: readonly HistoryEvent[]): readonly HistoryEntry[] => {
   let values = initialValues;
-  return events.map(({ type, time, actor = null, data }, index) => {
-    const changes = Object.entries(data)
-      .filter(isShown)
-      .filter(([, value]) => index > 0 || value !== null)
-      .map(([name, value]): Change => {
-        const after = describe(name, value);
-        const isEdit = index > 0 && edited.includes(name);
-        // Whether a link was created with a password is not known.
-        const before = name === 'password' ? undefined : describe(name, values[name]);
-        return {
-          field: nameOf(name),
-          after,
-          ...(isEdit && before !== undefined && { before }),
-        };
-      });
-    values = { ...values, ...data };
-    return { type, time, actor, changes };
+  return events.map((event, index) => {
+    const entry = describeEvent(event, index === 0 ? undefined : values);
+    values = { ...values, ...event.data };
+    return entry;
   });
 };
 
