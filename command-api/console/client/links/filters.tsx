@@ -140,28 +140,26 @@ export const Filters = (props: Props) => {
             />
           </>
         ) : (
-          <>
-            <DomainSelect
-              none={text.allDomains}
-              value={filter.domain}
-              onChange={(chosen) => {
-                onChange({ domain: chosen });
-              }}
-            />
-            {days.map(([name, label]) => (
-              <Input
-                key={name}
-                label={label}
-                type="date"
-                max="9999-12-30"
-                value={filter[name]}
-                onChange={(event) => {
-                  onChange({ [name]: event.currentTarget.value });
-                }}
-              />
-            ))}
-          </>
+          <DomainSelect
+            none={text.allDomains}
+            value={filter.domain}
+            onChange={(chosen) => {
+              onChange({ domain: chosen });
+            }}
+          />
         )}
+        {days.map(([name, label]) => (
+          <Input
+            key={name}
+            label={label}
+            type="date"
+            max="9999-12-30"
+            value={filter[name]}
+            onChange={(event) => {
+              onChange({ [name]: event.currentTarget.value });
+            }}
+          />
+        ))}
         {/* The links of all accounts are ordered by account. */}
         {(!hasAccounts || filter.account !== '') && (
           <Select

@@ -21,14 +21,12 @@ import { ListPages } from '../components/list-pages.js';
 import { Trouble } from '../components/trouble.js';
 import { Bulk, type Failed } from './bulk.js';
 import { Filters } from './filters.js';
+import { LinkCount } from './link-count.js';
 import { LinkTable } from './link-table.js';
 
 const text = texts.links;
 
 const pageSize = 50;
-
-/** The maximum of `count`. */
-const maxCount = 1_000;
 
 const addressOf = (filter: LinkFilter): string => {
   const query = writeFilter(filter);
@@ -129,11 +127,7 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
           />
           <Trouble failure={failure} onRetry={reload} />
           <section class="card stack list" aria-label={text.links} aria-busy={isLoading}>
-            {value?.count != null && (
-              <p role="status">
-                {(value.count < maxCount ? text.count : text.countAtLeast)(value.count)}
-              </p>
-            )}
+            <LinkCount count={value?.count} />
             <Bulk selected={selected} onChanged={show} />
             {failed.length > 0 && <Failures failed={failed} />}
             {isEmpty ? (

@@ -1,8 +1,9 @@
 import { useLocation } from 'preact-iso/router';
 import type { LinkIdentity } from '../../../../schemas/link-subject.js';
 import { pastedLink } from '../../../../schemas/pasted-code.js';
+import { ownZoneOf } from '../../format.js';
 import { linkPage } from '../../link-address.js';
-import { readFilter, writeFilter, type LinkFilter } from '../../link-filter.js';
+import { apiQueryOf, readFilter, writeFilter, type LinkFilter } from '../../link-filter.js';
 import { callApi, isServedDomain, type Failure, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -11,6 +12,7 @@ import { Input } from '../components/field.js';
 import { ListPages } from '../components/list-pages.js';
 import { Trouble } from '../components/trouble.js';
 import { Filters } from '../links/filters.js';
+import { LinkCount } from '../links/link-count.js';
 import { LinkTable } from '../links/link-table.js';
 import { texts } from '../../texts.js';
 
@@ -62,9 +64,9 @@ const addressOf = (filter: LinkFilter): string => {
 export const AllLinks = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const { url, route } = useLocation();
   const filter = readFilter(url.split('?')[1] ?? '');
-  const query = writeFilter(filter);
+  const query = apiQueryOf(filter, ownZoneOf());
   const { value, failure, isLoading, reload } = useLoad(
-    () => callApi<OperatorsLinkPage>(`/admin/links?limit=${pageSize}&${query}`),
+    () => callApi<OperatorsLinkPage>(`/admin/links?limit=${pageSize}&count=1&${query}`),
     query,
   );
   const hrefOf = (change: Partial<LinkFilter>): string =>
@@ -86,6 +88,7 @@ export const AllLinks = ({ shortUrlHost }: { readonly shortUrlHost: string }) =>
       <Trouble failure={failure} onRetry={reload} />
       {value && (
         <section class="card stack list" aria-label={texts.app.links} aria-busy={isLoading}>
+          <LinkCount count={value.count} />
           {isEmpty ? (
             <p>{next === null ? text.noMore : text.noneHere}</p>
           ) : (
