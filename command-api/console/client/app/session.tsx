@@ -40,14 +40,21 @@ const SignInForm = (props: { readonly fields: ComponentChildren; readonly signIn
   );
 };
 
+/** The fragment of the address after the user has ended all sessions. */
+export const allEnded = '#ended';
+
 /**
- * Reads the token of a one-time address, `#t=…`, and removes it from the address bar and the history. Browsers do not
- * send fragments.
+ * Reads the token of a one-time address, `#t=…`, or `allEnded`, and removes it from the address bar and the history.
+ * Browsers do not send fragments.
  */
-const takeToken = (): string | null => {
-  const token = new URLSearchParams(location.hash.slice(1)).get('t');
-  if (token !== null) history.replaceState(null, '', location.pathname + location.search);
-  return token;
+const takeFragment = (): { readonly token: string | null; readonly isAllEnded: boolean } => {
+  const { hash } = location;
+  const token = new URLSearchParams(hash.slice(1)).get('t');
+  const isAllEnded = hash === allEnded;
+  if (token !== null || isAllEnded) {
+    history.replaceState(null, '', location.pathname + location.search);
+  }
+  return { token, isAllEnded };
 };
 
 /** Asks before a one-time address opens an account, because its sender may be an attacker. */
@@ -94,6 +101,7 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
   const [failure, setFailure] = useState<Failure>();
   const [offer, setOffer] = useState<{ readonly token: string; readonly owner: Session }>();
   const [isEnded, setEnded] = useState(false);
+  const [notice, setNotice] = useState<string>();
   const [first, setFirst] = useState<ConsoleChanges | null>(null);
   const waiting = useRef<(() => void)[]>([]);
 
@@ -113,7 +121,8 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
   const seen = useChanges(first, () => void readAgain());
 
   useLayoutEffect(() => {
-    const token = takeToken();
+    const { token, isAllEnded } = takeFragment();
+    if (isAllEnded) setNotice(text.allSessionsEnded);
     onSignedOut(
       () =>
         new Promise((resolve) => {
@@ -184,6 +193,11 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
   if (session === null) {
     return (
       <Welcome>
+        {notice !== undefined && (
+          <p class="notice" role="status">
+            {notice}
+          </p>
+        )}
         <SignInForm fields={options.fields} signIn={signIn} />
       </Welcome>
     );

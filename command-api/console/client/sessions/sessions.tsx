@@ -3,6 +3,7 @@ import { formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useAction, useLoad } from '../app/hooks.js';
+import { allEnded } from '../app/session.js';
 import { Page } from '../app/shell.js';
 import { Confirm } from '../components/confirm.js';
 import { Trouble } from '../components/trouble.js';
@@ -35,11 +36,6 @@ const Row = ({ session, onEnd }: { readonly session: Session; readonly onEnd: ()
   );
 };
 
-/** The page after the end of the current session. */
-const leave = (): void => {
-  location.assign('/console');
-};
-
 /** The sessions of the user of either console, which can be ended. */
 const AllSessions = () => {
   const { value, failure, reload } = useLoad(() => callApi<SessionList>(path), '');
@@ -49,7 +45,7 @@ const AllSessions = () => {
   const end = async ({ id, isCurrent }: Session): Promise<void> => {
     const done = await ending.run(() => callApi(`${path}/${id}`, { method: 'DELETE' }));
     if (!done) return;
-    if (isCurrent) leave();
+    if (isCurrent) location.assign('/console');
     else {
       announce(text.signedOut, true);
       reload();
@@ -82,7 +78,9 @@ const AllSessions = () => {
           title={text.signOutAllTitle}
           verb={text.signOutAll}
           call={() => callApi(path, { method: 'DELETE' })}
-          onDone={leave}
+          onDone={() => {
+            location.assign(`/console${allEnded}`);
+          }}
           onClose={() => {
             setConfirming(false);
           }}

@@ -10,6 +10,7 @@ export const app: Texts['app'] = {
   replacesSession: 'Sie sind angemeldet bei {owner}. Diese Sitzung endet.',
   open: 'Öffnen',
   decline: 'Nein, danke',
+  allSessionsEnded: 'Sie sind überall abgemeldet.',
   sessionEnded: 'Ihre Sitzung ist beendet',
   signInAgain: 'Melden Sie sich wieder an, um fortzufahren. Ihre Eingaben bleiben erhalten.',
   owner: 'Konto {account}, Schlüssel {key}',

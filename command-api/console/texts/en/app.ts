@@ -7,6 +7,7 @@ export const app = {
   replacesSession: 'You are signed in to {owner}. That session ends.',
   open: 'Open it',
   decline: 'No, thanks',
+  allSessionsEnded: 'You are signed out everywhere.',
   sessionEnded: 'Your session has ended',
   signInAgain: 'Sign in again to continue. Your input is kept.',
   owner: 'account {account}, key {key}',
