@@ -44,7 +44,11 @@ export const LinkSummary = ({ link, children, notice }: Props) => (
       {children}
     </p>
     {notice}
-    <p class="long clamp">{richText(text.redirectsTo, { url: <bdi>{link.url}</bdi> })}</p>
+    <p class="long clamp">
+      {richText(link.status === 'active' ? text.redirectsTo : text.destinationIs, {
+        url: <bdi>{link.url}</bdi>,
+      })}
+    </p>
     {link.rules && <RuleList rules={link.rules} />}
     <p class="soft">{summaryOf(link)}.</p>
     {link.note !== null && (

@@ -137,6 +137,8 @@ const Rendered = ({
 export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
   const { isBusy, failure, run } = useAction();
   const [rendered, setRendered] = useState<RenderedCode>();
+  /** Whether the fields were changed since the code was rendered. */
+  const [isChanged, setChanged] = useState(false);
   const [dark, setDark] = useState('#000000');
   const [light, setLight] = useState('#ffffff');
   const [margin, setMargin] = useState(4);
@@ -167,12 +169,19 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
           type: 'image/svg+xml',
         })
       : done.value;
+    setChanged(false);
     setRendered({ svg, size: Number(size), address: URL.createObjectURL(svg) });
   });
 
   return (
     <div class="columns wide">
-      <form class="card stack" onSubmit={submit}>
+      <form
+        class="card stack"
+        onSubmit={submit}
+        onInput={() => {
+          setChanged(true);
+        }}
+      >
         <div class="columns">
           <Input
             label={text.size}
@@ -235,6 +244,7 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
             class="small"
             onClick={() => {
               setLogo(null);
+              setChanged(true);
               setRemovals(removals + 1);
             }}
           >
@@ -245,7 +255,9 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
           <input type="checkbox" name="mark" value="1" defaultChecked />
           {text.mark}
         </label>
-        <QrPreview dark={dark} light={light} margin={margin} logo={logo} />
+        {(!rendered || isChanged) && (
+          <QrPreview dark={dark} light={light} margin={margin} logo={logo} />
+        )}
         <p class="hint">{text.qrCost}</p>
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy || !canScan}>

@@ -10,6 +10,7 @@ export const link = (number: FormatNumber): Texts['link'] => ({
   theLink: 'Der Link',
   password: 'Passwort',
   redirectsTo: 'leitet weiter zu {url}',
+  destinationIs: 'Ziel: {url}',
   clicks: (count) => (count === 1 ? 'Ein Klick' : `${number(count)} Klicks`),
   clicksLeft: (count) => `${number(count)} übrig`,
   createdAt: (time) => `erstellt am ${time}`,

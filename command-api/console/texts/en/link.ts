@@ -9,6 +9,7 @@ export const link = (number: FormatNumber) => ({
   theLink: 'The link',
   password: 'Password',
   redirectsTo: 'redirects to {url}',
+  destinationIs: 'destination: {url}',
   clicks: (count: number) => (count === 1 ? 'One click' : `${number(count)} clicks`),
   clicksLeft: (count: number) => `${number(count)} left`,
   createdAt: (time: string) => `created ${time}`,
