@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatDate, formatTime } from '../../format.js';
+import { presetScopes } from '../../scope-presets.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { onSubmit, useAction, useLoad } from '../app/hooks.js';
@@ -117,7 +118,7 @@ const Create = (props: {
         />
         <Select label={text.expires} name="expiresIn" value="" options={keyLifetimes} />
       </div>
-      <ScopeFields offered={props.scopes} chosen={props.scopes} />
+      <ScopeFields offered={props.scopes} chosen={presetScopes('read', props.scopes)} />
       <p class="hint">{text.sharesLimits}</p>
       <Trouble failure={failure} />
       <button class="primary" aria-disabled={isBusy}>
