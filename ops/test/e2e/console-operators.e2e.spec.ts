@@ -180,6 +180,12 @@ describe('the operators’ console', () => {
       return (await rows.count()) === 2;
     });
     expect(await page.getByText('<b>first</b> of list-two').count()).to.equal(1);
+    await page.getByText('2 links', { exact: true }).waitFor();
+    await page.getByLabel('Created to').fill('2020-01-01');
+    await page.waitForURL(/to=2020-01-01/);
+    await page.getByText('0 links', { exact: true }).waitFor();
+    await page.goBack();
+    await page.getByText('2 links', { exact: true }).waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.getByRole('link', { name: /Without the account/ }).click();
     await page.waitForURL(/links$/);
@@ -221,6 +227,9 @@ describe('the operators’ console', () => {
       await eventually('the feature is on', async () => (await status()) === 201);
       await button('Switch maintenance on').click();
       const dialog = page.getByRole('dialog');
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await button('Switch maintenance on').click();
       await dialog.getByLabel('Type maintenance to confirm').fill('maintenance');
       expect(await faultsInAllModes(page)).to.deep.equal([]);
       await dialog.getByRole('button', { name: 'Switch maintenance on' }).click();
@@ -269,6 +278,7 @@ describe('the operators’ console', () => {
     const event = page.getByRole('listitem').filter({ hasText: id });
     await event.waitFor({ timeout: 5_000 });
     await event.getByText('by admin').waitFor();
+    await event.getByText('PRO', { exact: true }).waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
   });
 

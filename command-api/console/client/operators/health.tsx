@@ -160,12 +160,14 @@ export const Health = () => {
     >
       <Trouble failure={failure} onRetry={reload} />
       {value && (
-        <div class="columns wide">
-          <Dependencies {...value} />
-          <Projections {...value} />
-          <Backlog {...value} />
+        <>
+          <div class="columns wide">
+            <Dependencies {...value} />
+            <Projections {...value} />
+            <Backlog {...value} />
+          </div>
           <Processes />
-        </div>
+        </>
       )}
     </Page>
   );

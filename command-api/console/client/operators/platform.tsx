@@ -66,12 +66,15 @@ const Maintenance = (props: {
   const { checkNow } = useContext(Changes);
   const [isConfirming, setConfirming] = useState(false);
   const [word, setWord] = useState('');
+  const close = (): void => {
+    setConfirming(false);
+    setWord('');
+  };
   const change = async (maintenance: boolean): Promise<void> => {
     const body = { maintenance };
     const done = await run(() => callApi<PlatformResponse>(path, { method: 'PATCH', body }));
     if (!done) return;
-    setConfirming(false);
-    setWord('');
+    close();
     onSwitched(done.value);
     checkNow();
   };
@@ -103,12 +106,7 @@ const Maintenance = (props: {
         )}
       </div>
       {isConfirming && (
-        <Dialog
-          title={text.startMaintenance}
-          onClose={() => {
-            setConfirming(false);
-          }}
-        >
+        <Dialog title={text.startMaintenance} onClose={close}>
           <form
             class="stack"
             onSubmit={onSubmit(() => (word.trim() === confirmingWord ? change(true) : undefined))}
@@ -125,9 +123,14 @@ const Maintenance = (props: {
               }}
             />
             <Trouble failure={failure} />
-            <button class="danger" aria-disabled={isBusy || word.trim() !== confirmingWord}>
-              {text.startMaintenance}
-            </button>
+            <div class="row">
+              <button class="danger" aria-disabled={isBusy || word.trim() !== confirmingWord}>
+                {text.startMaintenance}
+              </button>
+              <button type="button" onClick={close}>
+                {texts.components.cancel}
+              </button>
+            </div>
           </form>
         </Dialog>
       )}
