@@ -142,8 +142,9 @@ describe('redirect edge: spool of an ended process', () => {
     const [error] = bench.logLines.filter(({ level }) => level === 50);
     expect(error).to.include({ file: first, offset });
     expect(spool.depth()).to.deep.equal({ bytes: 0, events: 0 });
-    await eventually('the file is counted', () => spool.setAside().files === 1);
-    expect(spool.setAside().bytes).to.equal(copy.length);
+    // A scan may have counted the file while it was written.
+    await eventually('the file is counted', () => spool.setAside().bytes === copy.length);
+    expect(spool.setAside().files).to.equal(1);
   });
 
   it('is shipped without the damaged part of its last segment, which is set aside', async () => {
