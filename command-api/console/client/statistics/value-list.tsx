@@ -34,7 +34,8 @@ const Note = ({ row: { clicks, before }, clickCount, isCompared }: NoteProps) =>
   }
   return before === null ? null : (
     <span class="soft">
-      {changeOf(clicks, before)} <span aria-hidden="true">{formatNumber(before)} →</span>
+      {changeOf(clicks, before)}{' '}
+      {before > 0 && <span aria-hidden="true">{formatNumber(before)} →</span>}
       <span class="unseen">{text.before(before)}</span>
     </span>
   );
