@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { csvRow } from './csv.js';
 import { parseCsv, withoutGuard } from './testing/csv.js';
+import { codePoint } from './testing/code-point.js';
 
 const cell = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: codePoint }),
   fc
     .array(fc.constantFrom('=', '+', '-', '@', "'", '\t', '\r', '\n', '"', ',', 'a', '\u{1f600}'))
     .map((characters) => characters.join('')),

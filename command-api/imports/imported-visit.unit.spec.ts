@@ -10,6 +10,7 @@ import {
   writeImportedVisit,
   type ImportedVisit,
 } from './imported-visit.js';
+import { codePoint } from '../../schemas/testing/code-point.js';
 
 const importId = '0199d1ab-0000-7000-8000-000000000001';
 const isOwnHost = ({ host }: URL): boolean => host === 'sho.rt';
@@ -104,9 +105,9 @@ describe('imports: visits', () => {
     const visits = fc.record({
       ...{ code: fc.constant('spring'), domain: fc.constant(null), time },
       country: fc.option(fc.stringMatching(/^[A-Z]{2}$/)),
-      referrer: fc.option(fc.oneof(fc.webUrl(), fc.domain(), fc.string({ unit: 'binary' }))),
+      referrer: fc.option(fc.oneof(fc.webUrl(), fc.domain(), fc.string({ unit: codePoint }))),
       userAgent: fc.option(
-        fc.oneof(fc.constantFrom(firefox, 'Googlebot/2.1'), fc.string({ unit: 'binary' })),
+        fc.oneof(fc.constantFrom(firefox, 'Googlebot/2.1'), fc.string({ unit: codePoint })),
       ),
     });
     const subjects = fc.stringMatching(/^(?:go\.example\/)?[\p{L}\p{M}\p{Nd}_.~-]{1,40}$/u);

@@ -10,6 +10,7 @@ import { importLinkDecider, type ImportLink } from './command.js';
 import { emptyLink } from './formats/records.js';
 import type { SourceLink } from './formats/source-record.js';
 import { createRowCheck, suffixed, type CheckedRow, type DomainChoice } from './row-check.js';
+import { codePoint } from '../../schemas/testing/code-point.js';
 
 const isOwnHost = ({ host }: URL): boolean => host === 'sho.rt';
 const check = createRowCheck({ isOwnHost });
@@ -173,7 +174,7 @@ describe('imports: checks of rows', () => {
   });
 
   it('accept only data that the event and requests accept', () => {
-    const text = fc.string({ unit: 'binary', maxLength: 300 });
+    const text = fc.string({ unit: codePoint, maxLength: 300 });
     const time = fc.constantFrom(null, '2020-01-01T00:00:00.000Z', '2040-01-01T00:00:00.000Z');
     const links = fc.record<SourceLink>({
       code: fc.oneof(fc.constant('sale'), fc.string({ unit: 'grapheme', maxLength: 8 })),
@@ -181,7 +182,7 @@ describe('imports: checks of rows', () => {
       isCustom: fc.boolean(),
       domain: fc.constantFrom(null, 'go.example', 'old.example'),
       title: fc.option(text),
-      note: fc.option(fc.oneof(text, fc.string({ unit: 'binary', maxLength: 2_500 }))),
+      note: fc.option(fc.oneof(text, fc.string({ unit: codePoint, maxLength: 2_500 }))),
       tags: fc.array(fc.oneof(text, fc.constant('a')), { maxLength: 25 }),
       ...{ createdAt: time, startsAt: time, expiresAt: time },
       maxClicks: fc.option(fc.nat({ max: 2e9 })),

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { Partitioners } from 'kafkajs';
 import { murmur2, partitionOf } from './partition.js';
+import { codePoint } from '../../schemas/testing/code-point.js';
 
 const utf8 = new TextEncoder();
 
@@ -41,7 +42,7 @@ describe('platform: partition of a key', () => {
   });
 
   const anyKey = fc.oneof(
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: codePoint }),
     fc.string({ unit: 'binary-ascii', maxLength: 300, size: 'max' }),
   );
 

@@ -9,6 +9,7 @@ import { eventReader, newEvent, readEvent, topicOf, UnreadableEvent, writeEvent 
 import { originOf, spoolSource } from './envelope.js';
 import { defineEvents, unknownEvent } from './event-type.js';
 import { topicNames } from './topics.js';
+import { codePoint } from '../testing/code-point.js';
 
 /** The error of `read`; `null` if it succeeds. */
 const faultOf = (value: string, read: (text: string) => unknown = readEvent): unknown => {
@@ -76,7 +77,7 @@ describe('schemas: codec of events', () => {
 
   it('throws only UnreadableEvent, for any input', () => {
     const anything = fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: codePoint }),
       fc.json(),
       fc.jsonValue().map((value) => withChange({ data: value })),
       fc.dictionary(fc.string(), fc.jsonValue()).map(withChange),

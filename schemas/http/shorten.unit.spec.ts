@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { urlFaultOf, type UrlFault } from './link-fields.js';
 import { aliasPattern } from '../link-subject.js';
 import { shortenRequest } from './shorten.js';
+import { codePoint } from '../testing/code-point.js';
 
 const invalidUrl = 'Please provide a valid URL';
 const urlTooLong = 'URL must be at most 2048 characters';
@@ -288,7 +289,7 @@ describe('schemas: rule for destinations', () => {
   const urlLike = fc
     .tuple(
       fc.constantFrom('https://', 'http://', ' https://', ''),
-      fc.array(fc.oneof(pieces, fc.string({ unit: 'binary', maxLength: 5 })), { maxLength: 10 }),
+      fc.array(fc.oneof(pieces, fc.string({ unit: codePoint, maxLength: 5 })), { maxLength: 10 }),
     )
     .map(([scheme, rest]) => scheme + rest.join(''));
   const candidates = fc.oneof(
@@ -336,7 +337,7 @@ describe('schemas: rule for destinations', () => {
 describe('schemas: short code', () => {
   it('matches exactly the valid aliases', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 52 }), (alias) => {
+      fc.property(fc.string({ unit: codePoint, maxLength: 52 }), (alias) => {
         expect(aliasPattern.test(alias)).to.equal(messageOf({ url, alias }) === null);
       }),
     );

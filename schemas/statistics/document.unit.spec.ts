@@ -15,6 +15,7 @@ import {
   type Document,
   type Value,
 } from './document.js';
+import { codePoint } from '../testing/code-point.js';
 
 const nowhere = {
   referrer: null,
@@ -29,7 +30,7 @@ const nowhere = {
 
 const from = (referrer: string): ClickValues => valuesIn({ ...nowhere, referrer });
 
-const value = fc.option(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('a', '(other)')), {
+const value = fc.option(fc.oneof(fc.string({ unit: codePoint }), fc.constantFrom('a', '(other)')), {
   nil: null,
 });
 const someClick: fc.Arbitrary<ClickValues> = fc.tuple(...dimensionNames.map(() => value));

@@ -9,6 +9,7 @@ import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from '../even
 import { planNames } from '../plans.js';
 import { scopeNames } from '../scopes.js';
 import { unknownVisitor } from './visitor.js';
+import { codePoint } from './code-point.js';
 
 export const noon = new Date('2026-05-20T12:00:00.000Z');
 
@@ -326,7 +327,7 @@ const token = (maxLength: number) => fc.stringMatching(new RegExp(`^[\\w-]{1,${m
 // X-Request-Id: visible ASCII.
 const visible = fc.stringMatching(/^[\x21-\x7e]{1,64}$/);
 const actor = fc.oneof(visible, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 64 }));
-const anyText = fc.string({ unit: 'binary', maxLength: 60 });
+const anyText = fc.string({ unit: codePoint, maxLength: 60 });
 const nullable = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: null });
 const plan = fc.constantFrom(...planNames);
 const hash = fc

@@ -5,6 +5,7 @@ import type { ImportFormat } from '../../../schemas/http/imports.js';
 import { detectFormat } from './detect.js';
 import { readers } from './readers.js';
 import { ImportFileFault, maxRecordLength } from './source-record.js';
+import { codePoint } from '../../../schemas/testing/code-point.js';
 
 /** The start of files of each format, and of files of other services. */
 const heads: readonly (readonly [name: string, head: string, format: ImportFormat | null])[] = [
@@ -109,7 +110,7 @@ describe('imports: formats', () => {
   it('throws nothing but faults for any text, and returns bounded records', async () => {
     const text = fc.oneof(
       fc.string(),
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: codePoint }),
       fc.tuple(fc.constantFrom(...heads), fc.string()).map(([[, head], rest]) => head + rest),
       fc.json().map((json) => `[${json},{"address":"a","target":"b"}]`),
     );

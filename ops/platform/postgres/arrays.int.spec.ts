@@ -5,13 +5,14 @@ import { fixture } from '../../test/support/fixture.js';
 import { arrayLiteral } from './array-literal.js';
 import { binaryArray, type Element, type ElementType } from './binary-array.js';
 import { textArray } from './text-array.js';
+import { codePoint } from '../../../schemas/testing/code-point.js';
 
 const { MAX_SAFE_INTEGER: most } = Number;
 
 // PostgreSQL cannot store the null character.
 const text = fc
   .oneof(
-    fc.string({ unit: 'binary', maxLength: 50 }),
+    fc.string({ unit: codePoint, maxLength: 50 }),
     fc.constantFrom('', 'NULL', '{}', 'a,b', '"', '\\', ' '),
   )
   .map((chars) => chars.replaceAll('\0', '"'));

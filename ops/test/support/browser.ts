@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 
 const run = promisify(execFile);
 
@@ -12,6 +12,8 @@ const names = ['chromium', 'chromium-browser', 'google-chrome'];
  */
 export const launchBrowser = async (): Promise<Browser> => {
   const command = names.map((name) => `command -v ${name}`).join(' || ');
+  // Loaded here, because most specs with the fixtures use no browser.
+  const { chromium } = await import('playwright-core');
   try {
     const { stdout } = await run('sh', ['-c', command]);
     return await chromium.launch({ executablePath: stdout.trim() });

@@ -10,6 +10,7 @@ import { CliError } from './errors.js';
 import { operatorNameIn } from '../../../schemas/http/operators.js';
 import { actorArgument, findService, operatorNameOf } from './service.js';
 import { folderFixture } from '../../test/support/fixtures.js';
+import { codePoint } from '../../../schemas/testing/code-point.js';
 
 describe('CLI: discovery of the service', () => {
   const dataDir = folderFixture({ per: 'test' });
@@ -86,7 +87,7 @@ describe('CLI: discovery of the service', () => {
 
   it('makes a valid name of every user', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 100 }), (user) => {
+      fc.property(fc.string({ unit: codePoint, maxLength: 100 }), (user) => {
         const name = operatorNameOf(user);
         expect(operatorNameIn('actor').parse(name)).to.equal(name);
       }),

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import type { VisitData } from '../../../ops/visitors/visit-data.js';
 import type { NewVisit } from '../record.js';
+import { codePoint } from '../../../schemas/testing/code-point.js';
 
 /** Any text that fits into a record. */
 const text = fc.oneof(
   fc.stringMatching(/^[\w.-]{1,40}$/),
-  fc.string({ unit: 'binary', minLength: 1, maxLength: 60 }),
+  fc.string({ unit: codePoint, minLength: 1, maxLength: 60 }),
 );
 const textOrNull = fc.option(text);
 

@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { adminRoutes } from '../../../../command-api/http/admin.js';
 import type { AdminDeps } from '../../../../command-api/http/operator-requests.js';
 import { paths } from '../../../../command-api/http/openapi/operations.js';
+import { codePoint } from '../../../../schemas/testing/code-point.js';
 
 /** Data of the installation that the requests use. */
 export interface KnownData {
@@ -520,7 +521,7 @@ export const hostileRequest = (known: KnownData): fc.Arbitrary<HostileRequest> =
   const segment = fc.oneof(
     { weight: 4, arbitrary: pick(known.codes) },
     { weight: 4, arbitrary: pick(tricks) },
-    { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }).map(encodeURI_) },
+    { weight: 1, arbitrary: fc.string({ unit: codePoint, maxLength: 20 }).map(encodeURI_) },
   );
   const path = fc
     .tuple(
