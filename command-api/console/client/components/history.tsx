@@ -5,7 +5,7 @@ import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import type { HistoryResponse } from '../app/types.js';
-import { EventEntry } from './history-entry.js';
+import { EventEntry } from './event-entry.js';
 import { Trouble } from './trouble.js';
 
 const text = texts.components;

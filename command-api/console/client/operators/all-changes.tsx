@@ -5,7 +5,7 @@ import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { ChangePage } from '../app/types.js';
-import { EventEntry } from '../components/history-entry.js';
+import { EventEntry } from '../components/event-entry.js';
 import { ListPages } from '../components/list-pages.js';
 import { Trouble } from '../components/trouble.js';
 
