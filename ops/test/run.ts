@@ -22,6 +22,7 @@ import { createClusterTemplate, templateVariable } from './support/cluster.js';
 import { sharedKafkaVariable, startSharedKafka } from './support/kafka.js';
 import { keepTemporaryInMemory } from './support/memory-dir.js';
 import { temporaryDir } from './support/process.js';
+import './venv-path.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 // `bin/mocha.js` would start a second Node for the options.
@@ -76,10 +77,6 @@ const specs = (): readonly string[] =>
       .filter((file) => /\.(?:unit|int|e2e)\.spec\.ts$/.test(file))
       .map((file) => path.join(room, file.replace(/ts$/, 'js'))),
   );
-
-// `npm run test:setup` installs schemathesis there.
-const venv = path.join(root, '.venv', 'bin');
-process.env['PATH'] = `${venv}${path.delimiter}${process.env['PATH'] ?? ''}`;
 
 /** Specs that cannot run, with the missing programs. */
 const notRun = new Map<string, readonly string[]>();

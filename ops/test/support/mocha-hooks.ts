@@ -1,6 +1,7 @@
 import { stopTestServer } from './database.js';
 import { stopTestKafka } from './kafka.js';
 import { stopTestRedis } from './redis.js';
+import '../venv-path.js';
 
 /** Called before the first test. Servers start at their first use. */
 export const mochaGlobalSetup = (): void => undefined;
