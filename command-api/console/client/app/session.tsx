@@ -101,7 +101,7 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
   const [failure, setFailure] = useState<Failure>();
   const [offer, setOffer] = useState<{ readonly token: string; readonly owner: Session }>();
   const [isEnded, setEnded] = useState(false);
-  const [notice, setNotice] = useState<string>();
+  const [areAllEnded, setAllEnded] = useState(false);
   const [first, setFirst] = useState<ConsoleChanges | null>(null);
   const waiting = useRef<(() => void)[]>([]);
 
@@ -122,7 +122,7 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
 
   useLayoutEffect(() => {
     const { token, isAllEnded } = takeFragment();
-    if (isAllEnded) setNotice(text.allSessionsEnded);
+    setAllEnded(isAllEnded);
     onSignedOut(
       () =>
         new Promise((resolve) => {
@@ -193,9 +193,9 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
   if (session === null) {
     return (
       <Welcome>
-        {notice !== undefined && (
+        {areAllEnded && (
           <p class="notice" role="status">
-            {notice}
+            {text.allSessionsEnded}
           </p>
         )}
         <SignInForm fields={options.fields} signIn={signIn} />
