@@ -9,7 +9,7 @@ export interface Batch {
 }
 
 /** With more failed processes, the cause is not a busy machine. */
-const mostLate = 4;
+const mostLate = 12;
 
 /** Folders and files of specs of exactness and of races: a rare failure would pass in the second run. */
 export const exactPaths: readonly string[] = [

@@ -27,8 +27,8 @@ import './venv-path.js';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 // `bin/mocha.js` would start a second Node for the options.
 const mocha = ['--enable-source-maps', fileURLToPath(import.meta.resolve('mocha/lib/cli/cli.js'))];
-/** More than the cores because tests mostly wait, but not more because some tests have deadlines. */
-const processes = availableParallelism() + 2;
+/** More than the cores because tests also wait, but not more because some tests have deadlines. */
+const processes = availableParallelism() + 1;
 /** Batches that start first, the longest at the top, so that the run does not end with a long batch alone. */
 const longest = [
   'ops/test/e2e/console-pages.e2e.spec.js',
