@@ -103,7 +103,7 @@ describe('composition root: another generation of the tables', function () {
     for (const code of known) {
       expect((await sendRequest(`${edge.edge}/${code}`)).status).to.equal(302);
       expect((await call('GET', `/v2/links/${code}`)).status).to.equal(200);
-      await eventuallyPasses(20_000, async () => {
+      await eventuallyPasses(async () => {
         expect((await call('GET', `/v2/stats/${code}`)).json()).to.include({ clickCount: 1 });
       });
     }

@@ -210,7 +210,7 @@ describe('composition root: one PostgreSQL role for each service', () => {
       expect((await call('POST', '/v2/shorten', { url: destination })).status).to.equal(201);
       const block = await operate('POST', `/admin/links/${plain}/block`, { reason: 'phishing' });
       expect(block.status, block.text).to.equal(200);
-      await eventuallyPasses(10_000, async () => {
+      await eventuallyPasses(async () => {
         for (const code of [plain, limited, secret]) {
           const stats = (await call('GET', `/v2/stats/${code}?include=all`)).json();
           expect(stats).to.include({ clickCount: 1 });
@@ -231,7 +231,7 @@ describe('composition root: one PostgreSQL role for each service', () => {
       const added = await operate('POST', '/admin/domains', { domain, account: 'default' });
       expect(added.status, added.text).to.equal(201);
       const code = await create({ domain });
-      await eventuallyPasses(10_000, async () => {
+      await eventuallyPasses(async () => {
         const response = await sendRequest(`${edge}/${code}`, { headers: { Host: domain } });
         expect(response.status, response.text).to.equal(302);
         for (const address of monitored) {
@@ -250,7 +250,7 @@ describe('composition root: one PostgreSQL role for each service', () => {
       for (const projection of ['redirects', 'stats', 'history', 'quotas']) {
         const response = await operate('POST', `/admin/projections/${projection}/rebuild`);
         expect(response.status, response.text).to.be.oneOf([200, 202]);
-        await eventuallyPasses(30_000, async () => {
+        await eventuallyPasses(async () => {
           const { projections } = (
             await sendRequest(`${admin}/admin/projections`, {
               headers: { Authorization: `Bearer ${adminToken}` },
@@ -259,11 +259,11 @@ describe('composition root: one PostgreSQL role for each service', () => {
           const state = projections.find(({ name }) => name === projection);
           expect(state).to.have.property('running', null);
           expect(state?.last).to.include({ work: 'rebuild', error: null });
-        });
+        }, 30_000);
       }
       const code = await create({});
       expect(await visit(code)).to.equal(302);
-      await eventuallyPasses(10_000, async () => {
+      await eventuallyPasses(async () => {
         expect((await call('GET', `/v2/stats/${code}`)).json()).to.include({ clickCount: 1 });
       });
       expect((await migrate('linklog_migrations')).exitCode).to.equal(0);

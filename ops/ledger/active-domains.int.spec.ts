@@ -84,20 +84,20 @@ describe('ledger: active domains in memory', () => {
       expect(domains.find(first)).to.deep.equal({ domain: first, account: 'acme', ...none });
       expect(domains.find(second)).to.equal(undefined);
       await handler().add(second, 'other', actor);
-      await eventuallyPasses(withinMs, () => {
+      await eventuallyPasses(() => {
         expect(domains.find(second)).to.include({ account: 'other' });
-      });
+      }, withinMs);
       const rootRedirect = 'https://example.com/';
       await handler().change(first, 'acme', { rootRedirect }, actor);
-      await eventuallyPasses(withinMs, () => {
+      await eventuallyPasses(() => {
         expect(domains.find(first)).to.deep.include({ ...none, rootRedirect });
-      });
+      }, withinMs);
       await handler().releaseFromOwner(first, actor);
       await eventually('it is released', () => domains.find(first) === undefined, withinMs);
       await handler().add(first, 'other', actor);
-      await eventuallyPasses(withinMs, () => {
+      await eventuallyPasses(() => {
         expect(domains.find(first)).to.deep.equal({ domain: first, account: 'other', ...none });
-      });
+      }, withinMs);
     } finally {
       domains.stop();
     }

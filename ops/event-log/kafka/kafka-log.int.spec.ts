@@ -222,7 +222,7 @@ describe('platform: log on Kafka, apart from the suite', function () {
       await admin.connect();
       const topic = `${kafka.prefix}${links}`;
       await admin.deleteTopics({ topics: [topic] });
-      await eventuallyPasses(10_000, async () => {
+      await eventuallyPasses(async () => {
         await admin.createTopics({ topics: [{ topic, numPartitions: 3 }], waitForLeaders: true });
         expect((await admin.fetchTopicOffsets(topic)).length).to.equal(3);
       });

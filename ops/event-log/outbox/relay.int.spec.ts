@@ -399,7 +399,7 @@ describe('platform: relay from the outbox to the log proper', () => {
         saveRelayCheckpoints(node.pool, log, [{ partitionId, topic: links, next: offset }]);
       const through = () => sentThrough(node.pool, links, 6);
       // The relay's last checkpoint may still be on its way.
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         await node.pool.query('DELETE FROM log.relay_checkpoints');
         await saveAt(next + 1);
         expect(await through(), 'what this database has not sent').to.equal(0);

@@ -62,7 +62,7 @@ describe('PostgreSQL: several hosts', () => {
     const silent = await startTcpProxy(`postgres://${hostOf(primary)}/postgres`);
     silent.pause();
     const pool = connect([new URL(silent.url).host, hostOf(primary)]);
-    await eventuallyPasses(20_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await portOf(pool)).to.equal(hostOf(primary));
     });
     await silent.close();
@@ -100,7 +100,7 @@ describe('PostgreSQL: several hosts', () => {
     expect(await portOf(pool)).to.equal(hostOf(primary));
     await primary.kill();
     await standby.query('SELECT pg_promote()');
-    await eventuallyPasses(20_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await portOf(pool)).to.equal(hostOf(standby));
     });
   });

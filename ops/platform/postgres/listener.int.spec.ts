@@ -70,7 +70,7 @@ describe('PostgreSQL: notifications', () => {
 
   after(async () => {
     // PostgreSQL may not have noticed the end of a pooler or relay yet, and drops no database in use.
-    await eventuallyPasses(20_000, async () => {
+    await eventuallyPasses(async () => {
       const { rows } = await database.pool.query(
         `SELECT pg_terminate_backend(pid), application_name, state, query FROM pg_stat_activity
          WHERE datname = current_database() AND application_name <> 'linklog test'`,

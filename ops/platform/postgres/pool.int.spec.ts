@@ -502,7 +502,7 @@ describe('platform: transaction', () => {
         await tx.query('UPDATE notes SET unique_late = 3');
       });
     expect(isUnavailable(await rejection(change()))).to.be.true;
-    await eventuallyPasses(5_000, change);
+    await eventuallyPasses(change);
     thawed.resolve();
     expect(isUnavailable(await holder)).to.be.true;
     await request.end();

@@ -50,11 +50,11 @@ const readHealth = (node: string): Promise<HttpResponse> => sendRepeatable(`${no
 
 /** Waits until every node is ready. */
 export const untilReady = ({ apis, edges }: Target): Promise<void> =>
-  eventuallyPasses(readyWithinMs, async () => {
+  eventuallyPasses(async () => {
     const responses = await Promise.all([...apis, ...edges].map(readHealth));
     const notReady = responses.filter(({ status }) => status !== 200);
     if (notReady.length > 0) throw new Error(notReady.map(({ text }) => text).join('\n'));
-  });
+  }, readyWithinMs);
 
 /** Waits until all spools, also those of killed processes, are shipped and the projectors have no lag. */
 const untilIdle = ({ edges }: Target): Promise<void> => {
@@ -123,7 +123,7 @@ const checkLink = async (
 
 const expectSoon = async (promises: Promises, check: () => Promise<void>): Promise<void> => {
   try {
-    await eventuallyPasses(changeWithinMs, check);
+    await eventuallyPasses(check, changeWithinMs);
   } catch (error) {
     promises.broken.push((error as Error).message);
   }
@@ -140,12 +140,12 @@ const checkSwitched = async (
   const state = blocked ? 'blocked' : 'unblocked';
   for (const edge of target.edges) {
     try {
-      await eventuallyPasses(changeWithinMs, async () => {
+      await eventuallyPasses(async () => {
         const { status } = await head(edge, link);
         if (switched.switches === asked && status !== (blocked ? 410 : 302)) {
           throw new Error(`${link.code} is ${state}, but ${edge} returns ${status}`);
         }
-      });
+      }, changeWithinMs);
     } catch (error) {
       promises.broken.push((error as Error).message);
     }

@@ -96,11 +96,11 @@ describe('containers: docker-compose.yml', function () {
       const { status } = await sendRepeatable(`${edges[0]}/${code}`, { method: 'HEAD' });
       expect(status, code).to.equal(302);
     }
-    await eventuallyPasses(60_000, async () => {
+    await eventuallyPasses(async () => {
       let clicks = 0;
       for (const index of known.keys()) clicks += await clicksOf(index);
       expect(clicks).to.be.within(answeredVisits, sentVisits);
-    });
+    }, 60_000);
   };
 
   before(async () => {
@@ -150,7 +150,7 @@ describe('containers: docker-compose.yml', function () {
       expect((await sendRequest(`${api}/health/ready`)).status).to.equal(200);
     }
     expect((await sendRequest(`${admin}/console`)).status).to.equal(200);
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       for (const index of known.keys()) expect(await clicksOf(index)).to.equal(1);
     });
   });

@@ -100,7 +100,7 @@ describe('containers: one container', function () {
   };
 
   const expectClicks = ({ api, headers }: Running, alias: string, clicks: number): Promise<void> =>
-    eventuallyPasses(10_000, async () => {
+    eventuallyPasses(async () => {
       const response = await sendRequest(`${api}/v2/stats/${alias}`, { headers });
       expect((response.json() as { clickCount: number }).clickCount).to.equal(clicks);
     });
@@ -204,7 +204,7 @@ describe('containers: one container', function () {
     });
     await again(async () => {
       await killContainer(running.name);
-      await eventuallyPasses(10_000, async () => {
+      await eventuallyPasses(async () => {
         expect(await stateOf(running.name)).to.equal('exited 137');
       });
       await docker('start', running.name);

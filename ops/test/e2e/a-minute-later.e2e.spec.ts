@@ -184,15 +184,15 @@ describe('product: minute later', () => {
   });
 
   it('blocks a link that Safe Browsing lists after its creation, with the actor web-safety', async () => {
-    await eventuallyPasses(30_000, async () => {
+    await eventuallyPasses(async () => {
       expectError(await bench.visit(attacked.shortCode), {
         status: 410,
         message: 'This link has been blocked',
         path: `/${attacked.shortCode}`,
         errorType: 'BLOCKED',
       });
-    });
-    await eventuallyPasses(10_000, async () => {
+    }, 30_000);
+    await eventuallyPasses(async () => {
       const response = await bench.admin('GET', `/admin/links/${attacked.shortCode}/history`);
       const { events } = response.json() as { events: { actor?: string; data: object }[] };
       expect(events).to.have.length(2);

@@ -233,7 +233,7 @@ describe('product: all alerts of Prometheus', function () {
           const { log } = await openTestLog({ pool, url, logger: createLogger('silent') });
           try {
             // Events of this minute's calls may follow.
-            await eventuallyPasses(120_000, () => allSealed(pool, log));
+            await eventuallyPasses(() => allSealed(pool, log), 120_000);
             const range = (await log.ranges(visits)).find(({ next }) => next > 0);
             if (!range) throw new Error(`${visits} has no records`);
             const at = { topic: visits, partition: range.partition };

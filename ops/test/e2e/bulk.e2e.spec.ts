@@ -78,7 +78,7 @@ describe('command API: POST /v2/links/bulk', () => {
       failed(4, 404, unknown),
       failed(5, 404, unknown),
     ]);
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await bench.visit(first)).json()).to.include({ errorType: 'DISABLED' });
     });
   });
@@ -120,7 +120,7 @@ describe('command API: POST /v2/links/bulk', () => {
       const results = resultsOf(await bulk(pro.key, codes, { delete: true }));
       expectAll(results, { status: 'deleted', version: 6 });
     }
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       const responses = await Promise.all(codes.map((code) => bench.visit(code)));
       expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([410]));
     });

@@ -182,7 +182,7 @@ describe('product: console', () => {
       expect(usage).to.have.nested.property('qrCodes.used', 1);
     });
 
-    it('ends with its key, on every node within a second', async () => {
+    it('ends with its key, on every node', async () => {
       for (const [method, body] of [
         ['DELETE', undefined],
         ['PATCH', { active: false }],
@@ -190,7 +190,7 @@ describe('product: console', () => {
         const { id, ask: request } = await session();
         expect((await request('GET', '/console/v2/usage')).status).to.equal(200);
         expect((await bench.admin(method, `/admin/keys/${id}`, body)).status).to.equal(200);
-        await eventuallyPasses(1_000, async () => {
+        await eventuallyPasses(async () => {
           for (const api of bench.product.apis) {
             const session = await request('GET', '/console/session', undefined, api);
             expect(session).to.include({ status: 204, text: '' });
@@ -291,19 +291,19 @@ describe('product: console', () => {
         (await changesIn(request('GET', '/console/session/changes'))).version;
       const { shortCode } = await bench.link(key);
       // An event of the account that is older than the next check.
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         const response = await bench.api(`/v2/links?search=${shortCode}`, key);
         expect((response.json() as { readonly links: unknown[] }).links).to.have.length(1);
       });
       let before = await version();
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         const last = before;
         before = await version();
         expect(before).to.equal(last);
       });
       await bench.link(other.key);
       await bench.api(`/v2/links/${shortCode}`, key, { method: 'PATCH', body: { title: 'new' } });
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         expect(await version()).to.be.greaterThan(before);
       });
     });

@@ -94,7 +94,7 @@ describe('product: when its PostgreSQL fails over to a synchronous standby', () 
     // A visit that got 503 may have spent its click.
     expect(clickCount).to.be.within(clicks, statuses.limited.length);
     expect(lastAccessed).to.match(timestampPattern);
-    await eventuallyPasses(20_000, async () => {
+    await eventuallyPasses(async () => {
       const { text } = await bench.admin('GET', '/health/ready');
       expect(text).to.include('"status":"pass"');
       expect(text).not.to.match(/"deadLetters":[1-9]/);

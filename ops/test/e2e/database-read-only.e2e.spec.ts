@@ -49,7 +49,7 @@ describe('product: while PostgreSQL is read-only', function () {
     await setReadOnly('on');
 
     await eventually('readiness fails', async () => (await report()).httpStatus === 503);
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await report()).dependencies['postgres']).to.deep.equal({
         state: 'down',
         code: '25006',
@@ -73,19 +73,19 @@ describe('product: while PostgreSQL is read-only', function () {
     await setReadOnly('off', { terminate: false });
     // A request that gets 503 may still take effect.
     const headers = { 'Idempotency-Key': 'read-only' };
-    await eventuallyPasses(30_000, async () => {
+    await eventuallyPasses(async () => {
       const body = { url: destination, alias: 'read-only' };
       const response = await bench.shorten(pro.key, body, headers);
       expect(response.status, response.text).to.equal(201);
-    });
+    }, 30_000);
     await eventually('readiness passes', async () => (await report()).httpStatus === 200);
-    await eventuallyPasses(30_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await bench.stats(shortCode, pro.key)).clickCount).to.equal(21);
       const { projections } = await report();
       expect(projections.map(({ deadLetters }) => deadLetters)).to.deep.equal(
         projections.map(() => 0),
       );
-    });
+    }, 30_000);
     // Each read-only session causes one 503 before it is replaced; that click is not spent.
     const statuses: number[] = [];
     await eventually('the limited link is used up', async () => {

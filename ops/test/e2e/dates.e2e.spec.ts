@@ -74,13 +74,13 @@ describe('command API: start, end and click limit of a link', () => {
     }
     const show = async () => (await bench.api(`/v2/links/${code}`, pro.key)).json();
     expect(await show()).to.include({ status: 'scheduled', startsAt });
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await list('status=scheduled')).to.include(code);
       expect(await list('status=active')).to.not.include(code);
       expect(await list('')).to.include(code);
     });
     expect((await bench.api(`/v2/qr/${code}`, pro.key)).status).to.equal(200);
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await bench.visit(code)).status).to.equal(302);
     });
     expect(Date.now()).to.be.at.least(Date.parse(startsAt));
@@ -96,7 +96,7 @@ describe('command API: start, end and click limit of a link', () => {
       const posted = await bench.visit(shortCode, passwordForm('open sesame'));
       expect(posted.status).to.equal(404);
       expect((await patch(shortCode, { startsAt: null })).json()).to.include({ status: 'active' });
-      await eventuallyPasses(10_000, async () => {
+      await eventuallyPasses(async () => {
         expect((await bench.visit(shortCode)).status).to.be.oneOf([200, 302]);
       });
     }
@@ -134,7 +134,7 @@ describe('command API: start, end and click limit of a link', () => {
       return statuses;
     };
     const counted = (code: string, clickCount: number): Promise<void> =>
-      eventuallyPasses(10_000, async () => {
+      eventuallyPasses(async () => {
         expect(await show(code)).to.include({ clickCount });
       });
 
@@ -148,7 +148,7 @@ describe('command API: start, end and click limit of a link', () => {
       expect(low.json()).to.include({ message: 'maxClicks must be at least 3, the clicks taken' });
       const limited = await patch(shortCode, { maxClicks: 13 });
       expect(limited.json()).to.include({ maxClicks: 13, clicksLeft: 10, status: 'active' });
-      await eventuallyPasses(10_000, async () => {
+      await eventuallyPasses(async () => {
         expect((await bench.visit(shortCode, { method: 'HEAD' })).status).to.equal(200);
       });
       const raced = await Promise.all(
@@ -168,7 +168,7 @@ describe('command API: start, end and click limit of a link', () => {
       expect(await follow(shortCode, 2)).to.deep.equal([302, 410]);
       const unlimited = await patch(shortCode, { maxClicks: null });
       expect(unlimited.json()).to.include({ maxClicks: null, clicksLeft: null, status: 'active' });
-      await eventuallyPasses(10_000, async () => {
+      await eventuallyPasses(async () => {
         expect((await bench.visit(shortCode, { method: 'HEAD' })).status).to.equal(302);
       });
       expect(await follow(shortCode, 3)).to.deep.equal([302, 302, 302]);

@@ -5,13 +5,7 @@ import type { DnsServerDouble } from '../support/dns-server.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { postgresOf } from '../support/product.js';
-import type { Bench, Link } from './harness.js';
-
-/** The time within which a change is live on every edge (ms). */
-export const liveWithinMs = 1_000;
-
-/** The contract's 500 ms for what is in memory, with room for a busy machine. */
-const cachedWithinMs = 1_000;
+import { cachedWithinMs, type Bench, type Link } from './harness.js';
 
 let names = 0;
 
@@ -71,7 +65,7 @@ export const domainCalls = (bench: Bench, dns: DnsServerDouble) => {
 
     /** Expects that a change is live on every edge in time. */
     onEveryEdge: (check: (edge: string) => Promise<void>): Promise<void> =>
-      eventuallyPasses(liveWithinMs, async () => {
+      eventuallyPasses(async () => {
         for (const edge of bench.product.edges) await check(edge);
       }),
 
@@ -94,7 +88,7 @@ export const domainCalls = (bench: Bench, dns: DnsServerDouble) => {
           }
         }
       };
-      await eventuallyPasses(liveWithinMs, expectServed);
+      await eventuallyPasses(expectServed);
       const pids = await postgresOf(dataDir);
       expect(pids.length).to.be.above(0);
       for (const pid of pids) process.kill(pid, 'SIGSTOP');

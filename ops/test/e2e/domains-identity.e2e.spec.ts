@@ -95,7 +95,7 @@ describe('product: one code on several domains', function () {
       const expected = { edited: editedUrl(url), expired: '410', deleted: '410', active: url }[
         fate
       ];
-      return eventuallyPasses(5_000, async () => {
+      return eventuallyPasses(async () => {
         const { domain, code } = testLink;
         for (const location of await visitAll(bench, testLink)) {
           expect(location, `${domain ?? ''}/${code}`).to.equal(expected);
@@ -115,7 +115,7 @@ describe('product: one code on several domains', function () {
         expect([response.status, response.headers.location]).to.deep.equal([302, url]);
       }
     }
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       for (const testLink of testLinks) {
         const { clickCount, url } = await statsOf(old, testLink);
         expect([url, clickCount]).to.deep.equal([testLink.url, testLink.visits]);
@@ -136,7 +136,7 @@ describe('product: one code on several domains', function () {
 
     /** Waits for the lists, which are exact within a second. */
     const expectListed = (bench: Bench): Promise<void> =>
-      eventuallyPasses(5_000, async () => {
+      eventuallyPasses(async () => {
         for (const domain of domains) {
           if (domain === null) continue;
           const response = await bench.api(`/v2/links?domain=${domain}`, key.key);
@@ -233,7 +233,7 @@ describe('product: one code on several domains', function () {
     const [counted] = testLinks.filter(({ fate, domain }) => fate === 'active' && domain !== null);
     if (!counted) throw new Error('no link on a domain is active');
     await after.visit(counted.domain ?? '', counted.code);
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       for (const testLink of testLinks) {
         const { clickCount } = await statsOf(restored, testLink);
         expect(clickCount).to.equal(testLink.visits + (testLink === counted ? 1 : 0));

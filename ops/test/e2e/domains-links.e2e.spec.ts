@@ -448,7 +448,7 @@ describe('product: links on domains', () => {
         const { links } = response.json() as { links: readonly LinkDetails[] };
         return links.map(({ domain: name, shortCode }) => `${name ?? ''}/${shortCode}`);
       };
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         expect(await listOf(`domain=${first}`)).to.deep.equal([
           ...[`${first}/filter-2`, `${first}/filter-1`],
         ]);
@@ -472,7 +472,7 @@ describe('product: links on domains', () => {
         expect(response.status, response.text).to.equal(200);
         return response.json() as AccountStatsResponse;
       };
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         const total = await statsOf('');
         expect(total).to.include({ linkCount: 4, clickCount: 10 });
         expect(total.links?.map(({ clicks }) => clicks)).to.deep.equal([4, 3, 2, 1]);

@@ -9,7 +9,7 @@ import { folderFixture } from '../support/fixtures.js';
 import { concurrently, sendRequest, statuses, type HttpResponse } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { domainCalls, expectDomain, liveWithinMs, newName } from './domains-harness.js';
+import { domainCalls, expectDomain, newName } from './domains-harness.js';
 import {
   destination,
   expectBody,
@@ -448,14 +448,14 @@ describe('product: domains of accounts', () => {
       const { key } = await newKey();
       const other = await newKey();
       const domain = await calls.activate(key);
-      await eventuallyPasses(liveWithinMs, async () => {
+      await eventuallyPasses(async () => {
         for (const url of [`https://${domain}/a`, `http://${domain}`]) {
           const response = await bench.shorten(other.key, { url });
           expectFailure(response, 400, invalidUrl, { reason: 'ownHost' });
         }
       });
       expect((await remove(key, domain)).status).to.equal(204);
-      await eventuallyPasses(liveWithinMs, async () => {
+      await eventuallyPasses(async () => {
         const { status } = await bench.shorten(other.key, { url: `https://${domain}/a` });
         expect(status).to.equal(201);
       });

@@ -85,16 +85,16 @@ describe('product: EDGE_PROCESSES=2', function () {
     over = true;
     const redirected = (await Promise.all(visitors)).reduce((sum, count) => sum + count, 0);
     // Visits in flight at the kill may be counted without a response.
-    await eventuallyPasses(40_000, async () => {
+    await eventuallyPasses(async () => {
       const { clickCount } = await bench.stats(shortCode, key);
       expect(clickCount).to.be.within(redirected, redirected + visitors.length);
-    });
+    }, 40_000);
   });
 
   it('is not ready on any process during the drain delay, and serves', async () => {
     const { shortCode } = await bench.link(key);
     process.kill(bench.product.pid, 'SIGTERM');
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       for (const admin of [bench.product.admin, ...edges.map((edge) => edge.admin)]) {
         const { status, text } = await sendRequest(`${admin}/health/ready`);
         expect(status, text).to.equal(503);

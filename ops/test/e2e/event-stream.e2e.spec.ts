@@ -84,9 +84,9 @@ describe('command API: streams of events', () => {
 
   /** Waits until pages contain the events of a link. */
   const expectStored = ({ key }: Secret, code: string): Promise<void> =>
-    eventuallyPasses(30_000, async () => {
+    eventuallyPasses(async () => {
       expect((await page(key, `shortCode=${code}`)).events).to.not.be.empty;
-    });
+    }, 30_000);
 
   describe('send', () => {
     it('retry, then each event as id and data, without a name', async () => {
@@ -393,9 +393,9 @@ describe('command API: streams of events over a restart', () => {
     codes.push((await bench.link(key.key)).shortCode);
     const lastId = { 'Last-Event-ID': stream.lastEventId() };
     const resumed = await open(key, 'types=LinkCreated', lastId);
-    await eventuallyPasses(30_000, () => {
+    await eventuallyPasses(() => {
       expect([...subjectsOf(stream), ...subjectsOf(resumed)]).to.include.members(codes);
-    });
+    }, 30_000);
     expect(subjectsOf(resumed)).to.not.be.empty;
   }).timeout(180_000);
 });

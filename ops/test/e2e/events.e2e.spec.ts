@@ -116,9 +116,9 @@ describe('command API: pages of events', () => {
     const rotated = await send<typeof created>('POST', `${at}/rotate`, { overlapSeconds: 60 });
     secrets.push(created.secret, rotated.secret);
     await bench.link(pro.key);
-    await eventuallyPasses(30_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await send('GET', at)).to.include({ status: 'disabled' });
-    });
+    }, 30_000);
     await send('DELETE', at);
   };
 
@@ -134,13 +134,13 @@ describe('command API: pages of events', () => {
     await operate('PUT', '/admin/reserved-aliases/admin/override', { account: pro.account });
     await operate('PATCH', '/admin/platform', { features: { qr: false } });
     await operate('PATCH', '/admin/platform', { features: { qr: true } });
-    await eventuallyPasses(60_000, async () => {
+    await eventuallyPasses(async () => {
       events = await readAll(pro.key);
       visits = await readAll(pro.key, 'types=LinkVisited');
       const names = new Set([...events, ...visits].map(nameOf));
       expect([...names].sort()).to.deep.equal([...feedEventNames].sort());
       expect(visits).to.have.length(2);
-    });
+    }, 60_000);
   });
 
   it('contain every event of links, keys, domains and webhooks, and no others', async () => {
@@ -255,11 +255,11 @@ describe('command API: pages of events', () => {
       expect(await page(key, `after=${cursor}`)).to.deep.equal({ events: [], next: cursor });
     }
     const { shortCode } = await bench.link(key);
-    await eventuallyPasses(30_000, async () => {
+    await eventuallyPasses(async () => {
       const { events: found, next } = await page(key, `after=${cursor}`);
       expect(found.map(({ subject }) => subject)).to.deep.equal([shortCode]);
       expect(await page(key, `after=${next}`)).to.deep.equal({ events: [], next });
-    });
+    }, 30_000);
   });
 
   it('start at the start of the log by default', async () => {

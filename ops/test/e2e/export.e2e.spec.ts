@@ -63,7 +63,7 @@ describe('command API: GET /v2/export', () => {
     await bench.expectClicks('plain', key, 1);
     const other = await bench.key('PRO', { account: 'other-exports' });
     await bench.link(other.key, { alias: 'not-exported' });
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await codes()).to.deep.equal([
         ...['switched-off', 'forwarding', 'everything', 'formula', 'plain'],
       ]);
@@ -209,7 +209,7 @@ describe('command API: GET /v2/export', () => {
       }
       const deleted = before.at(-2) ?? '';
       await bench.api(`/v2/links/${deleted}`, many, { method: 'DELETE' });
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         const now = await exported('', many);
         expect(now).to.have.length(count);
         expect(now.filter(({ title }) => title === 'changed')).to.have.length(2);
@@ -267,7 +267,7 @@ describe('command API: GET /v2/export', () => {
         response.destroy();
         await sleep(50);
       }
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         expect((await ask('', many)).status).to.equal(200);
       });
     });

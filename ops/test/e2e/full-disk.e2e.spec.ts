@@ -101,11 +101,11 @@ describe('product: on a full disk', function () {
     } finally {
       resume();
     }
-    await eventuallyPasses(30_000, async () => {
+    await eventuallyPasses(async () => {
       const passed = await countRedirects(bench, shortCode, 1);
       counted += passed;
       expect(passed).to.equal(1);
-    });
+    }, 30_000);
     await bench.expectClicks(shortCode, key, counted);
     expect((await readdir(disk.dir)).filter((name) => name.endsWith('.bad'))).to.deep.equal([]);
   });
@@ -145,9 +145,9 @@ describe('product: on a full disk', function () {
     }
 
     await disk.deleteFiller();
-    await eventuallyPasses(60_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await shorten(orders[0] ?? '')).status).to.equal(201);
-    });
+    }, 60_000);
     const retries = await Promise.all(orders.map(shorten));
     expect(retries.map(({ status }) => status)).to.deep.equal(orders.map(() => 201));
     expect(await bench.usage(key)).to.include({ links: 2 + orders.length });

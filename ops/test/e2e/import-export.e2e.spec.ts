@@ -74,11 +74,11 @@ describe('product: export, import into an empty installation, export', function 
     const started = await bench.api(`${path}?format=linklog`, keyOf(bench), options);
     expect(started.status, started.text).to.equal(202);
     let imported = started.json() as ImportResponse;
-    await eventuallyPasses(30_000, async () => {
+    await eventuallyPasses(async () => {
       const response = await bench.api(`${path}/${imported.id}`, keyOf(bench));
       imported = response.json() as ImportResponse;
       expect(imported.status, response.text).to.equal('done');
-    });
+    }, 30_000);
     return imported;
   };
 
@@ -132,7 +132,7 @@ describe('product: export, import into an empty installation, export', function 
     await source.expectClicks('limited', key, 1);
     await source.expectClicks('clicked', key, 2);
     await source.expectClicks('imported-plain', key, 18);
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       expect(linksOf(await exportText(source))).to.have.length(importedLinks.length + 8);
       expect((await statuses(source)).get('null/limited')).to.equal('expired');
     });
@@ -146,7 +146,7 @@ describe('product: export, import into an empty installation, export', function 
     const { created, failed } = await runImport(target, exported);
     expect({ created, failed }).to.deep.equal({ created: expected.length, failed: 0 });
     const expectedText = expected.map((link) => `${JSON.stringify(link)}\n`).join('');
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await exportText(target)).to.equal(expectedText);
     });
     const expectedStatuses = new Map(await statuses(source)).set('null/secret', 'disabled');

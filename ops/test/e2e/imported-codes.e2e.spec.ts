@@ -120,7 +120,7 @@ describe('product: codes of imported links', function () {
     expect((await visit(limited)).status).to.equal(410);
     const secret = encodeURIComponent('🔑');
     expect((await bench.change(secret, pro.key, { password: 'open sesame' })).status).to.equal(200);
-    await eventuallyPasses(2_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await visit(secret)).status).to.equal(200);
     });
     expect((await visit(secret, 'sho.rt', passwordForm('wrong'))).status).to.equal(401);
@@ -233,7 +233,7 @@ describe('product: codes of imported links', function () {
       [`shortCode=${encodeURIComponent('cafe\u0301')}`, 'café'],
       [`shortCode=${encodeURIComponent(longest)}&domain=${domain}`, `${domain}/${longest}`],
     ] as const) {
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         const page = await bench.api(`/v2/events?${query}`, pro.key);
         const { events } = page.json() as { events: { subject: string; type: string }[] };
         expect(events.map(({ subject: found }) => found)).to.deep.equal([
@@ -264,12 +264,12 @@ describe('product: codes of imported links', function () {
     expect(await cli('links', 'block', 'cafe\u0301', '--reason', 'a test')).to.equal(
       'Blocked: café\n',
     );
-    await eventuallyPasses(2_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await visitLink('café')).status).to.equal(410);
     });
     await cli('links', 'unblock', 'https://sho.rt/café', '--reason', 'a test');
     expect(await cli('links', 'history', 'café')).to.include('LinkUnblocked');
-    await eventuallyPasses(2_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await visitLink('café')).status).to.equal(302);
     });
   });
@@ -336,7 +336,7 @@ describe('product: codes of imported links', function () {
       } else
         expect(await cli('links', 'delete', subject, '--yes')).to.equal(`Deleted: ${subject}\n`);
     }
-    await eventuallyPasses(2_000, async () => {
+    await eventuallyPasses(async () => {
       const visits = await Promise.all(subjects.map((subject) => visitLink(subject)));
       expect(visits.map(({ status }) => status)).to.deep.equal(subjects.map(() => 410));
     });

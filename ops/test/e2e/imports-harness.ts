@@ -66,9 +66,9 @@ export const importCalls = (bench: Bench) => {
   ): Promise<readonly ImportedRow[]> => rowsOf(await call(`/${id}/rows${query}`, key, {}));
 
   const waitForEnd = async (id: string, key: string | null): Promise<EndedImport> => {
-    await eventuallyPasses(endsWithinMs, async () => {
+    await eventuallyPasses(async () => {
       expect(await show(id, key)).to.not.include({ status: 'running' });
-    });
+    }, endsWithinMs);
     return { ended: await show(id, key), rows: await rows(id, key) };
   };
 

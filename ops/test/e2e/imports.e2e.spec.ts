@@ -52,7 +52,7 @@ describe('command API: imports', () => {
 
   /** The statistics have the opening balance a moment after the link. */
   const expectCounted = (code: string, key: string, expected: object): Promise<void> =>
-    eventuallyPasses(10_000, async () => {
+    eventuallyPasses(async () => {
       expect(await imports.details(code, key)).to.include(expected);
     });
   const { readAll } = eventPages(bench);
@@ -625,7 +625,7 @@ describe('command API: imports', () => {
         }
       }
       await bench.expectClicks('c-open', key, 10);
-      await eventuallyPasses(10_000, async () => {
+      await eventuallyPasses(async () => {
         const response = await bench.api('/v2/stats/c-open?include=countries', key);
         expect(response.json()).to.include({ clickCount: 10, importedClicks: 7 });
         expect((response.json() as StatsResponse).period).to.include({ clickCount: 3 });
@@ -652,7 +652,7 @@ describe('command API: imports', () => {
       const createdAt = '2020-02-03T04:05:06.000Z';
       const file = csvFile('code,url,createdAt,clicks', `in-feed,${url},${createdAt},4`);
       const { ended } = await imports.run(file, key);
-      await eventuallyPasses(30_000, async () => {
+      await eventuallyPasses(async () => {
         const [event, ...more] = await readAll(key, 'shortCode=in-feed');
         expect(more).to.deep.equal([]);
         expect(event).to.deep.include({ actor: id, account: owner.account, subject: 'in-feed' });
@@ -661,7 +661,7 @@ describe('command API: imports', () => {
           ...{ url, createdAt, clicks: 4, visits: 0, source: 'csv', importId: ended.id },
         });
         expect(Date.parse(event?.time ?? '')).to.be.at.least(Date.parse(ended.startedAt));
-      });
+      }, 30_000);
     });
   });
 
@@ -704,9 +704,9 @@ describe('command API: imports', () => {
         const days = stats.timeseries?.filter(({ clicks }) => clicks > 0);
         expect(days?.map(({ start }) => start.slice(0, 10))).to.deep.equal(['2023-05-02']);
       };
-      await eventuallyPasses(30_000, async () => {
+      await eventuallyPasses(async () => {
         check(await read());
-      });
+      }, 30_000);
       const again = await imports.run(dump, key, query);
       expect(again.ended).to.include({ visits: 0, created: 0, existing: 2 });
       check(await read());
@@ -828,9 +828,9 @@ describe('command API: imports', () => {
       slow.upload.end(`${row('slow-end')}\n`);
       const [response] = (await slow.response) as [{ readonly statusCode: number }];
       expect(response.statusCode).to.equal(202);
-      await eventuallyPasses(30_000, async () => {
+      await eventuallyPasses(async () => {
         expect((await bench.visit('slow-end')).status).to.equal(302);
-      });
+      }, 30_000);
     });
   });
 
@@ -847,10 +847,10 @@ describe('command API: imports', () => {
       const { ended } = await imports.waitForEnd(id, null);
       expect(ended.created).to.be.at.least(500);
       expect((await bench.usage(free)).links).to.equal(0);
-      await eventuallyPasses(30_000, async () => {
+      await eventuallyPasses(async () => {
         const [event] = await readAll(free, 'shortCode=operated-0');
         expect(event).to.include({ actor: 'operator' });
-      });
+      }, 30_000);
     });
 
     it('are listed for all accounts or one', async () => {

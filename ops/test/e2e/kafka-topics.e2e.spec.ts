@@ -55,13 +55,13 @@ describe('product: when an operator changes topics in Kafka', function () {
   };
 
   const untilReadiness = (status: number, log: object): Promise<void> =>
-    eventuallyPasses(detectedMs, async () => {
+    eventuallyPasses(async () => {
       expect(await readiness()).to.deep.equal({ status, log });
-    });
+    }, detectedMs);
 
   /** The line may be written shortly after the report has changed. */
   const expectOneLine = (code: string): Promise<void> =>
-    eventuallyPasses(5_000, () => {
+    eventuallyPasses(() => {
       const lines = bench.product.stderr().split('\n');
       const faults = lines.filter((line) => line.includes('the log in Kafka has faults'));
       expect(faults).to.have.length(1);

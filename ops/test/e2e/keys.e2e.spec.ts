@@ -189,16 +189,16 @@ describe('command API: API keys', () => {
       const inactive = await patch({ active: false });
       expect(inactive.status).to.equal(200);
       expect(inactive.json()).to.include({ id, active: false });
-      await eventuallyPasses(1_000, async () => {
+      await eventuallyPasses(async () => {
         expectBody(await bench.api('/v2/usage', key), 401, invalidKey);
       });
       expect((await patch({ active: true })).json()).to.include({ id, active: true });
-      await eventuallyPasses(1_000, async () => {
+      await eventuallyPasses(async () => {
         expect((await bench.api('/v2/usage', key)).status).to.equal(200);
       });
     });
 
-    it('change name and plan within 1 s, even at the rate limit', async () => {
+    it('change name and plan, even at the rate limit', async () => {
       const { id, key } = await bench.key('FREE');
       for (let call = 0; call < 61; call += 1) await bench.api('/v2/usage', key);
       expect((await bench.api('/v2/usage', key)).status).to.equal(429);
@@ -207,7 +207,7 @@ describe('command API: API keys', () => {
       expect(changed.status).to.equal(200);
       expect(changed.json()).to.include(change);
       // A full window is cached as long as a change may take.
-      await eventuallyPasses(1_100, async () => {
+      await eventuallyPasses(async () => {
         const response = await bench.api('/v2/usage', key);
         expect(response.status).to.equal(200);
         expect(response.headers).to.include({
@@ -224,7 +224,7 @@ describe('command API: API keys', () => {
       const revoked = await bench.admin('DELETE', `/admin/keys/${id}`);
       expect(revoked.status).to.equal(200);
       expect(revoked.json()).to.include({ id, active: false });
-      await eventuallyPasses(1_000, async () => {
+      await eventuallyPasses(async () => {
         expectBody(await bench.api('/v2/usage', key), 401, invalidKey);
       });
       const again = await bench.admin('PATCH', `/admin/keys/${id}`, { active: true });

@@ -115,13 +115,13 @@ describe('command API: /v2/links/:shortCode', () => {
     expect(again.text).to.equal(first.text);
   });
 
-  it('changes the destination within a second', async () => {
+  it('changes the destination', async () => {
     const { shortCode } = await bench.link(pro.key);
     expect(locationOrStatus(await bench.visit(shortCode))).to.equal(destination);
     expect(await changed(shortCode, { url: ` ${elsewhere} ` })).to.include({
       ...{ url: elsewhere, version: 2 },
     });
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       expect(locationOrStatus(await bench.visit(shortCode))).to.equal(elsewhere);
     });
     expect((await bench.stats(shortCode, pro.key)).url).to.equal(elsewhere);
@@ -246,7 +246,7 @@ describe('command API: /v2/links/:shortCode', () => {
     const { shortCode } = await bench.link(pro.key);
     await changed(shortCode, { disabled: true });
     const gone = { errorType: 'DISABLED', message: 'This link is disabled', statusCode: 410 };
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await bench.visit(shortCode)).json()).to.include(gone);
     });
     expect((await bench.visit(`${shortCode}+`)).json()).to.include(gone);
@@ -257,7 +257,7 @@ describe('command API: /v2/links/:shortCode', () => {
         status === 410 && text.includes('This link is disabled'),
     );
     await changed(shortCode, { disabled: false });
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       expect(locationOrStatus(await bench.visit(shortCode))).to.equal(destination);
     });
   });
@@ -270,7 +270,7 @@ describe('command API: /v2/links/:shortCode', () => {
       expect([response.status, response.text]).to.deep.equal([204, '']);
     }
     const gone = { errorType: 'DELETED', message: 'This link has been deleted', statusCode: 410 };
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await bench.visit(shortCode)).json()).to.include(gone);
     });
     expect((await ask('PATCH', shortCode, { title: 'x' })).json()).to.include(gone);
@@ -301,7 +301,7 @@ describe('command API: /v2/links/:shortCode', () => {
     const tooFew = 'maxClicks must be at least 2, the clicks taken';
     expectLinkRefused(await ask('PATCH', shortCode, { maxClicks: 1 }), 400, tooFew);
     expect(await changed(shortCode, { maxClicks: 3 })).to.include({ status: 'active' });
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await visit()).to.equal(302);
     });
     expect(await visit()).to.equal(410);
@@ -316,12 +316,12 @@ describe('command API: /v2/links/:shortCode', () => {
       bench.visit(shortCode, passwordForm(password));
     expect(locationOrStatus(await enter('the old one'))).to.equal(destination);
     await changed(shortCode, { password: 'the new one', url: elsewhere });
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await enter('the old one')).status).to.equal(401);
     });
     expect(locationOrStatus(await enter('the new one'))).to.equal(elsewhere);
     await changed(shortCode, { password: null });
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       expect(locationOrStatus(await bench.visit(shortCode))).to.equal(elsewhere);
     });
   });

@@ -22,7 +22,7 @@ describe('command API: GET /v2/links', () => {
   const codes = async (query: string): Promise<readonly string[]> =>
     (await page(query)).links.map(({ shortCode }) => shortCode);
   const eventually = (query: string, expected: readonly string[]): Promise<void> =>
-    eventuallyPasses(5_000, async () => {
+    eventuallyPasses(async () => {
       expect(await codes(query)).to.deep.equal(expected);
     });
 
@@ -151,7 +151,7 @@ describe('command API: GET /v2/links', () => {
     ] as const) {
       for (let click = 0; click < clicks; click += 1) await bench.visit(code);
     }
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       const { links } = await page('?sort=clicks&status=active');
       expect(
         links.map(({ shortCode, clickCount }) => `${shortCode} ${String(clickCount)}`),
@@ -205,7 +205,7 @@ describe('command API: GET /v2/links', () => {
       await bench.visit(old.shortCode);
       const spring = { tag: 'SPRING', links: 2, clicks: 1 };
       const summer = { tag: 'Summer', links: 1, clicks: 1 };
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         expectBody(await tagsOf('', own), 200, { tags: [spring, summer], next: null });
       });
       expectBody(await tagsOf('?search=SU', own), 200, { tags: [summer], next: null });

@@ -52,10 +52,10 @@ describe('product: while Kafka is unavailable', function () {
     expect((await bench.shorten('ll_none', { url: destination })).status).to.equal(401);
     expect(await bench.usage(key)).to.deep.equal(before);
     resume();
-    await eventuallyPasses(60_000, async () => {
+    await eventuallyPasses(async () => {
       const response = await bench.shorten(key, { url: destination });
       expect(response.status, response.text).to.equal(201);
-    });
+    }, 60_000);
   });
 
   it('creates one link for a request that is retried with its Idempotency-Key', async () => {
@@ -74,18 +74,18 @@ describe('product: while Kafka is unavailable', function () {
     });
     expect([409, 503]).to.include((await bench.shorten(key, body, headers)).status);
     resume();
-    await eventuallyPasses(60_000, async () => {
+    await eventuallyPasses(async () => {
       const response = await bench.shorten(key, body, headers);
       expect(response.status, response.text).to.equal(201);
       expect(response.headers['idempotency-replayed']).to.equal('true');
       expect((response.json() as Link).shortCode).to.equal('one-link');
-    });
+    }, 60_000);
     expect(await bench.usage(key)).to.include({ links: 1 });
     const again = await bench.shorten(key, body);
     expect(again.status, 'without Idempotency-Key').to.equal(400);
   });
 
-  it('responds with 202 to changes of operators, which take effect within a second', async () => {
+  it('responds with 202 to changes of operators, which take effect at once', async () => {
     const { key, id } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     expect((await bench.visit(shortCode)).status).to.equal(302);
@@ -95,7 +95,7 @@ describe('product: while Kafka is unavailable', function () {
     });
     expect(blocked.status, blocked.text).to.equal(202);
     expect(blocked.json()).to.deep.equal({ shortCode, blocked: true });
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await bench.visit(shortCode)).status).to.equal(410);
     });
     const issued = await bench.admin('POST', '/admin/keys', { name: 'now', plan: 'FREE' });
@@ -113,11 +113,11 @@ describe('product: while Kafka is unavailable', function () {
       expect(link.json()).to.include({ shortCode, title: 'Mended' });
     }
     resume();
-    await eventuallyPasses(60_000, async () => {
+    await eventuallyPasses(async () => {
       const response = await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
       expect(response.status).to.equal(200);
-    });
-    await eventuallyPasses(20_000, async () => {
+    }, 60_000);
+    await eventuallyPasses(async () => {
       const history = await bench.admin('GET', `/admin/links/${shortCode}/history`);
       const { events } = history.json() as { events: { type: string }[] };
       expect(events.map(({ type }) => type)).to.include.members([

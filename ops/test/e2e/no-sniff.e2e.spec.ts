@@ -141,7 +141,7 @@ describe('product: X-Content-Type-Options', () => {
     await bench.admin('PATCH', '/admin/platform', { maintenance: true });
     try {
       // The switch may take a second to reach each node.
-      await eventuallyPasses(5_000, () =>
+      await eventuallyPasses(() =>
         expectHeader([
           [503, `${api}/v2/usage`, {}],
           [503, `${edge}/${shortCode}`, {}],

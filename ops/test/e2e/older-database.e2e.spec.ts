@@ -100,7 +100,7 @@ describe('product: PostgreSQL older than its Kafka', function () {
       const restore = await linklog(['restore', file], { DATA_DIR: target });
       expect(restore.exitCode, restore.stderr).to.equal(0);
       restored.use(await startEmbeddedProduct({ dataDir: target }));
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         expect((await restored.visit('late')).headers.location).to.equal(
           'https://example.com/first-owner',
         );

@@ -428,7 +428,7 @@ describe('command API: GET /openapi.json', () => {
       await bench.admin('PATCH', '/admin/platform', { maintenance: true });
       try {
         for (const operation of everywhere) {
-          await eventuallyPasses(5_000, async () => {
+          await eventuallyPasses(async () => {
             await expectDescribed(operation, 503, pro.key, bodyOf(operation));
           });
           await expectDescribed(operation, 503, null, bodyOf(operation));

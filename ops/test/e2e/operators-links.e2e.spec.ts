@@ -61,7 +61,7 @@ describe('command API: operators and links of all accounts', () => {
     const codes = async (query: string): Promise<readonly string[]> =>
       (await page(query)).links.map(({ shortCode }) => shortCode);
     const tagged = [...bakerys.slice(1), ...shops];
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await codes('?account=bakery')).to.deep.equal(bakerys);
       expect(await codes('?tag=listed')).to.deep.equal(tagged);
     });
@@ -76,7 +76,7 @@ describe('command API: operators and links of all accounts', () => {
     );
     expect(rest.next).to.equal(null);
     await bench.visit(bakerys[1] ?? '');
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       const byClicks = [bakerys[1], bakerys[0], bakerys[2]];
       expect(await codes('?account=bakery&sort=clicks')).to.deep.equal(byClicks);
     });
@@ -156,7 +156,7 @@ describe('command API: operators and links of all accounts', () => {
       ...{ url: elsewhere, title: 'Mended', tags: ['x'], hasPassword: true, account: 'shop' },
     });
     await operator('PATCH', `/admin/links/${code}`, { password: null });
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await bench.visit(code)).headers.location).to.equal(elsewhere);
     });
     for (let time = 1; time <= 2; time += 1) {
@@ -164,7 +164,7 @@ describe('command API: operators and links of all accounts', () => {
       expect(deleted.status).to.equal(200);
       expect(deleted.json()).to.include({ status: 'deleted', version: 5 });
     }
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await bench.visit(code)).json()).to.include({ errorType: 'DELETED' });
     });
     const history = await operator('GET', `/admin/links/${code}/history`);

@@ -69,7 +69,7 @@ describe('redirect edge: link with a password', () => {
   };
 
   const expectClicks = (shortCode: string, clicks: number): Promise<void> =>
-    eventuallyPasses(2_000, async () => {
+    eventuallyPasses(async () => {
       expect((await bench.stats(shortCode, pro.key)).clickCount).to.equal(clicks);
     });
 

@@ -14,7 +14,7 @@ describe('product: through the PgBouncer of ops/docs/postgres.md', () => {
     async (pooler) => {
       await pooler.stop();
       // PostgreSQL drops no database in use, and may not have noticed the end of PgBouncer.
-      await eventuallyPasses(20_000, async () => {
+      await eventuallyPasses(async () => {
         const { rows } = await database.pool.query(
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
            WHERE datname = current_database() AND application_name <> 'linklog test'`,
@@ -55,7 +55,7 @@ describe('product: through the PgBouncer of ops/docs/postgres.md', () => {
     expect((await bench.visit(shortCode)).status).to.equal(302);
     await pooler.restart();
     const headers = { 'Idempotency-Key': 'restarted' };
-    await eventuallyPasses(20_000, async () => {
+    await eventuallyPasses(async () => {
       const response = await bench.shorten(pro.key, { url: destination }, headers);
       expect(response.status, response.text).to.equal(201);
     });

@@ -80,7 +80,7 @@ describe('product: from PostgreSQL 17 to the version of this release', function 
     for (const link of [plain, plain, limited]) expect(await statusOf(old, link)).to.equal(302);
     const statsAt = (bench: Bench) =>
       Promise.all([plain, limited].map(({ shortCode }) => bench.stats(shortCode, key)));
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await statsAt(old)).map(({ clickCount }) => clickCount)).to.deep.equal([2, 1]);
     });
     const usageAt = async (bench: Bench): Promise<unknown> =>

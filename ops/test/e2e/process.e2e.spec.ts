@@ -250,7 +250,7 @@ describe('product: process', () => {
   };
 
   const expectRefused = async (address: string): Promise<void> => {
-    await eventuallyPasses(2_000, async () => {
+    await eventuallyPasses(async () => {
       const failure: unknown = await connectTo(address).then(
         ({ socket }) => {
           socket.destroy();
@@ -298,7 +298,7 @@ describe('product: process', () => {
   });
 
   const expectDraining = ({ api, edge, admin }: Product): Promise<void> =>
-    eventuallyPasses(5_000, async () => {
+    eventuallyPasses(async () => {
       for (const listener of [api, edge, admin]) {
         const { status, text } = await sendRequest(`${listener}/health/ready`);
         expect(status, text).to.equal(503);

@@ -43,7 +43,7 @@ describe('product: races', () => {
         for (const response of gone) {
           expect(response.json()).to.include({ errorType: 'EXPIRED', path: `/${shortCode}` });
         }
-        await bench.expectClicks(shortCode, key, limit, 1_000);
+        await bench.expectClicks(shortCode, key, limit);
         expect((await bench.visit(shortCode)).status).to.equal(410);
       },
     );

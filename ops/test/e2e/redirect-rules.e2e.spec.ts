@@ -137,7 +137,7 @@ describe('product: redirect rules', () => {
       expect(await locationOf(code, { ...options, method: 'HEAD' })).to.equal(url);
     }
     await bench.expectClicks(code, pro.key, expected.length);
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await targetsOf(code)).to.deep.equal(
         new Map<string | null, number>([
           [null, 3],
@@ -242,7 +242,7 @@ describe('product: redirect rules', () => {
       'https://apps.example/ios?c=%20d',
     );
     await patch(code, { forwardQuery: false });
-    await eventuallyPasses(2_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await locationOf(`${code}?c=d`, visitor(american))).to.equal(link.url);
     });
   });

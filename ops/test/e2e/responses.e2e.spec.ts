@@ -73,7 +73,7 @@ describe('product: properties of all responses', () => {
     it('are in 410', async () => {
       const { shortCode } = await bench.link(pro.key);
       await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'spam' });
-      await eventuallyPasses(10_000, async () => {
+      await eventuallyPasses(async () => {
         expectStatus(await bench.api(`/v2/qr/${shortCode}`, pro.key), 410);
       });
     });
@@ -82,7 +82,7 @@ describe('product: properties of all responses', () => {
       const request = post({ url: 'https://slowly.example/' }, { 'Idempotency-Key': 'common' });
       double.delayMs = 1_000;
       const first = bench.api('/v2/shorten', pro.key, request);
-      await eventuallyPasses(10_000, () => {
+      await eventuallyPasses(() => {
         expect(double.urls().flat()).to.include('https://slowly.example/');
         return Promise.resolve();
       });
@@ -280,7 +280,7 @@ describe('product: properties of all responses', () => {
         expect(response.headers['x-request-id']).to.equal('broken-1');
       });
       expect((await bench.shorten(pro.key, { url: destination })).status).to.equal(201);
-      await eventuallyPasses(2_000, () => {
+      await eventuallyPasses(() => {
         const lines = bench.product.stderr().split('\n');
         expect(lines.find((line) => line.includes('broken-1'))).to.include('division by zero');
       });

@@ -128,7 +128,7 @@ describe('command API: reuse of a link', () => {
     const url = newUrl();
     const oldest = await bench.link(pro.key, { url });
     for (let index = 0; index < 5; index += 1) await bench.link(pro.key, { url });
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       expectReused(await reuse(url), oldest);
     });
   });

@@ -55,14 +55,14 @@ describe('command API: statistics and usage', () => {
     });
 
     for (const maxClicks of [null, 50]) {
-      it(`shows visits within 1 s: ${maxClicks === null ? 'no limit' : `limit ${maxClicks}`}`, async () => {
+      it(`shows visits: ${maxClicks === null ? 'no limit' : `limit ${maxClicks}`}`, async () => {
         const { shortCode } = await bench.link(pro.key, { maxClicks });
         for (const visits of [1, 2, 12]) {
           const before = Date.now();
           const { clickCount } = await bench.stats(shortCode, pro.key);
           await concurrently(visits, () => bench.visit(shortCode));
           const after = Date.now();
-          await eventuallyPasses(1_000, async () => {
+          await eventuallyPasses(async () => {
             const stats = await bench.stats(shortCode, pro.key);
             expect(stats.clickCount).to.equal(clickCount + visits);
             expect(stats.lastAccessed).to.match(timestampPattern);
@@ -76,7 +76,7 @@ describe('command API: statistics and usage', () => {
       const { shortCode } = await bench.link(pro.key, { maxClicks: 2 });
       const responses = await concurrently(5, () => bench.visit(shortCode));
       expect(statuses(responses)).to.deep.equal({ 302: 2, 410: 3 });
-      await eventuallyPasses(1_000, async () => {
+      await eventuallyPasses(async () => {
         const stats = await bench.stats(shortCode, pro.key);
         expect(stats).to.include({ shortCode, clickCount: 2, maxClicks: 2, url: destination });
       });

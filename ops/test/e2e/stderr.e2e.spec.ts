@@ -68,10 +68,10 @@ describe('product: stderr while Kafka is unavailable', function () {
     } finally {
       await kafka.server.restart();
     }
-    await eventuallyPasses(60_000, async () => {
+    await eventuallyPasses(async () => {
       const response = await bench.shorten(key, { url: destination });
       expect(response.status, response.text).to.equal(201);
-    });
+    }, 60_000);
     const { stderr } = await bench.product.stop();
     expect(rawLines(stderr)).to.deep.equal([]);
     const warnings = stderr

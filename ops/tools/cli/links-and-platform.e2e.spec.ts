@@ -82,7 +82,7 @@ describe('CLI: command line, on a running service', () => {
     await expectFailure(['links', 'create', url, '--alias', 'login'], 1, 'Alias is already taken');
 
     const list = ['links', 'list', '--account', 'created', '--csv'];
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       const [head = [], ...rows] = parseCsv(await text(...list));
       expect(rows).to.have.length(1);
       expect(Object.fromEntries(head.map((name, index) => [name, rows[0]?.[index]]))).to.include({
@@ -236,7 +236,7 @@ describe('CLI: command line, on a running service', () => {
       };
     const found = async (...args: readonly string[]) =>
       (await list(...args)).links.map(({ shortCode }) => shortCode);
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await found('--account', 'list-b')).to.deep.equal(b);
     });
     const listed = await list('--destination', 'example.com', '--status', 'active');
@@ -250,7 +250,7 @@ describe('CLI: command line, on a running service', () => {
     await json('links', 'edit', b[1] ?? '', '--tag', 'x', '--tag', 'y');
     const created = ['--created-after', '2026-01-01', '--tz', 'Europe/Berlin'];
     const tagged = ['--tag', 'x', '--tag', 'y', '--search', 'EXAMPLE', ...created];
-    await eventuallyPasses(5_000, async () => {
+    await eventuallyPasses(async () => {
       expect(await found(...tagged)).to.deep.equal([b[1]]);
     });
     expect(await found('--search', 'EXAMPLE', '--created-before', '2026-01-01')).to.deep.equal([]);

@@ -57,7 +57,7 @@ describe('CLI: linklog webhooks, on a running service', () => {
     expect(listed).to.match(/^ID +ACCOUNT +STATUS +LAG +LAST DELIVERY +URL +REASON\n/);
     expect(listed).to.include(other.id);
     // The lag includes the event of the webhook's own creation until a projector has it.
-    await eventuallyPasses(10_000, async () => {
+    await eventuallyPasses(async () => {
       const [, row, ...more] = (await text('webhooks', 'list', '--account', 'shop')).split('\n');
       expect(row?.split(/ +/)).to.deep.equal([id, 'shop', 'enabled', '0', '-', receiver.url]);
       expect(more).to.deep.equal(['']);

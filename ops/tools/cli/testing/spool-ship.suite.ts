@@ -52,7 +52,7 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
     return dir;
   };
   const expectClicks = (count: number): Promise<void> =>
-    eventuallyPasses(20_000, async () => {
+    eventuallyPasses(async () => {
       expect((await bench.stats(code, key)).clickCount).to.equal(count);
     });
 
