@@ -159,7 +159,11 @@ describe('command API: POST /v2/links/bulk', () => {
     const { key } = await bench.key('FREE');
     const { shortCode } = await bench.link(key);
     const codes = [shortCode, ...Array.from({ length: 99 }, (_, index) => `unknown-${index}`)];
-    const responses = await concurrently(25, () => bulk(key, codes, { addTags: ['x'] }));
+    const send = () => bulk(key, codes, { addTags: ['x'] });
+    const responses: HttpResponse[] = [];
+    // Fewer concurrent ones are not rejected by a slow machine.
+    for (let time = 0; time < 17; time += 1) responses.push(await send());
+    responses.push(...(await concurrently(8, send)));
     const message = 'Monthly API call limit reached.';
     // First, because any other response, such as a 503, costs a call too.
     for (const response of responses) {

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { Random } from './random.js';
 import { sendRequest, concurrently } from './http.js';
 import { createLink } from './create-links.js';
@@ -89,8 +90,10 @@ const image = async (product: Product, key: string, link: CodedLink, look: Look)
   return { what: `${shortUrl} as ${query}`, shortUrl, size, format, bytes: response.bytes };
 };
 
-/** Concurrent requests, and files for one run of the reader. */
+/** Files for one run of the reader. */
 const batchSize = 50;
+/** Few enough that a busy machine does not respond with 503. */
+const concurrentRequests = 8;
 
 /**
  * Requests an image of each look, links round-robin, and reads them.
@@ -110,8 +113,8 @@ export const findMisread = async (
   const wrong: string[] = [];
   for (let first = 0; first < pairs.length; first += batchSize) {
     const batch = pairs.slice(first, first + batchSize);
-    const images = await Promise.all(
-      batch.map(({ link, look }) => image(product, key, link, look)),
+    const images = await pLimit(concurrentRequests).map(batch, ({ link, look }) =>
+      image(product, key, link, look),
     );
     const texts = await readQrCodes(images);
     for (const [index, { what, shortUrl, size, ...drawn }] of images.entries()) {
