@@ -18,7 +18,7 @@ const programs = [
     'pgbouncer',
     'openssl',
     'faketime',
-    'chromium',
+    'chromium-headless-shell',
     'zbarimg',
     'rsvg-convert',
     'jq',

@@ -11,7 +11,7 @@ need() { command -v "$1" >/dev/null || packages+=("$2"); }
 need curl curl
 need zbarimg zbar-tools
 need rsvg-convert librsvg2-bin
-need chromium chromium
+need chromium-headless-shell chromium-headless-shell
 need redis-server redis-server
 need pgbouncer pgbouncer
 need kcat kcat

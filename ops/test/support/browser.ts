@@ -4,21 +4,21 @@ import type { Browser, Page } from 'playwright-core';
 
 const run = promisify(execFile);
 
-const names = ['chromium', 'chromium-browser', 'google-chrome'];
+/** Debian's build without a window: a sixth less CPU time than `chromium --headless`. */
+const program = 'chromium-headless-shell';
 
 /**
  * Starts the Chromium of the system, headless and (playwright's default) without a sandbox, which root and many
  * containers cannot use: it opens only our own pages.
  */
 export const launchBrowser = async (): Promise<Browser> => {
-  const command = names.map((name) => `command -v ${name}`).join(' || ');
   // Loaded here, because most specs with the fixtures use no browser.
   const { chromium } = await import('playwright-core');
   try {
-    const { stdout } = await run('sh', ['-c', command]);
+    const { stdout } = await run('sh', ['-c', `command -v ${program}`]);
     return await chromium.launch({ executablePath: stdout.trim() });
   } catch (cause) {
-    const message = `no browser on PATH (${names.join(', ')}): apt-get install chromium`;
+    const message = `no ${program} on the PATH: npm run test:setup`;
     throw new Error(message, { cause });
   }
 };
