@@ -204,6 +204,15 @@ describe('product: backup under load, restored into a new installation', () => {
       }),
     };
     await sleep(1_500);
+    const clicked = [
+      [plain, 2],
+      [limited, 2],
+      [usedUp, 1],
+      [managed.raised, 1],
+    ] as const;
+    for (const [{ shortCode }, clicks] of clicked) {
+      await old.expectClicks(shortCode, quiet.key, clicks);
+    }
     stateBefore = await readState(old);
     busyLinks = [...codes];
     acknowledged = {
