@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 
 const run = promisify(execFile);
 
-/** Debian's build without a window: a sixth less CPU time than `chromium --headless`. */
+/** Debian's build without a window: a tenth less CPU time than `chromium --headless`. */
 const program = 'chromium-headless-shell';
 
 /**
