@@ -54,7 +54,7 @@ const isEmpty = (value: unknown): boolean =>
   value == null || (Array.isArray(value) && value.length === 0);
 
 const describe = (name: string, value: unknown): string => {
-  if (isEmpty(value)) return text.none;
+  if (isEmpty(value)) return isOneOf(text.empty, name) ? text.empty[name] : text.none;
   if (typeof value === 'boolean') return value ? text.yes : text.no;
   if (typeof value === 'number') return formatNumber(value);
   if (name === 'rules') return (value as readonly RedirectRule[]).map(describeRule).join('; ');
@@ -65,6 +65,9 @@ const describe = (name: string, value: unknown): string => {
   if (name === 'reason' && isOneOf(text.reasons, value)) return text.reasons[value];
   return value;
 };
+
+/** Whether the event has all values after the change, so that an empty one may be a change. */
+const hasAllValues = (type: string): boolean => /Changed\.v\d+$/.test(type);
 
 const nameOf = (field: string): string => (isOneOf(fields, field) ? fields[field] : field);
 
@@ -77,7 +80,8 @@ const initialValues: Values = { forwardQuery: false };
 /**
  * The entry of one event.
  *
- * @param earlier the values before the event; absent: not known, then empty values are left out
+ * @param earlier the values before the event; absent: not known, then an event without all values after the change has
+ *   no entries of its empty ones
  */
 export const describeEvent = (
   { type, time, actor, data }: HistoryEvent,
@@ -85,7 +89,7 @@ export const describeEvent = (
 ): HistoryEntry => {
   const changes = Object.entries(data)
     .filter(isShown)
-    .filter(([, value]) => earlier !== undefined || !isEmpty(value))
+    .filter(([, value]) => earlier !== undefined || hasAllValues(type) || !isEmpty(value))
     .map(([name, value]): Change => {
       // Whether a link was created with a password is not known.
       const isCompared = earlier && edited.includes(name) && name !== 'password';

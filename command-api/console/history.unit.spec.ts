@@ -82,6 +82,22 @@ describe('the history of a link', () => {
     });
   });
 
+  it('names the empty values of an event that has all values after the change', () => {
+    const redirects = { rootRedirect: a, notFoundRedirect: null, expiredRedirect: null };
+    expect(describeEvent(event('DomainChanged', redirects)).changes).to.deep.equal([
+      { field: 'Home page', after: a },
+      { field: 'Unknown links', after: 'none' },
+      { field: 'Expired links', after: 'none' },
+    ]);
+    const terms = { name: 'N', plan: null, scopes: null, expiresAt: null };
+    expect(describeEvent(event('ApiKeyChanged', terms)).changes).to.deep.equal([
+      { field: 'Name', after: 'N' },
+      { field: 'Plan', after: 'inherited' },
+      { field: 'Scopes', after: 'all' },
+      { field: 'Expires', after: 'none' },
+    ]);
+  });
+
   it('names actors', () => {
     expect(nameOfActor('key_1', { key_1: 'My key' })).to.equal('My key');
     expect(nameOfActor('key_2', { key_1: 'My key' })).to.equal('key_2');

@@ -95,6 +95,12 @@ export const values: Texts['values'] = {
   },
   history: {
     none: 'leer',
+    empty: {
+      scopes: 'alle',
+      plan: 'geerbt',
+      types: 'die üblichen',
+      domain: 'alle',
+    },
     yes: 'ja',
     no: 'nein',
     passwords: { set: 'gesetzt', removed: 'entfernt' },

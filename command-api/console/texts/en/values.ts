@@ -99,6 +99,13 @@ export const values = {
   },
   history: {
     none: 'none',
+    /** Of empty values with a meaning. */
+    empty: {
+      scopes: 'all',
+      plan: 'inherited',
+      types: 'the default ones',
+      domain: 'all',
+    },
     yes: 'yes',
     no: 'no',
     passwords: { set: 'set', removed: 'removed' },
