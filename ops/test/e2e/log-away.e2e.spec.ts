@@ -85,7 +85,7 @@ describe('product: while Kafka is unavailable', function () {
     expect(again.status, 'without Idempotency-Key').to.equal(400);
   });
 
-  it('responds with 202 to changes of operators, which take effect at once', async () => {
+  it('responds with 202 to changes of operators, which take effect immediately', async () => {
     const { key, id } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     expect((await bench.visit(shortCode)).status).to.equal(302);
