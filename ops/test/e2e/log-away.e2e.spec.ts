@@ -32,7 +32,12 @@ describe('product: while Kafka is unavailable', function () {
     if (paused) process.kill(kafka.server.pid, 'SIGCONT');
     paused = false;
   };
-  afterEach(resume);
+  afterEach('wait for the log', async () => {
+    resume();
+    await eventuallyPasses(async () => {
+      await bench.key('FREE');
+    }, 50_000);
+  });
 
   it('responds with 503 to POSTs within 2 s, spends no quota, and recovers by itself', async () => {
     const { key } = await bench.key('PRO');

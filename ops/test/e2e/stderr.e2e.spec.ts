@@ -4,6 +4,7 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { fixture } from '../support/fixture.js';
 import { dedicatedKafka } from '../support/kafka.js';
 import { launch, startLinklogCli } from '../support/process.js';
+import { onStack } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, productFixture } from './harness.js';
 
@@ -77,7 +78,8 @@ describe('product: stderr while Kafka is unavailable', function () {
     const warnings = stderr
       .split('\n')
       .filter((line) => line.includes('node.js emitted a warning'));
-    // The process, the thread of the projectors and that of the shipping.
-    expect(warnings).to.have.length(3);
+    // The process, the thread of the projectors and that of the shipping. On the stack: the supervisor, two APIs,
+    // two edges and their threads of the shipping, and two projectors.
+    expect(warnings).to.have.length(onStack ? 9 : 3);
   });
 });
