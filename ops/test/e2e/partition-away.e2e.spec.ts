@@ -31,6 +31,8 @@ describe('product: while a partition of Kafka has no leader', function () {
   const addresses = (): string[] => brokers.map((server) => server.brokers);
   const bench = productFixture(() => ({
     KAFKA_BROKERS: addresses().join(),
+    // The stack has a prefix in tests.
+    KAFKA_TOPIC_PREFIX: '',
     // So that the partitions of a killed broker get no other leader.
     ...{ KAFKA_REPLICAS: '1', KAFKA_MIN_INSYNC_REPLICAS: '1' },
   }));
