@@ -80,8 +80,8 @@ const initialValues: Values = { forwardQuery: false };
 /**
  * The entry of one event.
  *
- * @param earlier the values before the event; absent: not known, then an event without all values after the change has
- *   no entries of its empty ones
+ * @param earlier the values before the event; absent: not known, then empty values are left out, unless the event has
+ *   all values after the change
  */
 export const describeEvent = (
   { type, time, actor, data }: HistoryEvent,

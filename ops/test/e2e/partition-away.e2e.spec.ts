@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Kafka, logLevel, type PartitionMetadata } from 'kafkajs';
+import { Kafka, logLevel } from 'kafkajs';
 import path from 'node:path';
 import { topics } from '../../../schemas/events/topics.js';
 import { partitionOf } from '../../event-log/partition.js';
@@ -41,13 +41,9 @@ describe('product: while a partition of Kafka has no leader', function () {
     const { key } = await bench.key('PRO');
     const admin = new Kafka({ brokers: addresses(), logLevel: logLevel.NOTHING }).admin();
     await admin.connect();
-    let partitions: readonly PartitionMetadata[] = [];
-    // A broker may not know the new topics yet.
-    await eventuallyPasses(async () => {
-      const { topics } = await admin.fetchTopicMetadata({ topics: [links] });
-      partitions = topics[0]?.partitions ?? [];
-    });
+    const { topics: found } = await admin.fetchTopicMetadata({ topics: [links] });
     await admin.disconnect();
+    const partitions = found[0]?.partitions ?? [];
     const killed = partitions[0]?.leader ?? 0;
     const idsOf = (isKilled: boolean): number[] =>
       partitions
