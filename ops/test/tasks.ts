@@ -218,7 +218,8 @@ try {
       async (user) => {
         await user.link('Sessions');
         await user.button('Sign out everywhere');
-        await user.button('Sign out everywhere');
+        const confirm = { name: 'Sign out everywhere' };
+        await user.click(user.page.getByRole('dialog').getByRole('button', confirm));
         await user.page.getByLabel('API key').waitFor();
       },
     ],
