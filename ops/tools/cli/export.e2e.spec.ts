@@ -2,49 +2,97 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { exportedLink } from '../../../schemas/http/export.js';
 import { parseCsv } from '../../../schemas/testing/csv.js';
-import { createLinks } from '../../test/support/create-links.js';
-import { startLinklogCli } from '../../test/support/process.js';
+import { createLink, createLinks } from '../../test/support/create-links.js';
+import { fixture } from '../../test/support/fixture.js';
 import { onService } from './testing/on-service.js';
 
-describe('CLI: linklog export, on a running service', () => {
-  const { service, text, createKey, expectFailure, shorten, projected } = onService();
+describe('CLI: linklog export and stats, on a running service', () => {
+  const { bench, text, processText, startLinklog, json, createKey, expectFailure, projected } =
+    onService();
+  const key = fixture(() => createKey('PRO', '--account', 'cli-export'));
+  const codes: string[] = [];
+
+  before('create links, and visit one', async () => {
+    for (let count = 0; count < 2; count += 1) {
+      codes.push((await createLink(bench.product.api, key.key)).shortCode);
+    }
+    const [code = ''] = codes;
+    for (const visit of [code, code, `${code}?qr`]) await bench.visit(visit);
+    await projected();
+  });
 
   it('prints the links of an account as JSON lines or CSV', async () => {
-    const { key } = await createKey('PRO', '--account', 'shop');
-    const codes = [await shorten(key), await shorten(key)];
-    await projected();
-    const lines = (await text('export', '--account', 'shop')).split('\n').slice(0, -1);
+    const args = ['export', '--account', 'cli-export'];
+    const lines = (await processText(args)).split('\n').slice(0, -1);
     const links = lines.map((line) => exportedLink.parse(JSON.parse(line)));
     expect(links.map(({ code }) => code)).to.deep.equal([...codes].reverse());
-    const [head, ...rows] = parseCsv(await text('export', '--account', 'shop', '--format', 'CSV'));
+    const [head, ...rows] = parseCsv(await processText([...args, '--format', 'CSV']));
     expect(head?.slice(0, 4)).to.deep.equal(['domain', 'code', 'alias', 'url']);
     expect(rows.map(([, code]) => code)).to.deep.equal([...codes].reverse());
-    expect(await text('export')).to.equal('');
   });
 
-  it('rejects an unknown format, and an invalid account', async () => {
-    await expectFailure(
-      ['export', '--format', 'xml'],
-      2,
-      'there is no format "xml": it is one of jsonl, csv',
-    );
-    const { exitCode, stdout } = await startLinklogCli(['export', '--account', ''], service().env)
-      .ended;
-    expect([exitCode, stdout]).to.deep.equal([1, '']);
-  });
-
-  it('ends successfully when the reader of its output exits, as head does', async function () {
-    this.timeout(60_000);
-    const { key } = await createKey('PRO', '--account', 'many');
+  it('ends successfully when the reader of its output exits, as head does', async () => {
+    const many = await createKey('PRO', '--account', 'cli-many');
     const urlOf = (index: number): string => `https://example.com/${index}?${'x'.repeat(1_000)}`;
-    await createLinks(service().product.api, key, 2_000, urlOf);
+    await createLinks(bench.product.api, many.key, 2_000, urlOf);
     await projected();
-    const command = startLinklogCli(['export', '--account', 'many'], service().env);
+    const command = startLinklog(['export', '--account', 'cli-many']);
     const { stdout } = command.child;
     if (!stdout) throw new Error('the command has no stdout');
     await once(stdout, 'data');
     stdout.destroy();
     const { exitCode, stderr } = await command.ended;
     expect([exitCode, stderr]).to.deep.equal([0, '']);
+  });
+
+  it('prints the statistics of the API with --json', async () => {
+    const [code = ''] = codes;
+    const api = async (query: string): Promise<unknown> =>
+      (await bench.api(`/v2/stats${query}`, key.key)).json();
+    const query = 'from=2026-01-01&to=2050-01-01&interval=month&tz=Asia/Kathmandu';
+    const period = ['--from', '2026-01-01', '--to', '2050-01-01', '--interval', 'month'];
+    const options = [...period, '--tz', 'Asia/Kathmandu'];
+    expect(await json('stats', code, ...options)).to.deep.equal(
+      await api(`/${code}?include=all&${query}`),
+    );
+    const included = ['--include', 'links,triggers', '--account', 'cli-export'];
+    expect(await json('stats', ...included, ...options)).to.deep.equal(
+      await api(`?include=links,triggers&${query}`),
+    );
+  });
+
+  it('prints statistics as numbers, a plot and tables', async () => {
+    const [code = ''] = codes;
+    const shown = await text('stats', code);
+    for (const pattern of [
+      new RegExp(`^short code +${code}\nurl +https://example.com/`),
+      ...[/\nclicks +3\n/, /\nclicks in it +3\n/, /\n *3┤/, /\n *0┤/],
+      ...[/\nSTART +CLICKS +BOTS +UNIQUES\n/, /\nTRIGGERS +CLICKS\nlink +2\nqr +1\n/],
+      /\nCOUNTRIES +CLICKS\n\(not recorded\) +3\n/,
+    ]) {
+      expect(shown).to.match(pattern);
+    }
+    const ofAccount = await text('stats', '--account', 'cli-export', '--include', 'links');
+    expect(ofAccount).to.match(/^links +2\nclicks +3\nperiod /);
+    expect(ofAccount).to.match(new RegExp(`\nLINKS +CLICKS\n${code} +3\n$`));
+  });
+
+  it('prints a row for each number of the statistics with --csv', async () => {
+    const [code = ''] = codes;
+    const csv = await text('stats', code, '--csv', '--include', 'timeseries,triggers,bots');
+    const lines = csv.trimEnd().split('\n');
+    expect(lines.slice(0, 2)).to.deep.equal(['list,value,clicks,bots,uniques', 'period,,3,0,']);
+    expect(lines.filter((line) => line.startsWith('timeseries,'))).to.have.length.within(31, 32);
+    expect(lines.slice(-2)).to.deep.equal(['triggers,link,2,,', 'triggers,qr,1,,']);
+  });
+
+  it('rejects invalid options of statistics in one line', async () => {
+    const [code = ''] = codes;
+    const zone = 'tz must be an IANA time zone, such as Europe/Berlin';
+    await expectFailure(['stats', code, '--tz', 'Berlin'], 2, zone);
+    const long = ['stats', code, '--from', '2020-01-01'];
+    await expectFailure(long, 2, 'The period has more than 400 intervals');
+    const both = "option '--csv' cannot be used with option '--json'";
+    await expectFailure(['stats', code, '--csv', '--json'], 2, both);
   });
 });

@@ -1,10 +1,13 @@
 import { expect } from 'chai';
+import { projectionNames } from '../../../projectors/runtime/projection.js';
+import { feedEventNames } from '../../../schemas/feed.js';
+import { importFormats, rowOutcomes } from '../../../schemas/http/imports.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
+import { linklogCommand } from '../../platform/process/own-command.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
-import { startLinklogCli, type CommandOutput } from '../../test/support/process.js';
 import { folderFixture } from '../../test/support/fixtures.js';
-
-const unknownId = '01990000-0000-7000-8000-000000000000';
+import { asTyped, startLinklogCli, type CommandOutput } from '../../test/support/process.js';
+import { unknownId } from './testing/on-service.js';
 
 describe('CLI: command line, without a service', () => {
   const dataDir = folderFixture();
@@ -14,65 +17,50 @@ describe('CLI: command line, without a service', () => {
   const linklog = (args: readonly string[], env: Env = {}): Promise<CommandOutput> =>
     runLinklogCli(args, { DATA_DIR: dataDir.path, ADMIN_PORT: '1', ...env });
 
-  const linklogProcess = (args: readonly string[], env: Env = {}): Promise<CommandOutput> =>
-    startLinklogCli(args, { DATA_DIR: dataDir.path, ADMIN_PORT: '1', ...env }).ended;
+  const linklogProcess = (args: readonly string[], env: Env = {}, input = '') =>
+    startLinklogCli(args, { DATA_DIR: dataDir.path, ADMIN_PORT: '1', ...env }, undefined, input)
+      .ended;
 
   const expectFailure = async (
-    said: Promise<CommandOutput>,
+    output: Promise<CommandOutput>,
     exitCode: number,
     line: string,
   ): Promise<void> => {
-    expect(await said).to.deep.equal({ exitCode, stdout: '', stderr: `linklog: ${line}\n` });
+    expect(await output).to.deep.equal({ exitCode, stdout: '', stderr: `linklog: ${line}\n` });
   };
 
   const absent = (): string =>
     `no service listens at http://127.0.0.1:1, and none runs in DATA_DIR ${dataDir.path}: start it, or set DATA_DIR ` +
     'to its data directory, or ADMIN_HOST and ADMIN_PORT to its address';
-  for (const args of [
-    ['keys', 'create', '--name', 'x', '--plan', 'PRO'],
-    ['keys', 'list', '--json'],
-    ['keys', 'show', unknownId],
-    ['keys', 'change', unknownId, '--inactive', '--yes'],
-    ['keys', 'revoke', unknownId, '--yes'],
-    ['console'],
-    ['links', 'create', 'https://example.com/'],
-    ['links', 'block', 'spring', '--reason', 'x'],
-    ['links', 'history', 'spring'],
-    ['links', 'list', '--tag', 'x'],
-    ['links', 'show', 'spring'],
-    ['links', 'edit', 'spring', '--title', 'x'],
-    ['links', 'disable', 'spring'],
-    ['links', 'enable', 'spring'],
-    ['links', 'delete', 'spring', '--yes'],
-    ['domains', 'add', 'go.example.com', '--account', 'x'],
-    ['domains', 'list'],
-    ['domains', 'remove', 'go.example.com', '--yes'],
-    ['export'],
-    ['import', 'package.json'],
-    ['imports', 'list'],
-    ['imports', 'show', unknownId],
-    ['imports', 'rows', unknownId],
-    ['imports', 'stop', unknownId],
-    ['events', 'tail'],
-    ['events', 'tail', '--after', 'start', '--json'],
-    ['webhooks', 'list'],
-    ['webhooks', 'test', unknownId],
-    ['webhooks', 'replay', unknownId, '--after', 'start', '--yes'],
-    ['aliases', 'disallow', 'docs'],
-    ['platform', 'show'],
-    ['platform', 'set', '--qr', 'off'],
-    ['projections', 'status'],
-  ]) {
-    it(`reports that no service listens: ${args.join(' ')}`, () =>
-      expectFailure(linklog(args), 1, absent()));
-  }
 
-  for (const args of [
-    ['projections', 'rebuild', 'stats', '--yes'],
-    ['projections', 'redrive', 'stats'],
-    ['stats', 'spring'],
-  ]) {
-    it(`reports that PostgreSQL is unavailable, with and without DATABASE_URL: ${args.join(' ')}`, async () => {
+  it('reports that no service listens', async () => {
+    for (const args of [
+      ['keys', 'list', '--json'],
+      ['console'],
+      ['links', 'create', 'https://example.com/'],
+      ['links', 'history', 'spring'],
+      ['links', 'delete', 'spring', '--yes'],
+      ['domains', 'list'],
+      ['export'],
+      ['import', 'package.json'],
+      ['imports', 'rows', unknownId],
+      ['events', 'tail'],
+      ['events', 'tail', '--after', 'start', '--json'],
+      ['webhooks', 'replay', unknownId, '--after', 'start', '--yes'],
+      ['aliases', 'disallow', 'docs'],
+      ['platform', 'set', '--qr', 'off'],
+      ['projections', 'status'],
+    ]) {
+      await expectFailure(linklog(args), 1, absent());
+    }
+  });
+
+  it('reports that PostgreSQL is unavailable, with and without DATABASE_URL', async () => {
+    for (const args of [
+      ['projections', 'rebuild', 'stats', '--yes'],
+      ['projections', 'redrive', 'stats'],
+      ['stats', 'spring'],
+    ]) {
       await expectFailure(
         linklog(args),
         1,
@@ -84,11 +72,10 @@ describe('CLI: command line, without a service', () => {
         1,
         'DATABASE_URL: PostgreSQL cannot be reached: connect ECONNREFUSED 127.0.0.1:1',
       );
-    });
-  }
+    }
+  });
 
-  it('needs --yes without a terminal for a change that cannot be undone or takes the platform away', async function () {
-    this.timeout(60_000);
+  it('needs --yes without a terminal for a change that cannot be undone or takes the platform away', async () => {
     for (const [args, effect] of [
       [['keys', 'revoke', 'shop'], 'The API rejects the key shop permanently'],
       [
@@ -125,123 +112,166 @@ describe('CLI: command line, without a service', () => {
       ],
     ] as const) {
       const line = `${effect}; without a terminal, this needs --yes`;
+      // Stdin of the test run may be a terminal.
       await expectFailure(linklogProcess(args), 2, line);
     }
   });
 
+  const create = ['keys', 'create'];
+  const edit = ['links', 'edit', 'x'];
+  const tail = ['events', 'tail'];
+  const projectionChoices = `it is one of ${projectionNames.join(', ')}`;
+  const see = (command: string): string => `; see "linklog ${command} --help"`;
+  const noDuration = '"soon" is not a duration: use 30d, 12h, 90m, 2w, or a number of seconds';
+  const mistakes: readonly (readonly [readonly string[], string])[] = [
+    [['kyes', 'list'], "unknown command 'kyes' (did you mean keys?)"],
+    [['frobnicate'], 'unknown command \'frobnicate\'; see "linklog --help"'],
+    [['keys', 'craete'], "unknown command 'craete' (did you mean create?)"],
+    [['help', 'kyes'], "unknown command 'kyes' (did you mean keys?)"],
+    [['help', 'keys', 'lsit'], "unknown command 'lsit' (did you mean list?)"],
+    [['--jsn', 'keys', 'list'], "unknown option '--jsn' (did you mean --json?)"],
+    [[...create, '--nmae', 'x'], "unknown option '--nmae' (did you mean --name?)"],
+    [['projections', 'status', '-x'], 'unknown option \'-x\'; see "linklog --help"'],
+    [[...create, '--plan', 'PRO'], `--name is missing${see('keys create')}`],
+    [[...create, '--name', 'x'], `--plan is missing${see('keys create')}`],
+    [[...create, '--name'], "option '--name <name>' argument missing"],
+    [
+      [...create, '--name', 'x', '--plan', 'PORO'],
+      'there is no plan "PORO": it is one of FREE, HOBBY, INDIE, PRO (did you mean PRO?)',
+    ],
+    [['keys', 'list', 'all'], "too many arguments for 'list'. Expected 0 arguments but got 1."],
+    [
+      ['keys', 'list', '--actor', 'web-safety'],
+      '--actor must not be system, web-safety, visitor or the id of a key',
+    ],
+    [
+      ['keys', 'list', '--actor', ''],
+      '--actor must have 1 to 64 characters, none of them control characters',
+    ],
+    [['keys', 'show'], "missing required argument 'key'"],
+    [['keys', 'revoke', ''], 'the id is empty; see "linklog keys list"'],
+    [
+      ['keys', 'revoke', `ll_${'x'.repeat(38)}`],
+      'this is the key, which is a secret, not its id or its name; see "linklog keys list"',
+    ],
+    [
+      ['keys', 'change', unknownId, '--json'],
+      'nothing to change: use --name, --plan, --scopes, --expires-in, --active or --inactive',
+    ],
+    [['keys', 'change', unknownId, '--expires-in', 'soon'], noDuration],
+    [
+      ['keys', 'change', unknownId, '--active', '--inactive'],
+      "option '--active' cannot be used with option '--inactive'",
+    ],
+    [['links', 'create'], "missing required argument 'url'"],
+    [['links', 'block', 'spring'], `--reason is missing${see('links block')}`],
+    [['links', 'unblock', 'spring'], `--reason is missing${see('links unblock')}`],
+    [['links', 'block', '', '--reason', 'x'], 'the short code is empty'],
+    [['links', 'disable', ''], 'the short code is empty'],
+    [['links', 'list', '--limit', '0'], '--limit must be between 1 and 10000'],
+    [
+      ['links', 'edit', 'x'],
+      'nothing to change: use --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, ' +
+        '--title, --note, --tag, --rules or --forward-query',
+    ],
+    [[...edit, '--tag', 'a', '--no-tags'], '--tag and --no-tags exclude each other'],
+    [[...edit, '--expires-in', 'soon'], noDuration],
+    [[...edit, '--max-clicks', '-1'], '"-1" is not a number of clicks'],
+    [[...edit, '--if-version', 'v2', '--no-note'], '"v2" is not a version'],
+    [['aliases', 'allow', 'docs'], `--account is missing${see('aliases allow')}`],
+    [['aliases', 'allow', '', '--account', 'x'], 'the alias is empty'],
+    [['domains', 'add', 'go.example.com'], `--account is missing${see('domains add')}`],
+    [
+      ['platform', 'set'],
+      'nothing to switch: use one of --maintenance, --shortening, --aliases, --passwords, ' +
+        '--expiration, --qr',
+    ],
+    [
+      ['platform', 'set', '--qr', 'maybe'],
+      'there is no switch position "maybe": it is one of on, off',
+    ],
+    [
+      [...tail, '--types', 'LinkCreated,LinkVisitd'],
+      `there is no event type "LinkVisitd": it is one of ${feedEventNames.join(', ')} ` +
+        '(did you mean LinkVisited?)',
+    ],
+    [
+      ['import', 'x', '--format', 'shlink-scv'],
+      `there is no format "shlink-scv": it is one of auto, ${importFormats.join(', ')} ` +
+        '(did you mean shlink-csv?)',
+    ],
+    [
+      ['import', 'x', '--on-conflict', 'replace'],
+      'there is no policy "replace": it is one of skip, suffix, fail',
+    ],
+    [['import', 'x', '--domain', 'a b'], 'domain must be a host, such as go.example.com'],
+    [
+      ['import', '--from', 'shlnk'],
+      'there is no service "shlnk": it is one of shlink, kutt (did you mean shlink?)',
+    ],
+    [
+      ['imports', 'rows', 'x', '--outcome', 'lost'],
+      `there is no outcome "lost": it is one of ${rowOutcomes.join(', ')}`,
+    ],
+    [['export', '--format', 'xml'], 'there is no format "xml": it is one of jsonl, csv'],
+    [['stats', '--domain', 'x y'], 'domain must be a host, such as go.example.com'],
+    [
+      ['projections', 'rebuild', 'stat'],
+      `there is no projection "stat": ${projectionChoices} (did you mean stats?)`,
+    ],
+    [['projections', 'redrive', 'links'], `there is no projection "links": ${projectionChoices}`],
+    [['audit', 'as-of', '2999-01-01'], '2999-01-01T00:00:00.000Z is in the future'],
+    [
+      ['audit', 'as-of', '2026-01-01', 'hello', '--key', 'website'],
+      'a short code and --key exclude each other',
+    ],
+  ];
+  for (const [args, line] of mistakes) {
+    it(`rejects in one line with exit code 2: linklog ${args.join(' ')}`, () =>
+      expectFailure(linklog(args), 2, asTyped(line, linklogCommand())));
+  }
+
   it('exits with 78 and names the invalid variable', async () => {
     const line = 'API_PORT must be a port number from 0 to 65535';
-    await expectFailure(linklogProcess(['keys', 'list'], { API_PORT: 'x' }), 78, line);
-    await expectFailure(
-      linklog(['projections', 'rebuild', 'stats', '--yes'], { API_PORT: 'x' }),
-      78,
-      line,
-    );
+    const env = { API_PORT: 'x' };
+    await expectFailure(linklogProcess(['keys', 'list'], env), 78, line);
+    await expectFailure(linklog(['projections', 'rebuild', 'stats', '--yes'], env), 78, line);
     // An invalid command line takes precedence.
-    const { exitCode } = await linklogProcess(['keys', 'create'], { API_PORT: 'x' });
-    expect(exitCode).to.equal(2);
+    expect(await linklog(create, env)).to.include({ exitCode: 2 });
   });
 
-  it('prints the help of every command, even with an invalid environment', async () => {
-    for (const args of [
-      [],
-      ['keys'],
-      ['keys', 'create'],
-      ['keys', 'list'],
-      ['keys', 'show'],
-      ['keys', 'change'],
-      ['keys', 'revoke'],
-      ['links'],
-      ['links', 'create'],
-      ['links', 'block'],
-      ['links', 'unblock'],
-      ['links', 'history'],
-      ['links', 'list'],
-      ['links', 'show'],
-      ['links', 'edit'],
-      ['links', 'disable'],
-      ['links', 'enable'],
-      ['links', 'delete'],
-      ['console'],
-      ['completion'],
-      ['domains'],
-      ['domains', 'add'],
-      ['domains', 'list'],
-      ['domains', 'remove'],
-      ['export'],
-      ['import'],
-      ['imports'],
-      ['imports', 'list'],
-      ['imports', 'show'],
-      ['imports', 'rows'],
-      ['imports', 'stop'],
-      ['events'],
-      ['events', 'tail'],
-      ['webhooks'],
-      ['webhooks', 'list'],
-      ['webhooks', 'test'],
-      ['webhooks', 'replay'],
-      ['aliases'],
-      ['aliases', 'allow'],
-      ['aliases', 'disallow'],
-      ['platform'],
-      ['platform', 'show'],
-      ['platform', 'set'],
-      ['stats'],
-      ['projections'],
-      ['projections', 'status'],
-      ['projections', 'rebuild'],
-      ['projections', 'redrive'],
-      ['audit'],
-      ['audit', 'replay'],
-      ['audit', 'history'],
-    ]) {
-      const [option, command] = await Promise.all([
-        linklog([...args, '--help'], { API_PORT: 'x' }),
-        linklog(['help', ...args]),
-      ]);
-      expect({ exitCode: option.exitCode, stderr: option.stderr }).to.deep.equal({
-        exitCode: 0,
-        stderr: '',
-      });
-      expect(option.stdout).to.match(/^Usage: linklog /);
-      if (args.length !== 1) expect(option.stdout).to.match(/\nExamples?:\n {2}\$ linklog /);
-      expect(command).to.deep.equal(option);
+  /** Prints the help of a command and of its subcommands. */
+  const expectHelp = async (args: readonly string[]): Promise<void> => {
+    const option = await linklog([...args, '--help'], { API_PORT: 'x' });
+    expect(option, args.join(' ')).to.include({ exitCode: 0, stderr: '' });
+    expect(option.stdout).to.match(/^Usage: linklog /);
+    expect(await linklog(['help', ...args])).to.deep.equal(option);
+    const [, list = ''] = /\nCommands:\n((?: .*\n)+)/.exec(option.stdout) ?? [];
+    const subcommands = [...list.matchAll(/^ {2}([a-z]\S*) /gm)].map(([, name = '']) => name);
+    // `audit seal` is a command and a group; its subcommand needs no example.
+    const isSeal = args[1] === 'seal';
+    if (!isSeal && (subcommands.length === 0 || args.length === 0)) {
+      expect(option.stdout, args.join(' ')).to.match(/\nExamples?:\n {2}\$ /);
+    } else if (!isSeal) {
+      const bare = await linklog(args);
+      expect(bare, args.join(' ')).to.include({ exitCode: 2, stdout: '' });
+      expect(bare.stderr).to.match(/^Usage: linklog /);
     }
-  });
+    for (const name of subcommands) if (name !== 'help') await expectHelp([...args, name]);
+  };
 
-  it('prints help and failures as a process', async () => {
+  it('prints the help of every command, even with an invalid environment', () => expectHelp([]));
+
+  it('prints help, the version and failures as a process', async () => {
     const help = await linklogProcess(['keys', 'create', '--help'], { API_PORT: 'x' });
     expect(help).to.include({ exitCode: 0, stderr: '' });
     expect(help.stdout).to.match(/^Usage: linklog keys create /);
-    const bare = await linklogProcess([]);
-    expect(bare).to.include({ exitCode: 2, stdout: '' });
-    expect(bare.stderr).to.match(/^Usage: linklog /);
+    const version = await linklogProcess(['--version']);
+    expect(version).to.deep.equal({ exitCode: 0, stdout: `${linklogVersion()}\n`, stderr: '' });
+    const plan = linklogProcess([...create, '--name', 'x']);
+    await expectFailure(plan, 2, asTyped(`--plan is missing${see('keys create')}`));
+    const empty = linklogProcess([...edit, '--password'], {}, '\n');
+    await expectFailure(empty, 2, 'the password is empty: it is the first line of stdin');
     await expectFailure(linklogProcess(['keys', 'list']), 1, absent());
-  });
-
-  it('prints the help on stderr if the command is missing', async () => {
-    for (const args of [
-      [],
-      ['keys'],
-      ['links'],
-      ['domains'],
-      ['imports'],
-      ['events'],
-      ['webhooks'],
-      ['aliases'],
-      ['platform'],
-      ['projections'],
-    ]) {
-      const { exitCode, stdout, stderr } = await linklog(args);
-      expect([exitCode, stdout]).to.deep.equal([2, '']);
-      expect(stderr).to.match(/^Usage: linklog /);
-    }
-  });
-
-  it('prints the version of package.json', async () => {
-    const { exitCode, stdout } = await linklogProcess(['--version']);
-    expect(exitCode).to.equal(0);
-    expect(stdout).to.equal(`${linklogVersion()}\n`);
   });
 });
