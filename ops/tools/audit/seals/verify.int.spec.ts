@@ -14,14 +14,14 @@ import {
   type SignedCheckpoint,
   type Signer,
 } from '../../../../projectors/log/seals/signed-checkpoint.js';
-import { testDatabase } from '../../../test/support/database.js';
-import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
+import { fixture } from '../../../test/support/fixture.js';
+import { kafkaStartMs } from '../../../test/support/kafka.js';
 import { publishedKeys, sealStore } from '../../../../projectors/log/seals/seal-store.js';
 import type { SealKey } from '../../../../projectors/log/seals/seal-key.js';
 import { CliError } from '../../cli/errors.js';
 import { verifySeals } from './verify.js';
 import { openTestLog } from '../../../test/support/node.js';
-import { databaseFixture } from '../../../test/support/fixtures.js';
+import { databaseFixture, kafkaFixture } from '../../../test/support/fixtures.js';
 
 const logger = createLogger('silent');
 const visits = topics.visits.name;
@@ -112,12 +112,6 @@ describe('audit verify --seals: embedded log', () => {
     });
   });
 
-  const shift = (by: number): string =>
-    // In two steps, because a key must be unique at every moment.
-    `UPDATE log.records SET first_offset = first_offset - 1000 + ${by}
-     WHERE ITS AND first_offset > 1000`;
-  const lift = `UPDATE log.records SET first_offset = first_offset + 1000
-                WHERE ITS AND first_offset >= $1`;
   const at = 'WHERE ITS AND first_offset = $1';
 
   const foundAt = async (offset: number, what = 'differs'): Promise<void> => {
@@ -128,54 +122,16 @@ describe('audit verify --seals: embedded log', () => {
     expect(verdict.isIntact).to.equal(false);
   };
 
-  // The first event, an event within a seal, the last and the first of a seal, and the last sealed event.
-  for (const offset of [0, 3, 4, 5, 19]) {
-    const found = (what?: string): Promise<void> => foundAt(offset, what);
-
-    it(`reports offset ${offset} if its event was changed`, async () => {
+  it('reports the offset of a changed, and of a deleted event', async () => {
+    // The first event, the last and the first of a seal, and the last sealed event.
+    for (const offset of [0, 4, 5, 19]) {
       await tamper(`UPDATE log.records SET value = replace(value, '2026', '2025') ${at}`, offset);
-      await found();
-    });
-
-    it(`reports offset ${offset} if the key of its event was changed`, async () => {
-      await tamper(`UPDATE log.records SET key = 'b' ${at}`, offset);
-      await found();
-    });
-
-    it(`reports offset ${offset} if its event was deleted`, async () => {
+      await foundAt(offset);
       await tamper(`DELETE FROM log.records ${at}`, offset);
-      await found('missing');
-    });
-
-    it(`reports offset ${offset} if its event was deleted and later events moved`, async () => {
-      await tamper(`DELETE FROM log.records ${at}`, offset);
-      await tamper(lift, offset + 1);
-      await tamper(shift(-1));
-      await found();
-    });
-
-    it(`reports offset ${offset} if an event was inserted`, async () => {
-      await tamper(lift, offset);
-      await tamper(
-        `INSERT INTO log.records SELECT partition_id, $1, key, NULL, value
-         FROM log.records WHERE ITS ORDER BY first_offset DESC LIMIT 1`,
-        offset,
-      );
-      await tamper(shift(1));
-      await found();
-    });
-
-    it(`reports offset ${offset} if its event and the next one were swapped`, async () => {
-      await tamper(
-        `UPDATE log.records e SET value = o.value FROM log.records o
-         WHERE e.partition_id = o.partition_id AND e.first_offset IN ($1::bigint, $1::bigint + 1)
-           AND o.first_offset IN ($1::bigint, $1::bigint + 1) AND e.first_offset <> o.first_offset
-           AND e.ITS`,
-        offset,
-      );
-      await found();
-    });
-  }
+      await foundAt(offset, 'missing');
+      await restore();
+    }
+  });
 
   describe('with batches of records', () => {
     const segmentEnd = 12;
@@ -220,23 +176,27 @@ describe('audit verify --seals: embedded log', () => {
       );
     };
 
-    for (const offset of [0, 4, 11, 12, 19]) {
-      it(`reports offset ${offset} if its line was changed`, async () => {
-        await edit(offset, (lines, at) => lines.splice(at, 1, '{}'), 'unchanged');
-        await foundAt(offset);
+    const edits: readonly (readonly [
+      string,
+      (lines: string[], at: number) => void,
+      readonly ('updated' | 'unchanged')[],
+    ])[] = [
+      ['changed', (lines, at) => lines.splice(at, 1, '{}'), ['unchanged']],
+      ['deleted', (lines, at) => lines.splice(at, 1), ['updated', 'unchanged']],
+      ['inserted', (lines, at) => lines.splice(at, 0, '{}'), ['updated', 'unchanged']],
+    ];
+    for (const [edited, change, allCounts] of edits) {
+      it(`reports an offset if its line was ${edited}, whatever the row counts`, async () => {
+        for (const counts of allCounts) {
+          for (const offset of [0, 4, segmentEnd - 1, segmentEnd, 19]) {
+            await edit(offset, change, counts);
+            const isLost = edited === 'deleted' && offset === segmentEnd - 1;
+            await foundAt(offset, isLost ? 'missing' : 'differs');
+            await restore();
+            await pack();
+          }
+        }
       });
-
-      for (const counts of ['updated', 'unchanged'] as const) {
-        it(`reports offset ${offset} if its line was deleted, count ${counts}`, async () => {
-          await edit(offset, (lines, at) => lines.splice(at, 1), counts);
-          await foundAt(offset, offset === segmentEnd - 1 ? 'missing' : 'differs');
-        });
-
-        it(`reports offset ${offset} if a line was inserted, count ${counts}`, async () => {
-          await edit(offset, (lines, at) => lines.splice(at, 0, '{}'), counts);
-          await foundAt(offset);
-        });
-      }
     }
 
     it('reports a missing row, and a line after the last one', async () => {
@@ -341,7 +301,7 @@ describe('audit verify --seals: merged seals', () => {
     const partition = await partitionOfVisits(log);
     const replace = (offset: number, from: string, to: string) =>
       alterRecord(pool, { topic: visits, partition, offset }, (value) => value.replace(from, to));
-    for (const offset of [0, 4, 5, 13, 19]) {
+    for (const offset of [0, 4, 5, 19]) {
       await replace(offset, '2026', '2025');
       for (const known of exported) {
         expect(brokenIn(await verify(known))).to.deep.equal([
@@ -355,27 +315,31 @@ describe('audit verify --seals: merged seals', () => {
 
 describe('audit verify --seals: log on Kafka', function () {
   this.timeout(kafkaStartMs);
+  const database = databaseFixture('seals_kafka', { per: 'test' });
+  const harness = fixture(
+    () => openKafkaHarness('seals'),
+    (harness) => harness.close(),
+    { per: 'test' },
+  );
+  const copied = kafkaFixture('sealscopy');
+
+  const fillAndSeal = async () => {
+    const { log } = await harness.connect();
+    const { pool } = database;
+    await fill(log);
+    const signer = await newSealKey(pool);
+    await sealAll({ pool, log, signer });
+    return { log, pool, signer, keys: trusting(signer), partition: await partitionOfVisits(log) };
+  };
 
   it('reports the offset of an event that differs in a copy of the log', async () => {
-    const harness = await openKafkaHarness('seals');
-    const copied = await testKafka('sealscopy');
-    const database = await testDatabase('seals_kafka');
+    const { log, pool, keys, partition } = await fillAndSeal();
+    const known = await sealStore(pool, log).lastOfAll(keys);
+    const sealed = await verifySeals({ pool, log, keys, known });
+    expect(sealed).to.include({ isIntact: true, proven: 22, unproven: 0 });
+
     const copy = openKafkaLog({ settings: settingsOf(copied), logger });
     try {
-      const { log } = await harness.connect();
-      const { pool } = database;
-      await fill(log);
-      const signer = await newSealKey(pool);
-      const keys = trusting(signer);
-      await sealAll({ pool, log, signer });
-      const known = await sealStore(pool, log).lastOfAll(keys);
-      expect(await verifySeals({ pool, log, keys, known })).to.include({
-        isIntact: true,
-        proven: 22,
-        unproven: 0,
-      });
-
-      const partition = await partitionOfVisits(log);
       for (const topic of [links, topics.usage.name, visits]) {
         for (const { partition: from, next } of await log.ranges(topic)) {
           for await (const { records } of log.read(topic, from, 0, next)) {
@@ -397,39 +361,25 @@ describe('audit verify --seals: log on Kafka', function () {
       ]);
     } finally {
       await copy.close();
-      await copied.drop();
-      await database.drop();
-      await harness.close();
     }
   });
 
   it('seals the log again after deleted seals, but not after a forged chain', async () => {
-    const harness = await openKafkaHarness('resealed');
-    const database = await testDatabase('resealed_kafka');
-    try {
-      const { log } = await harness.connect();
-      const { pool } = database;
-      await fill(log);
-      const signer = await newSealKey(pool);
-      await sealAll({ pool, log, signer });
-      const chain = { topic: visits, partition: await partitionOfVisits(log) };
-      await forgeChain(pool, log, chain, { from: 0, to: 20 });
-      await sealAll({ pool, log, signer });
-      const verdict = () => verifySeals({ pool, log, keys: trusting(signer), known: [] });
-      expect(await verdict()).to.include({ isIntact: true, proven: 22 });
+    const { log, pool, signer, keys, partition } = await fillAndSeal();
+    const chain = { topic: visits, partition };
+    await forgeChain(pool, log, chain, { from: 0, to: 20 });
+    await sealAll({ pool, log, signer });
+    const verdict = () => verifySeals({ pool, log, keys, known: [] });
+    expect(await verdict()).to.include({ isIntact: true, proven: 22 });
 
-      await pool.query(
-        `UPDATE seals.chains SET hash = sha256('forged') WHERE topic = $1 AND partition = $2`,
-        [chain.topic, chain.partition],
-      );
-      await log.append(visits, [recordOf(spooledVisit('a', { sequence: 21 }))]);
-      const sealing = await startSealing({ pool, log, logger, signer });
-      await eventually('the broken chain is detected', () => sealing.brokenChains().size === 1);
-      await sealing.stop();
-      expect(await verdict()).to.include({ isIntact: true, proven: 22, unproven: 1 });
-    } finally {
-      await database.drop();
-      await harness.close();
-    }
+    await pool.query(
+      `UPDATE seals.chains SET hash = sha256('forged') WHERE topic = $1 AND partition = $2`,
+      [chain.topic, chain.partition],
+    );
+    await log.append(visits, [recordOf(spooledVisit('a', { sequence: 21 }))]);
+    const sealing = await startSealing({ pool, log, logger, signer });
+    await eventually('the broken chain is detected', () => sealing.brokenChains().size === 1);
+    await sealing.stop();
+    expect(await verdict()).to.include({ isIntact: true, proven: 22, unproven: 1 });
   });
 });
