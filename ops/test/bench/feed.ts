@@ -15,11 +15,10 @@ import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import { settingsOf } from '../conformance/event-log/kafka-harness.js';
 import { sendRequest } from '../support/http.js';
 import { openStreams, streamsOfKey } from '../support/idle-streams.js';
-import { stopTestKafka } from '../support/kafka.js';
+import { endShared } from '../support/at-end.js';
 import { wholeNumber } from '../support/options.js';
 import { temporaryDir } from '../support/process.js';
 import { serversFor, startEmbeddedProduct } from '../support/product.js';
-import { stopTestRedis } from '../support/redis.js';
 import { markdownTable } from '../support/table.js';
 import { randomVisit } from './random-visits.js';
 import { cpuMsOfTree } from './cpu-ms.js';
@@ -273,5 +272,5 @@ try {
 } finally {
   await product.stop();
   await rm(dataDir, { recursive: true, force: true });
-  await Promise.all([stopTestKafka(), stopTestRedis()]);
+  await endShared();
 }

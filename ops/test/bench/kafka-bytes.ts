@@ -15,7 +15,8 @@ import { openKafkaLog } from '../../event-log/kafka/kafka-log.js';
 import type { KafkaSettings } from '../../event-log/kafka/settings.js';
 import { createLogger } from '../../platform/logging.js';
 import { settingsOf } from '../conformance/event-log/kafka-harness.js';
-import { stopTestKafka, testKafka } from '../support/kafka.js';
+import { endShared } from '../support/at-end.js';
+import { testKafka } from '../support/kafka.js';
 import { temporaryDir } from '../support/process.js';
 import { markdownTable } from '../support/table.js';
 import { eventually } from '../support/waiting.js';
@@ -92,4 +93,4 @@ for (const run of runs) {
 }
 const header = ['Visits a second', 'Visitors', 'Compression', 'Bytes a visit'];
 process.stdout.write(markdownTable(header, rows));
-await stopTestKafka();
+await endShared();

@@ -6,7 +6,8 @@ import { startEmbeddedPostgres } from '../../local/postgres/index.js';
 import { migrate } from '../../migrations/migrate.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
-import { stopTestServer, testDatabase } from '../support/database.js';
+import { endShared } from '../support/at-end.js';
+import { testDatabase } from '../support/database.js';
 import { testNode } from '../support/node.js';
 import { account, codeOf, fillWithLinks } from './many-links.js';
 
@@ -161,7 +162,7 @@ const run = async (wanted: number, dataDir?: string): Promise<void> => {
   await pool.end();
   await node.close();
   await database.drop();
-  await stopTestServer();
+  await endShared();
 };
 
 const [, , links = defaultLinks, folder] = process.argv;

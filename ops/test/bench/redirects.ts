@@ -9,7 +9,8 @@ import { Command } from 'commander';
 import { z } from 'zod';
 import { freePort } from '../../local/process/server.js';
 import { hasCode } from '../../platform/errors.js';
-import { stopTestServer, testDatabase } from '../support/database.js';
+import { endShared } from '../support/at-end.js';
+import { testDatabase } from '../support/database.js';
 import { sendRequest } from '../support/http.js';
 import { openStreams } from '../support/idle-streams.js';
 import { median } from '../support/median.js';
@@ -277,7 +278,7 @@ const startEdgesAlone = async (): Promise<readonly Server[]> => {
     await alone.stop();
     await api.stop();
     await database.drop();
-    await stopTestServer();
+    await endShared();
   };
   const others = [await startEdge('edge alone, EDGE_LANE=0', { EDGE_LANE: '0' })];
   if (options.processes) {

@@ -7,7 +7,8 @@ import { topics } from '../../../schemas/events/topics.js';
 import { browserFamilies, deviceTypes, osFamilies } from '../../../schemas/events/visitor.js';
 import type { NewRecord } from '../../event-log/port.js';
 import { createLogger } from '../../platform/logging.js';
-import { stopTestServer, testDatabase, type TestDatabase } from '../support/database.js';
+import { endShared } from '../support/at-end.js';
+import { testDatabase, type TestDatabase } from '../support/database.js';
 import { openTestLog } from '../support/node.js';
 import { allSealed, newSealKey } from '../support/sealing.js';
 import { markdownTable } from '../support/table.js';
@@ -125,4 +126,4 @@ for (const rate of rates) {
 }
 const header = ['Visits a second', 'Visits', 'When appended', 'A day later'];
 process.stdout.write(markdownTable([...header, ...tables.map((name) => `\`${name}\``)], rows));
-await stopTestServer();
+await endShared();

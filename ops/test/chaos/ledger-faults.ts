@@ -11,7 +11,8 @@ import type { Outbox } from '../../event-log/outbox/port.js';
 import { createPool, OutcomeUnknown, type Pool } from '../../platform/postgres/pool.js';
 import { isClean } from '../../tools/audit/verify/report.js';
 import { verify } from '../../tools/audit/verify/verify.js';
-import { stopTestServer, testDatabase, type TestDatabase } from '../support/database.js';
+import { endShared } from '../support/at-end.js';
+import { testDatabase, type TestDatabase } from '../support/database.js';
 import {
   InjectedFault,
   injectedFaultFunction,
@@ -286,7 +287,7 @@ export const ledgerFaults = async (options: {
     await Promise.all(pools.map((pool) => pool.end()));
     await node.close();
     await database.drop();
-    await stopTestServer();
+    await endShared();
   }
   return { faults: injected, outcomes, broken };
 };

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { Command } from 'commander';
-import { stopTestServer } from '../support/database.js';
+import { endShared } from '../support/at-end.js';
 import { wholeNumber } from '../support/options.js';
 import { proveStatistics } from './statistics-proof.js';
 
@@ -25,7 +25,7 @@ const wrong = await proveStatistics({
     process.stdout.write(`${responses} visits, ${kills} projectors killed\n`);
   },
 });
-await stopTestServer();
+await endShared();
 for (const line of wrong) process.stdout.write(`WRONG: ${line}\n`);
 process.stdout.write(
   wrong.length === 0

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { eventuallyPasses } from '../support/waiting.js';
 import type { HttpResponse } from '../support/http.js';
-import { destination, expectRefused, keyFixture, passwordForm, productFixture } from './harness.js';
+import { destination, expectRefused, keyFixture, passwordForm, sharedProduct } from './harness.js';
 
 const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toISOString();
 
 describe('command API: start, end and click limit of a link', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
   const pro = keyFixture(bench, 'PRO');
 
   const shorten = (body: object): Promise<HttpResponse> =>

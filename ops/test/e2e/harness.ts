@@ -1,11 +1,18 @@
 import { fixture, type FixtureOptions } from '../support/fixture.js';
 import { expect } from 'chai';
+import {
+  startSafeBrowsingDouble,
+  type SafeBrowsingDouble,
+} from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { invalidUrl, urlFaults } from '../../../schemas/http/link-fields.js';
 import type { PlanName } from '../../../schemas/plans.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import { sealKeyFileIn } from '../../app/data-dir.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
+import { atEnd } from '../support/at-end.js';
+import { startDnsServer, type DnsServerDouble } from '../support/dns-server.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
+import { expectDocumented } from '../support/openapi.js';
 import {
   onStack,
   serversFor,
@@ -95,15 +102,18 @@ export class Bench {
     return this.product.createKey({ plan, ...options });
   }
 
-  api(path: string, key: string | null, options: RequestOptions = {}): Promise<HttpResponse> {
+  /** Calls the API. The response must conform to the OpenAPI document. */
+  async api(path: string, key: string | null, options: RequestOptions = {}): Promise<HttpResponse> {
     const authorization = key === null ? {} : { Authorization: `Bearer ${key}` };
     const { apis, api } = this.product;
     // Verdicts on destinations are cached per API, so writes go to the first one.
-    const reads = options.method === undefined || options.method === 'GET';
-    return sendRequest((reads ? this.#next(apis) : api) + path, {
+    const { method = 'GET' } = options;
+    const response = await sendRequest((method === 'GET' ? this.#next(apis) : api) + path, {
       ...options,
       headers: { ...authorization, ...options.headers },
     });
+    expectDocumented(method, path, response);
+    return response;
   }
 
   shorten(key: string, body: unknown, headers: Record<string, string> = {}): Promise<HttpResponse> {
@@ -185,8 +195,62 @@ export class Bench {
   }
 }
 
+interface SharedServers {
+  readonly product: Product;
+  readonly dns: DnsServerDouble;
+  readonly safeBrowsing: SafeBrowsingDouble;
+}
+
+/** A page at this origin may call `/v2` of the shared product. */
+export const allowedOrigin = 'https://app.example';
+
+const startShared = async (): Promise<SharedServers> => {
+  const [dns, safeBrowsing] = await Promise.all([startDnsServer(), startSafeBrowsingDouble()]);
+  const product = await startProduct({
+    env: {
+      DNS_SERVERS: dns.address,
+      SAFE_BROWSING_API_KEY: 'a-key',
+      SAFE_BROWSING_URL: safeBrowsing.url,
+      WEBHOOK_NETWORKS: '127.0.0.0/8',
+      TRUSTED_PROXIES: '127.0.0.1/32, ::1',
+      CORS_ORIGINS: allowedOrigin,
+    },
+  });
+  atEnd(async () => {
+    await product.stop();
+    await product.cleanup();
+    await Promise.all([dns.close(), safeBrowsing.stop()]);
+  });
+  return { product, dns, safeBrowsing };
+};
+
+let shared: Promise<SharedServers> | null = null;
+
+class SharedBench extends Bench {
+  /** Resolves the names that tests set; other names do not exist. */
+  dns!: DnsServerDouble;
+  /** Lists the URLs that tests set. */
+  safeBrowsing!: SafeBrowsingDouble;
+}
+
 /**
- * One product for all tests of a `describe`. Its shutdown must succeed too.
+ * The product of this mocha process, with an environment that suits most tests. It runs until the process ends: a test
+ * uses keys of its own account, destinations and domains that no other file uses, and resets what it changes for all
+ * accounts (switches, maintenance, modes of the doubles). It never stops the product, and expects no totals of
+ * all accounts. A test that needs another environment, or kills the product, uses `productFixture`.
+ */
+export const sharedProduct = (): SharedBench => {
+  const bench = new SharedBench();
+  fixture(async () => {
+    const { product, dns, safeBrowsing } = await (shared ??= startShared());
+    bench.use(product);
+    return Object.assign(bench, { dns, safeBrowsing });
+  });
+  return bench;
+};
+
+/**
+ * A product for the tests of a `describe`. Its shutdown must succeed too.
  *
  * @param env a function if it depends on fixtures that are declared before
  */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { HttpResponse } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { destination, expectBody, expectError, lacking, productFixture } from './harness.js';
+import { destination, expectBody, expectError, lacking, sharedProduct } from './harness.js';
 
 interface Page {
   readonly links: readonly { readonly shortCode: string; readonly [field: string]: unknown }[];
@@ -9,7 +9,7 @@ interface Page {
 }
 
 describe('command API: GET /v2/links', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
   let key: string;
 
   const ask = (query: string, as = key): Promise<HttpResponse> =>

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { concurrently, statuses } from '../support/http.js';
-import { keyFixture, destination, productFixture } from './harness.js';
+import { keyFixture, destination, sharedProduct } from './harness.js';
 
 const times = 50;
 
 describe('command API: 201 means live', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
   const pro = keyFixture(bench, 'PRO');
 
   it(`${times} links redirect immediately, and have statistics`, async () => {

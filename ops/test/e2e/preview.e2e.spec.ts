@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import type { HttpResponse } from '../support/http.js';
-import { keyFixture, destination, expectError, productFixture } from './harness.js';
+import { keyFixture, destination, expectError, sharedProduct } from './harness.js';
 
 const escaped = 'https://example.com/somewhere?a=1&amp;b=2';
 const html = { headers: { Accept: 'text/html' } };
 
 describe('redirect edge: preview of a link', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
   const pro = keyFixture(bench, 'PRO');
 
   const code = async (body: Record<string, unknown> = {}): Promise<string> =>

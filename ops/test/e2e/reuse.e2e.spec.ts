@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { eventuallyPasses } from '../support/waiting.js';
 import type { HttpResponse } from '../support/http.js';
-import { keyFixture, expectRefused, productFixture, type Link } from './harness.js';
+import { keyFixture, expectRefused, sharedProduct, type Link } from './harness.js';
 
 describe('command API: reuse of a link', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
   const pro = keyFixture(bench, 'PRO');
   let urls = 0;
 

@@ -6,12 +6,12 @@ import {
   expectError,
   resetDate,
   timestampPattern,
-  productFixture,
+  sharedProduct,
 } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 describe('command API: statistics and usage', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
 
   describe('GET /v2/stats/:shortCode', () => {
     const pro = keyFixture(bench, 'PRO');

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import type { HttpResponse } from '../support/http.js';
-import { keyFixture, expectError, expectRefused, productFixture } from './harness.js';
+import { keyFixture, expectError, expectRefused, sharedProduct } from './harness.js';
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 const url = 'https://example.com/text';
 
 describe('command API: text', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
   const pro = keyFixture(bench, 'PRO');
 
   const post = (

@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
+import { atEnd } from './at-end.js';
+import { findProgram } from './needs.js';
 
-const run = promisify(execFile);
-
-/** Debian's build without a window: a tenth less CPU time than `chromium --headless`. */
-const program = 'chromium-headless-shell';
+/** Any of them; Debian's build without a window needs a tenth less CPU time than `chromium --headless`. */
+export const browserPrograms = ['chromium-headless-shell', 'chromium', 'google-chrome'];
 
 /**
  * Starts the Chromium of the system, headless and (playwright's default) without a sandbox, which root and many
@@ -14,13 +12,21 @@ const program = 'chromium-headless-shell';
 export const launchBrowser = async (): Promise<Browser> => {
   // Loaded here, because most specs with the fixtures use no browser.
   const { chromium } = await import('playwright-core');
-  try {
-    const { stdout } = await run('sh', ['-c', `command -v ${program}`]);
-    return await chromium.launch({ executablePath: stdout.trim() });
-  } catch (cause) {
-    const message = `no ${program} on the PATH: npm run test:setup`;
-    throw new Error(message, { cause });
-  }
+  const executablePath = findProgram(...browserPrograms);
+  if (executablePath === null) throw new Error(`${browserPrograms[0]} missing: npm run test:setup`);
+  return chromium.launch({ executablePath });
+};
+
+// Shared by all files of a mocha process; each test opens contexts of its own.
+let shared: Promise<Browser> | null = null;
+
+/** The browser of this process. */
+export const sharedBrowser = (): Promise<Browser> => {
+  shared ??= launchBrowser().then((browser) => {
+    atEnd(() => browser.close());
+    return browser;
+  });
+  return shared;
 };
 
 /** The part of the DOM that the audit uses: the project compiles without the types of browsers. */

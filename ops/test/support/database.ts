@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
+import { atEnd } from './at-end.js';
 import { copyClusterTemplate, createMigratedDatabase, migratedDatabase } from './cluster.js';
+import { layoutOf, readPostmasterPid } from '../../local/postgres/layout.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
@@ -53,8 +55,22 @@ const administer = async ({ postgres }: TestServer, statement: string): Promise<
   return postgres.url;
 };
 
+const startOwnServer = async (): Promise<TestServer> => {
+  const server = await startTestServer();
+  const postmaster = await readPostmasterPid(layoutOf(server.dataDir));
+  const quit = (): void => {
+    if (postmaster) process.kill(postmaster.pid, 'SIGQUIT');
+  };
+  process.once('exit', quit);
+  atEnd(async () => {
+    process.off('exit', quit);
+    await endTestServer(server);
+  });
+  return server;
+};
+
 /** The server of this mocha process. */
-const ownServer = (): Promise<TestServer> => (starting ??= startTestServer());
+const ownServer = (): Promise<TestServer> => (starting ??= startOwnServer());
 
 const newDatabase = async (
   server: TestServer,
@@ -97,10 +113,4 @@ export const testDatabase = async (name: string, server?: TestServer): Promise<T
   const database = await newDatabase(target, name, migratedDatabase);
   await database.pool.query(replaceRandomValues);
   return database;
-};
-
-/** Stops the server of this process, if it was started. */
-export const stopTestServer = async (): Promise<void> => {
-  if (starting === null) return;
-  await endTestServer(await starting);
 };

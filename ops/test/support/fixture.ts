@@ -1,13 +1,15 @@
-import { kafkaStartMs } from './kafka.js';
 import type { Context, Suite } from 'mocha';
+import { skipWithout } from './needs.js';
 
 export interface FixtureOptions {
   /** Whether all tests of the suite share the value (default), or each test gets another. */
   readonly per?: 'suite' | 'test';
+  /** The programs that it runs; without them, the tests are skipped. */
+  readonly needs?: readonly string[];
 }
 
-/** For a set-up or all tear-downs; the slowest set-up starts Kafka. */
-const timeoutMs = kafkaStartMs;
+/** For a set-up or all tear-downs; the slowest set-up starts Kafka, and downloads it first. */
+const timeoutMs = 300_000;
 
 type TearDown = () => unknown;
 
@@ -54,7 +56,7 @@ const tearDownLater = (context: Context, hook: keyof typeof tearDowns, step: Tea
 export const fixture = <Value extends object>(
   setUp: () => Value | Promise<Value>,
   tearDown: (value: Value) => unknown = () => undefined,
-  { per = 'suite' }: FixtureOptions = {},
+  { per = 'suite', needs = [] }: FixtureOptions = {},
 ): Value => {
   let current: Value | null = null;
   const value = (): Value => {
@@ -65,6 +67,7 @@ export const fixture = <Value extends object>(
     per === 'suite' ? ([before, 'afterAll'] as const) : ([beforeEach, 'afterEach'] as const);
   begin('set up a fixture', async function () {
     this.timeout(timeoutMs);
+    skipWithout(this, needs);
     const created = await setUp();
     current = created;
     tearDownLater(this, end, () => tearDown(created));

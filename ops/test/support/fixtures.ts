@@ -4,19 +4,22 @@ import {
   startSafeBrowsingDouble,
   type SafeBrowsingDouble,
 } from '../../../command-api/safety/testing/safe-browsing-double.js';
-import { launchBrowser } from './browser.js';
+import { browserPrograms, sharedBrowser } from './browser.js';
 import { testDatabase, type TestDatabase } from './database.js';
 import { startEventStoreDouble, type EventStoreDouble } from './eventstore/double.js';
 import { fixture, type FixtureOptions } from './fixture.js';
-import { testKafka, type TestKafka } from './kafka.js';
+import { kafkaPrograms, testKafka, type TestKafka } from './kafka.js';
 import { testNode, type TestNode } from './node.js';
 import { temporaryDir } from './process.js';
 
-/** The Chromium of the system. */
+/** The Chromium of this mocha process. The tear-down closes all its pages. */
 export const browserFixture = (): Browser =>
   fixture(
-    () => launchBrowser(),
-    (browser) => browser.close(),
+    () => sharedBrowser(),
+    async (browser) => {
+      for (const context of browser.contexts()) await context.close();
+    },
+    { needs: [browserPrograms.join(' or ')] },
   );
 
 /** A database with all migrations; `name` consists of letters. The tear-down fails if a connection is open. */
@@ -49,7 +52,7 @@ export const kafkaFixture = (name: string, options?: FixtureOptions): TestKafka 
   fixture(
     () => testKafka(name),
     (kafka) => kafka.drop(),
-    options,
+    { needs: kafkaPrograms, ...options },
   );
 
 /** A local server with the protocol of Safe Browsing. */

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import { atEnd } from './at-end.js';
 import { createLogger } from '../../platform/logging.js';
 import {
   kafkaVersions,
@@ -81,6 +82,7 @@ const ownBrokerOf = (version: KafkaVersion): Promise<TestBroker> => {
   if (known) return known;
   const starting = start(version);
   ownBrokers.set(version, starting);
+  atEnd(async () => stop(await starting));
   return starting;
 };
 
@@ -92,6 +94,9 @@ export const bytesOfTopic = async (dataDir: string, topic: string): Promise<numb
   const sizes = await Promise.all(files.map((file) => stat(path.join(dataDir, file))));
   return sizes.reduce((sum, { size }) => sum + size, 0);
 };
+
+/** The programs that start a broker. */
+export const kafkaPrograms = ['java', 'mvn'];
 
 /** Timeout of mocha for a hook that may start Kafka, and download it first. */
 export const kafkaStartMs = 300_000;
@@ -135,9 +140,4 @@ export const testKafka = async (name: string, version?: KafkaVersion): Promise<T
     return dedicatedKafka(name, version);
   }
   return connectTo(name, sharedBroker.parse(JSON.parse(shared)));
-};
-
-/** Stops the brokers that this process started. */
-export const stopTestKafka = async (): Promise<void> => {
-  for (const starting of ownBrokers.values()) await stop(await starting);
 };

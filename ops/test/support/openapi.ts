@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { z } from 'zod';
+import { openApiDocument } from '../../../command-api/http/openapi/document.js';
 import type { HttpResponse } from './http.js';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -16,10 +17,15 @@ interface Response {
 /** An OpenAPI document, with checks of responses against it. */
 export class Document {
   readonly #json: Json;
+  readonly #paths: readonly { readonly path: string; readonly pattern: RegExp }[];
   readonly #validators = new Map<Json, z.ZodType>();
 
   constructor(text: string) {
     this.#json = JSON.parse(text) as Json;
+    this.#paths = Object.keys(this.#json['paths'] as Json).map((path) => {
+      const pattern = path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+');
+      return { path, pattern: new RegExp(`^${pattern}$`) };
+    });
   }
 
   /** The value at a JSON pointer, with references resolved. */
@@ -52,10 +58,7 @@ export class Document {
 
   /** The path of the document that matches the path of a request, such as `/v2/qr/{shortCode}`. */
   pathOf(requested: string): string | undefined {
-    const paths = Object.keys(this.#json['paths'] as Json);
-    return paths.find((path) =>
-      new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`).test(requested),
-    );
+    return this.#paths.find(({ pattern }) => pattern.test(requested))?.path;
   }
 
   /** Checks status, headers and body of a response of this operation. */
@@ -113,3 +116,17 @@ export class Document {
     return count;
   }
 }
+
+let own: Document | null = null;
+
+/** Checks the response to a request of this path and query, if the product's document has the operation. */
+export const expectDocumented = (
+  method: string,
+  requested: string,
+  response: HttpResponse,
+): void => {
+  own ??= new Document(JSON.stringify(openApiDocument()));
+  const path = own.pathOf(requested.replace(/\?.*/, ''));
+  if (path === undefined || own.statusesOf(method, path).length === 0) return;
+  own.expectDescribed(method, path, response);
+};

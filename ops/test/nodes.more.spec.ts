@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { inheritedEnvironment } from '../config/config.js';
+import { folderFixture } from './support/fixtures.js';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const mocha = fileURLToPath(import.meta.resolve('mocha/lib/cli/cli.js'));
+
+/** Creates links with the API, and visits them at the edge. */
+const mainPath = 'dist/ops/test/e2e/live-at-201.e2e.spec.js';
+
+describe('other versions of Node in `engines`', () => {
+  const dir = folderFixture();
+
+  /** Installs a version as npm package. @returns its program */
+  const install = async (version: number): Promise<string> => {
+    const prefix = path.join(dir.path, String(version));
+    const name = `node-${process.platform}-${process.arch}`;
+    await run('npm', ['install', '--silent', '--prefix', prefix, `${name}@${version}`]);
+    return path.join(prefix, 'node_modules', name, 'bin', 'node');
+  };
+
+  for (const [version, specs] of [
+    [22, [mainPath]],
+    [24, [mainPath]],
+    [26, [mainPath, 'dist/**/*.unit.spec.js']],
+  ] as const) {
+    it(`run ${specs.join(' and ')} on Node ${version}`, async () => {
+      const node = await install(version);
+      expect((await run(node, ['--version'])).stdout).to.match(new RegExp(`^v${version}\\.`));
+      const options = { cwd: root, env: inheritedEnvironment(), maxBuffer: Infinity };
+      const { stdout } = await run(node, [mocha, ...specs], options);
+      expect(stdout).to.match(/^ +\d+ passing/m);
+    }).timeout(300_000);
+  }
+});
