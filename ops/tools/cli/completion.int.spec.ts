@@ -7,6 +7,7 @@ import { projectionNames } from '../../../projectors/runtime/projection.js';
 import { planNames } from '../../../schemas/plans.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
 import { folderFixture } from '../../test/support/fixtures.js';
+import { needs } from '../../test/support/needs.js';
 
 interface TestedShell {
   readonly shell: string;
@@ -52,6 +53,7 @@ describe('CLI: completion in shells', () => {
 
   for (const { shell, args, harness } of shells) {
     describe(shell, () => {
+      needs(shell);
       const file = (): string => path.join(folder.path, `completion.${shell}`);
 
       before('write the script', async () => {

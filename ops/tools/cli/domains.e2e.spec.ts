@@ -5,7 +5,7 @@ import { fixture } from '../../test/support/fixture.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 import { onService } from './testing/on-service.js';
 
-const domain = 'xn--bcher-kva.example';
+const domain = 'cli.xn--bcher-kva.example';
 
 describe('CLI: domains of accounts, on a running service', () => {
   const { bench, text, processText, startLinklog, linklog, json, ...service } = onService();
@@ -14,7 +14,7 @@ describe('CLI: domains of accounts, on a running service', () => {
   const key = fixture(() => createKey('PRO', '--account', 'cli-books'));
 
   before('add a domain', async () => {
-    const add = ['domains', 'add', 'Bücher.example.', '--account', 'cli-books'];
+    const add = ['domains', 'add', 'CLI.Bücher.example.', '--account', 'cli-books'];
     expect(await text(...add)).to.equal(`The domain ${domain} is active for cli-books\n`);
   });
 
@@ -28,29 +28,29 @@ describe('CLI: domains of accounts, on a running service', () => {
     ((await json('links', 'show', link)) as { readonly url: string }).url;
 
   it('adds, lists and removes them', async () => {
-    const add = ['domains', 'add', 'go.example.com', '--account', 'cli-shop'];
+    const add = ['domains', 'add', 'go.cli.example', '--account', 'cli-shop'];
     expect(await json(...add)).to.deep.include({
-      ...{ domain: 'go.example.com', account: 'cli-shop', status: 'active', verification: null },
+      ...{ domain: 'go.cli.example', account: 'cli-shop', status: 'active', verification: null },
     });
     const { domains } = (await json('domains', 'list')) as {
       readonly domains: readonly { readonly domain: string; readonly account: string }[];
     };
     expect(domains.map(({ domain: name, account }) => [name, account])).to.include.deep.members([
-      ['go.example.com', 'cli-shop'],
+      ['go.cli.example', 'cli-shop'],
       [domain, 'cli-books'],
     ]);
     const [head, ...rows] = (await text('domains', 'list')).split('\n');
     expect(head).to.match(/^DOMAIN +ACCOUNT +LINKS +ADDED BY +ACTIVE SINCE$/);
     const today = new Date().toISOString().slice(0, 10);
     expect(rows.map((row) => row.split(/ +/))).to.deep.include([
-      ...['go.example.com', 'cli-shop', '0', 'operator', today],
+      ...['go.cli.example', 'cli-shop', '0', 'operator', today],
     ]);
-    const addAgain = ['domains', 'add', 'go.example.com', '--account', 'cli-books'];
+    const addAgain = ['domains', 'add', 'go.cli.example', '--account', 'cli-books'];
     await expectFailure(addAgain, 1, 'The domain belongs to another account');
-    expect(await text('domains', 'remove', 'GO.example.com', '--yes')).to.equal(
-      'Removed: go.example.com. Its links return 404 until the same account gets it again.\n',
+    expect(await text('domains', 'remove', 'GO.cli.example', '--yes')).to.equal(
+      'Removed: go.cli.example. Its links return 404 until the same account gets it again.\n',
     );
-    await expectFailure(['domains', 'remove', 'go.example.com', '--yes'], 1, 'Domain not found');
+    await expectFailure(['domains', 'remove', 'go.cli.example', '--yes'], 1, 'Domain not found');
     await expectFailure(['domains', 'remove', ''], 2, 'the domain is empty');
   });
 
@@ -58,7 +58,7 @@ describe('CLI: domains of accounts, on a running service', () => {
     await createTwins('cli-spring');
     const [own, other] = ['https://example.com/own', 'https://example.com/default'];
     const link = `${domain}/cli-spring`;
-    for (const name of [link, 'BÜCHER.example./cli-spring', `http://${link}+`]) {
+    for (const name of [link, 'cli.BÜCHER.example./cli-spring', `http://${link}+`]) {
       expect(await urlOf(name), name).to.equal(own);
     }
     for (const name of ['cli-spring', 'https://unknown.example/cli-spring']) {
@@ -75,7 +75,7 @@ describe('CLI: domains of accounts, on a running service', () => {
     expect(await text('links', 'history', link)).to.match(/LinkBlocked .* phishing\n/);
     expect(await text('links', 'history', 'cli-spring')).to.not.include('LinkBlocked');
     await projected();
-    const listed = await text('links', 'list', '--domain', 'Bücher.example');
+    const listed = await text('links', 'list', '--domain', 'CLI.Bücher.example');
     expect(listed.split('\n').slice(1, -1)).to.have.length(1);
     expect(listed).to.match(new RegExp(`\\n${link} +cli-books +active `));
     expect(await text('links', 'delete', link, '--yes')).to.equal(`Deleted: ${link}\n`);
@@ -90,7 +90,7 @@ describe('CLI: domains of accounts, on a running service', () => {
     await projected();
     expect(await json('stats', `http://${domain}/cli-summer`)).to.include({ clickCount: 1 });
     expect(await json('stats', 'cli-summer')).to.include({ clickCount: 0 });
-    const ofDomain = ['stats', '--account', 'cli-books', '--domain', 'Bücher.example'];
+    const ofDomain = ['stats', '--account', 'cli-books', '--domain', 'CLI.Bücher.example'];
     expect(await text(...ofDomain, '--include', 'links')).to.match(
       new RegExp(`\nclicks +1\n[^]*\nLINKS +CLICKS\n${domain}/cli-summer +1\n$`),
     );
@@ -99,7 +99,7 @@ describe('CLI: domains of accounts, on a running service', () => {
   });
 
   it('shows the events of a link on a domain, also after the release of the domain', async () => {
-    const old = 'old.example.com';
+    const old = 'old.cli.example';
     await json('domains', 'add', old, '--account', 'cli-books');
     const url = 'https://example.com/old';
     await bench.link(key.key, { url, alias: 'cli-winter', domain: old });
@@ -119,7 +119,7 @@ describe('CLI: domains of accounts, on a running service', () => {
     expect(await asOf()).to.match(new RegExp(`^domains +(.*, )?${domain} of cli-books`, 'm'));
     expect(await asOf(link)).to.match(new RegExp(`^link +${link}\nstate +active$`, 'm'));
     expect(JSON.parse(await asOf(link, '--json'))).to.include(names);
-    const code = 'OLD.example.com./cli-winter';
+    const code = 'OLD.cli.example./cli-winter';
     const replayed = await processText(['audit', 'replay', '--code', code]);
     expect(JSON.parse(replayed)).to.include({ subject: link, type: 'linklog.LinkCreated.v4' });
     expect(await urlOf(link)).to.equal(url);

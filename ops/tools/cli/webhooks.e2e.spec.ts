@@ -4,9 +4,7 @@ import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
 import { onService, unknownId } from './testing/on-service.js';
 
 describe('CLI: linklog webhooks, on a running service', () => {
-  const { bench, text, json, linklog, createKey, expectFailure } = onService({
-    WEBHOOK_NETWORKS: '127.0.0.0/8',
-  });
+  const { bench, text, json, linklog, createKey, expectFailure } = onService();
   const receiver = receiverFixture();
 
   const createWebhook = async (
@@ -20,30 +18,33 @@ describe('CLI: linklog webhooks, on a running service', () => {
   };
 
   it('lists the webhooks of one account and of all accounts', async () => {
-    expect(await text('webhooks', 'list')).to.equal('There are no webhooks.\n');
+    const none = await text('webhooks', 'list', '--account', 'cli-none');
+    expect(none).to.equal('There are no webhooks.\n');
     const { url } = receiver.hook();
-    const { id } = await createWebhook('shop', url);
-    const other = await createWebhook('books', url);
+    const { id } = await createWebhook('cli-shop', url);
+    const other = await createWebhook('cli-books', url);
     const listed = await text('webhooks', 'list');
     expect(listed).to.match(/^ID +ACCOUNT +STATUS +LAG +LAST DELIVERY +URL +REASON\n/);
     expect(listed).to.include(other.id);
     // The lag includes the event of the webhook's own creation until a projector has it.
     await eventuallyPasses(async () => {
-      const [, row, ...more] = (await text('webhooks', 'list', '--account', 'shop')).split('\n');
-      expect(row?.split(/ +/)).to.deep.equal([id, 'shop', 'enabled', '0', '-', url]);
+      const [, row, ...more] = (await text('webhooks', 'list', '--account', 'cli-shop')).split(
+        '\n',
+      );
+      expect(row?.split(/ +/)).to.deep.equal([id, 'cli-shop', 'enabled', '0', '-', url]);
       expect(more).to.deep.equal(['']);
     });
-    const { webhooks } = (await json('webhooks', 'list', '--account', 'shop')) as {
+    const { webhooks } = (await json('webhooks', 'list', '--account', 'cli-shop')) as {
       readonly webhooks: readonly object[];
     };
     expect(webhooks).to.have.length(1);
-    expect(webhooks[0]).to.include({ id, account: 'shop', status: 'enabled', lag: 0 });
+    expect(webhooks[0]).to.include({ id, account: 'cli-shop', status: 'enabled', lag: 0 });
     expect(webhooks[0]).to.not.have.property('secret');
   });
 
   it('delivers a test event, and fails with the reason if it is not delivered', async () => {
     const hook = receiver.hook();
-    const { id } = await createWebhook('test', hook.url);
+    const { id } = await createWebhook('cli-test', hook.url);
     expect(await text('webhooks', 'test', id)).to.match(/^Delivered: HTTP 204 after [\d,]+ ms\n$/);
     expect(hook.events.at(-1)).to.include({ type: 'linklog.WebhookTested.v1', subject: id });
     expect(await json('webhooks', 'test', id)).to.include({ delivered: true, status: 204 });
@@ -53,7 +54,7 @@ describe('CLI: linklog webhooks, on a running service', () => {
     expect([failed.exitCode, failed.stdout]).to.deep.equal([1, '']);
     expect(failed.stderr).to.match(/^linklog: not delivered: HTTP 500 after [\d,]+ ms\n$/);
 
-    const nowhere = await createWebhook('nowhere', 'http://127.0.0.1:1/hook');
+    const nowhere = await createWebhook('cli-nowhere', 'http://127.0.0.1:1/hook');
     const refused = await linklog('webhooks', 'test', nowhere.id, '--json');
     expect(refused.exitCode).to.equal(1);
     expect(JSON.parse(refused.stdout)).to.include({
@@ -66,7 +67,7 @@ describe('CLI: linklog webhooks, on a running service', () => {
 
   it('delivers events again', async () => {
     const hook = receiver.hook();
-    const { id, key } = await createWebhook('again', hook.url);
+    const { id, key } = await createWebhook('cli-again', hook.url);
     const started = new Date().toISOString();
     const { shortCode } = await bench.link(key);
     const untilDelivered = (count: number): Promise<void> =>

@@ -3,7 +3,7 @@ import { runningPostgresUrl } from '../../../local/postgres/index.js';
 import { createLogger } from '../../../platform/logging.js';
 import { linklogCommand } from '../../../platform/process/own-command.js';
 import { createPool } from '../../../platform/postgres/pool.js';
-import { productFixture } from '../../../test/e2e/harness.js';
+import { productFixture, sharedProduct } from '../../../test/e2e/harness.js';
 import { runLinklogCli } from '../../../test/support/command-line.js';
 import { fixture } from '../../../test/support/fixture.js';
 import {
@@ -17,9 +17,9 @@ import { waitUntilProjected } from '../../../test/support/projected.js';
 
 export const unknownId = '01990000-0000-7000-8000-000000000000';
 
-/** Runs commands on a product. @param settings of the product, if it needs any */
-export const onService = (settings?: Readonly<Record<string, string>>) => {
-  const bench = settings ? productFixture(settings) : productFixture();
+/** Runs commands on the shared product, or on a product for the tests of the `describe`. */
+export const onService = (which: 'shared' | 'own' = 'shared') => {
+  const bench = which === 'own' ? productFixture() : sharedProduct();
   const service = fixture(
     async () => {
       const { dataDir } = bench.product;

@@ -3,6 +3,7 @@ import { cp, lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { acquireLock } from '../../../platform/process/process-lock.js';
 import { Bench } from '../../../test/e2e/harness.js';
+import { runLinklogCli } from '../../../test/support/command-line.js';
 import {
   startLinklogCli,
   stopProcess,
@@ -10,7 +11,6 @@ import {
   type CommandOutput,
 } from '../../../test/support/process.js';
 import { startEmbeddedProduct, type Product } from '../../../test/support/product.js';
-import { eventuallyPasses } from '../../../test/support/waiting.js';
 
 /** The log of the product under test. */
 export interface LogOfProduct {
@@ -25,8 +25,11 @@ export const pausePostgres = async ({ dataDir }: Product): Promise<() => void> =
   return stopProcess(Number((await readFile(pidFile, 'utf8')).split('\n')[0]));
 };
 
-/** Specifies `linklog spool ship` for both logs. */
-export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
+/** Specifies `linklog spool ship`. @param part `shipping`: only the tests that depend on the log */
+export const describeSpoolShip = (
+  open: () => Promise<LogOfProduct>,
+  part: 'all' | 'shipping' = 'all',
+): void => {
   const bench = new Bench();
   const visits = 50;
   let log: LogOfProduct;
@@ -46,15 +49,12 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
       recursive: true,
       filter: async (file) => !(await lstat(file)).isSocket(),
     });
-  const copyOf = async (name: string): Promise<string> => {
-    const dir = path.join(dataDir, 'copies', name);
-    await copy(left, dir);
-    return dir;
+  const copyOf = async (name: string): Promise<readonly [string, string]> => {
+    const root = path.join(dataDir, 'copies', name);
+    await copy(left, root);
+    const [spool = ''] = await readdir(root);
+    return [root, spool];
   };
-  const expectClicks = (count: number): Promise<void> =>
-    eventuallyPasses(async () => {
-      expect((await bench.stats(code, key)).clickCount).to.equal(count);
-    });
 
   before('kill an edge with unshipped visits, and move its spool away', async () => {
     log = await open();
@@ -63,7 +63,7 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
     ({ key } = await bench.key('PRO'));
     code = (await bench.link(key)).shortCode;
     await bench.visit(code);
-    await expectClicks(1);
+    await bench.expectClicks(code, key, 1);
     const resume = await log.pause(bench.product);
     try {
       const responses = await Promise.all(Array.from({ length: visits }, () => bench.visit(code)));
@@ -81,41 +81,39 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
     await rm(dataDir, { recursive: true });
   });
 
-  it('leaves the spool unchanged while the log is unavailable', async () => {
-    const said = await ship(left);
-    expect(said).to.include({ exitCode: 1, stdout: '' });
-    expect(said.stderr).to.match(/^linklog: no embedded PostgreSQL runs in [^\n]+\n$/);
-    expect(await readdir(left)).to.have.length(1);
-  });
+  if (part === 'all') {
+    it('leaves the spool unchanged while the log is unavailable', async () => {
+      const output = await ship(left);
+      expect(output).to.include({ exitCode: 1, stdout: '' });
+      expect(output.stderr).to.match(/^linklog: no embedded PostgreSQL runs in [^\n]+\n$/);
+      expect(await readdir(left)).to.have.length(1);
+    });
+  }
 
   it('ships while the service runs, and deletes the spool', async () => {
-    const copy = await copyOf('first');
+    const [root, spool] = await copyOf('first');
     await start();
-    const [spool = ''] = await readdir(copy);
-    expect(await ship(copy)).to.deep.equal({
-      exitCode: 0,
-      stdout: `${spool}: ${visits} visits shipped\n`,
-      stderr: '',
-    });
-    expect(await readdir(copy)).to.deep.equal([]);
-    await expectClicks(1 + visits);
+    const stdout = `${spool}: ${visits} visits shipped\n`;
+    expect(await ship(root)).to.deep.equal({ exitCode: 0, stdout, stderr: '' });
+    expect(await readdir(root)).to.deep.equal([]);
+    await bench.expectClicks(code, key, 1 + visits);
   });
 
   it('ships a second copy without counting its visits again', async () => {
-    const copy = await copyOf('second');
-    const [spool = ''] = await readdir(copy);
-    const said = await ship(path.join(copy, spool), '--json');
-    expect(said).to.include({ exitCode: 0, stderr: '' });
-    expect(JSON.parse(said.stdout)).to.deep.equal({
+    const [root, spool] = await copyOf('second');
+    const output = await ship(path.join(root, spool), '--json');
+    expect(output).to.include({ exitCode: 0, stderr: '' });
+    expect(JSON.parse(output.stdout)).to.deep.equal({
       spools: [{ spool, status: 'shipped', visits, damaged: 0, reason: null }],
     });
     await bench.visit(code);
-    await expectClicks(2 + visits);
+    await bench.expectClicks(code, key, 2 + visits);
   });
 
+  if (part === 'shipping') return;
+
   it('names the process that locks a spool, and ships the others', async () => {
-    const root = await copyOf('third');
-    const [spool = ''] = await readdir(root);
+    const [root, spool] = await copyOf('third');
     const locked = spool.replace(/^./, '1');
     await copy(path.join(root, spool), path.join(root, locked));
     const lock = await acquireLock(path.join(root, locked));
@@ -132,16 +130,19 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
   });
 
   it('reports a directory without a spool', async () => {
-    const empty = path.join(dataDir, 'empty');
-    await mkdir(path.join(empty, 'spool'), { recursive: true });
+    const [empty, missing, file] = ['empty', 'missing', 'admin-token'].map((name) =>
+      path.join(dataDir, name),
+    ) as [string, string, string];
+    const inside = path.join(empty, 'spool');
+    await mkdir(inside, { recursive: true });
     for (const [dir, line] of [
-      [path.join(dataDir, 'missing'), `${path.join(dataDir, 'missing')} does not exist`],
-      [path.join(dataDir, 'admin-token'), `${path.join(dataDir, 'admin-token')} is not a folder`],
-      [empty, `there is no spool in ${empty}; did you mean ${path.join(empty, 'spool')}?`],
-      [path.join(empty, 'spool'), `there is no spool in ${path.join(empty, 'spool')}`],
+      [missing, `${missing} does not exist`],
+      [file, `${file} is not a folder`],
+      [empty, `there is no spool in ${empty}; did you mean ${inside}?`],
+      [inside, `there is no spool in ${inside}`],
     ] as const) {
-      const said = await ship(dir);
-      expect(said).to.deep.equal({ exitCode: 1, stdout: '', stderr: `linklog: ${line}\n` });
+      const output = await runLinklogCli(['spool', 'ship', dir], { DATA_DIR: dataDir });
+      expect(output).to.deep.equal({ exitCode: 1, stdout: '', stderr: `linklog: ${line}\n` });
     }
   });
 };
