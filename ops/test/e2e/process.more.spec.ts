@@ -98,21 +98,19 @@ describe('product: process', () => {
     );
   });
 
-  for (const name of ['API', 'EDGE', 'ADMIN']) {
-    it(`names ${name}_PORT if it is in use, and leaves no process running`, async () => {
-      const other = createServer().listen(0, '127.0.0.1');
-      await once(other, 'listening');
-      const { port } = other.address() as AddressInfo;
-      await copyClusterTemplate(dir);
-      const ended = await runToEnd({ DATA_DIR: dir, [`${name}_PORT`]: String(port) });
-      other.close();
-      expect(ended).to.include({ exitCode: 78, stdout: '' });
-      expect(ownLines(ended)).to.deep.equal([
-        `linklog: ${name}_PORT ${port} is in use on 127.0.0.1: choose another port`,
-      ]);
-      expect(await postgresOf(dir)).to.deep.equal([]);
-    });
-  }
+  it('names the variable of a port that is in use, and leaves no process running', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    await copyClusterTemplate(dir);
+    const ended = await runToEnd({ DATA_DIR: dir, EDGE_PORT: String(port) });
+    other.close();
+    expect(ended).to.include({ exitCode: 78, stdout: '' });
+    expect(ownLines(ended)).to.deep.equal([
+      `linklog: EDGE_PORT ${port} is in use on 127.0.0.1: choose another port`,
+    ]);
+    expect(await postgresOf(dir)).to.deep.equal([]);
+  });
 
   describe('while it runs', () => {
     const shared = productFixture(Object.fromEntries(emptyVariables.map((name) => [name, ''])));
@@ -211,19 +209,17 @@ describe('product: process', () => {
   });
 
   if (hasIpv6) {
-    for (const host of ['::', '::1']) {
-      it(`prints IPv6 addresses in brackets: HOST=${host}`, async () => {
-        const { product } = await start({ HOST: host });
-        for (const address of [product.api, product.edge]) {
-          expect(address).to.match(/^http:\/\/\[::1\]:\d+$/);
-          const connection = await connectTo(address);
-          connection.socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
-          await connection.until(/^HTTP\/1\.1 200 /);
-          connection.socket.destroy();
-        }
-        expect(product.admin).to.match(/^http:\/\/127\.0\.0\.1:\d+$/);
-      });
-    }
+    it('prints IPv6 addresses in brackets with HOST=::', async () => {
+      const { product } = await start({ HOST: '::' });
+      for (const address of [product.api, product.edge]) {
+        expect(address).to.match(/^http:\/\/\[::1\]:\d+$/);
+        const connection = await connectTo(address);
+        connection.socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+        await connection.until(/^HTTP\/1\.1 200 /);
+        connection.socket.destroy();
+      }
+      expect(product.admin).to.match(/^http:\/\/127\.0\.0\.1:\d+$/);
+    });
   }
 
   /** Sends a POST with half of its body. */
@@ -262,29 +258,27 @@ describe('product: process', () => {
     });
   };
 
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`drains at ${signal}: completes requests in flight, refuses new connections`, async () => {
-      const bench = await start();
-      const { product } = bench;
-      const idle = await connectTo(product.edge);
-      const request = await sendHalf(product, 'in-flight');
-      const persistent = await connectTo(product.api);
-      persistent.socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
-      await persistent.until(/pass/);
-      process.kill(product.pid, signal);
-      await expectRefused(product.api);
-      expect(await request.finish()).to.include('"shortCode":"in-flight"');
-      // No `stop()`: a second SIGTERM would end the process immediately.
-      const ended = await within(10_000, 'the process ends', product.ended);
-      expect(ended).to.include({ exitCode: 0, signal: null });
-      // Connections without a request do not delay the end.
-      expect(await idle.closed(0)).to.be.a('number');
-      expect(await persistent.closed(0)).to.be.a('number');
-      expect(await postgresOf(dir)).to.deep.equal([]);
-      expect(ownLines(ended)).to.deep.equal([]);
-      expect(warnings(ended.stderr)).to.deep.equal([]);
-    });
-  }
+  it('drains at SIGTERM: completes requests in flight, refuses new connections', async () => {
+    const bench = await start();
+    const { product } = bench;
+    const idle = await connectTo(product.edge);
+    const request = await sendHalf(product, 'in-flight');
+    const persistent = await connectTo(product.api);
+    persistent.socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+    await persistent.until(/pass/);
+    process.kill(product.pid, 'SIGTERM');
+    await expectRefused(product.api);
+    expect(await request.finish()).to.include('"shortCode":"in-flight"');
+    // No `stop()`: a second SIGTERM would end the process immediately.
+    const ended = await within(10_000, 'the process ends', product.ended);
+    expect(ended).to.include({ exitCode: 0, signal: null });
+    // Connections without a request do not delay the end.
+    expect(await idle.closed(0)).to.be.a('number');
+    expect(await persistent.closed(0)).to.be.a('number');
+    expect(await postgresOf(dir)).to.deep.equal([]);
+    expect(ownLines(ended)).to.deep.equal([]);
+    expect(warnings(ended.stderr)).to.deep.equal([]);
+  });
 
   it('ends within 10 s even if clients do not finish their requests', async () => {
     const { product } = await start();
@@ -342,14 +336,8 @@ describe('product: process', () => {
 
   for (const [how, end] of [
     ['a restart', (product: Product) => product.stop()],
+    // chaos/kill.e2e.spec.ts kills all but PostgreSQL.
     ['kill -9 of everything', (product: Product) => product.killTree()],
-    [
-      'kill -9 of all but PostgreSQL',
-      async (product: Product) => {
-        process.kill(product.pid, 'SIGKILL');
-        await product.ended;
-      },
-    ],
   ] as const) {
     it(`keeps everything through ${how}`, async () => {
       const before = await start();
