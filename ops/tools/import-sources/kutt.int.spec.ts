@@ -63,21 +63,6 @@ describe('CLI: API of Kutt', () => {
     ]);
   });
 
-  it('reads a user without links', async () => {
-    expect(await collect(readKutt(server.connect()))).to.deep.equal([]);
-  });
-
-  it('reads each link once while links are added', async () => {
-    links = numbers(200);
-    intercept = () => {
-      links = [...numbers(links.length + 15).slice(0, 15), ...links];
-      return undefined;
-    };
-    const found = await readCodes();
-    expect(found).to.include.members(codes(numbers(200)));
-    expect(found).to.have.length(new Set(found).size);
-  });
-
   it('misses no link while links are deleted', async () => {
     links = numbers(300);
     intercept = ({ count }) => {
@@ -86,16 +71,6 @@ describe('CLI: API of Kutt', () => {
       return undefined;
     };
     expect(await readCodes()).to.have.members(codes(numbers(300)));
-  });
-
-  it('continues after a 429 and a 500', async () => {
-    links = numbers(100);
-    intercept = ({ count }) => {
-      if (count === 2) return { status: 429, headers: { 'Retry-After': '0' } };
-      return count === 3 ? { status: 500, body: { error: 'An error occurred.' } } : undefined;
-    };
-    expect(await readCodes()).to.deep.equal(codes(links));
-    expect(server.notices).to.have.length(2);
   });
 
   it('passes a link on whose other fields are invalid', async () => {
