@@ -52,23 +52,17 @@ describe('composition root: data directory', () => {
 
   /** Starts another process that locks the directory and releases it on request. */
   const holder = async () => {
-    const child = spawn(
-      process.execPath,
-      [
-        '--input-type=module',
-        '-e',
-        `import { openDataDir } from ${JSON.stringify(module)};
-         import { createInterface } from 'node:readline';
-         const dataDir = await openDataDir(process.argv[1]);
-         console.log('locked');
-         for await (const line of createInterface({ input: process.stdin })) {
-           dataDir[line]();
-           console.log('done');
-         }`,
-        dataDir,
-      ],
-      { stdio: ['pipe', 'pipe', 'inherit'] },
-    );
+    const program = `
+      import { openDataDir } from ${JSON.stringify(module)};
+      import { createInterface } from 'node:readline';
+      const dataDir = await openDataDir(process.argv[1]);
+      console.log('locked');
+      for await (const line of createInterface({ input: process.stdin })) {
+        dataDir[line]();
+        console.log('done');
+      }`;
+    const args = ['--input-type=module', '-e', program, dataDir];
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
     children.push(child);
     await once(child.stdout, 'data');
     return {
@@ -80,15 +74,12 @@ describe('composition root: data directory', () => {
     };
   };
 
-  it('is created with its parents and mode 0700', async () => {
-    const lockedDir = await openDataDir(dataDir);
+  it('is created with its parents and mode 0700, or fails with a ConfigError', async () => {
+    (await openDataDir(dataDir)).release();
     expect(statSync(dataDir).mode & 0o777).to.equal(0o700);
-    lockedDir.release();
-  });
-
-  it('fails with a ConfigError if it cannot be created', async () => {
-    writeFileSync(path.join(folder.path, 'deep'), 'a file');
-    const error = await rejection(openDataDir(dataDir));
+    const file = path.join(folder.path, 'file');
+    writeFileSync(file, '');
+    const error = await rejection(openDataDir(path.join(file, 'data')));
     expect(error).to.be.instanceOf(ConfigError);
     expect((error as Error).message).to.match(/^DATA_DIR [^\n]+$/);
   });
@@ -132,30 +123,17 @@ describe('composition root: data directory', () => {
     expect(readdirSync(dataDir)).to.deep.equal(['id']);
   });
 
-  describe('stores an admin token', () => {
-    const file = () => path.join(dataDir, 'admin-token');
-
-    beforeEach(async () => {
-      (await openDataDir(dataDir)).release();
-    });
-
-    it('that is created once with mode 0600', () => {
+  it('stores an admin token with mode 0600, and replaces an empty file of a full disk', async () => {
+    (await openDataDir(dataDir)).release();
+    const file = path.join(dataDir, 'admin-token');
+    for (const prepare of [() => undefined, () => writeFileSync(file, '\n')]) {
+      prepare();
       expect(knownAdminToken(dataDir)).to.equal(null);
       const token = adminTokenOf(dataDir);
       expect(token).to.match(/^[\w-]{43}$/);
-      expect(statSync(file()).mode & 0o777).to.equal(0o600);
-      expect(readFileSync(file(), 'utf8').trim()).to.equal(token);
-      expect(adminTokenOf(dataDir)).to.equal(token);
-      expect(knownAdminToken(dataDir)).to.equal(token);
-    });
-
-    it('and replaces an empty file of a full disk', () => {
-      writeFileSync(file(), '\n');
-      expect(knownAdminToken(dataDir)).to.equal(null);
-      const token = adminTokenOf(dataDir);
-      expect(token).to.match(/^[\w-]{43}$/);
-      expect(knownAdminToken(dataDir)).to.equal(token);
-      expect(statSync(file()).mode & 0o777).to.equal(0o600);
-    });
+      expect(statSync(file).mode & 0o777).to.equal(0o600);
+      expect(readFileSync(file, 'utf8').trim()).to.equal(token);
+      for (const read of [adminTokenOf, knownAdminToken]) expect(read(dataDir)).to.equal(token);
+    }
   });
 });

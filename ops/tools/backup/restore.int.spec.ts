@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdmission } from '../../../command-api/admission/admission.js';
 import { aliasOverrideDecider } from '../../../command-api/aliases/command.js';
 import { createDomainHandler } from '../../../command-api/domains/handler.js';
@@ -36,9 +35,8 @@ import { migrate, RestoreUnfinished } from '../../migrations/migrate.js';
 import { createLogger } from '../../platform/logging.js';
 import { partitionOf } from '../../event-log/partition.js';
 import type { EventLog } from '../../event-log/port.js';
-import type { Pool } from '../../platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../../test/support/database.js';
-import { rejection } from '../../test/support/waiting.js';
+import { testDatabase } from '../../test/support/database.js';
+import { eventually, rejection } from '../../test/support/waiting.js';
 import { testNode, type TestNode } from '../../test/support/node.js';
 import { takeBackup, writeBackup } from './backup.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
@@ -63,17 +61,18 @@ describe('backup: restore', () => {
     await from.close();
   });
 
-  const backUp = () =>
+  const backUp = (options: Partial<Parameters<typeof takeBackup>[0]> = {}) =>
     takeBackup({
       ...from,
       spoolRoot: path.join(dir.path, 'spool'),
       target: (write) => writeNewFile(file, { replace: true }, write),
       spoolWithinMs: 0,
+      ...options,
     });
 
-  const withBackup = async (
-    work: (backup: Awaited<ReturnType<typeof openBackup>>) => Promise<void>,
-  ): Promise<void> => {
+  type Backup = Awaited<ReturnType<typeof openBackup>>;
+
+  const withBackup = async (work: (backup: Backup) => Promise<void>): Promise<void> => {
     const backup = await openBackup(file);
     try {
       await work(backup);
@@ -82,47 +81,38 @@ describe('backup: restore', () => {
     }
   };
 
-  /** Restores the backup into a new database. */
-  const restoreIn = async (
-    work: (node: TestNode, database: TestDatabase) => Promise<void>,
+  const withTarget = async (
+    work: (node: TestNode, backup: Backup) => Promise<void>,
   ): Promise<void> => {
     const database = await testDatabase('target');
     const node = await testNode(database);
     try {
-      await withBackup(async (backup) => {
-        await checkBackup(backup, { file });
-        await restoreInto({ ...node, logger }, backup, {});
-      });
-      await work(node, database);
+      await withBackup((backup) => work(node, backup));
     } finally {
       await node.close();
       await database.drop();
     }
   };
 
-  const columnsOf = async (pool: Pool, table: string): Promise<string> => {
-    const { rows } = await pool.query<{ name: string }>(
-      `SELECT column_name AS name FROM information_schema.columns
-       WHERE table_schema = 'ledger' AND table_name = $1 ORDER BY ordinal_position`,
-      [table],
-    );
-    const working: readonly string[] =
-      (workingState.columns as Record<string, readonly string[]>)[table] ?? [];
-    return rows
-      .map(({ name }) => name)
-      .filter((name) => !working.includes(name))
-      .join(', ');
-  };
+  /** Restores the backup into a new database. */
+  const restoreIn = (work: (node: TestNode) => Promise<void>): Promise<void> =>
+    withTarget(async (node, backup) => {
+      await checkBackup(backup, { file });
+      await restoreInto({ ...node, logger }, backup, {});
+      await work(node);
+    });
 
   /** Reads the folded rows of the ledger. */
   const ledgerOf = async ({ pool }: TestNode): Promise<Record<string, unknown>> => {
     const ledger: Record<string, unknown> = {};
+    const working: Readonly<Record<string, readonly string[]>> = workingState.columns;
     for (const table of foldedTables) {
-      const columns = await columnsOf(pool, table);
-      const { rows } = await pool.query<object>(
-        `SELECT ${columns} FROM ledger.${table} ORDER BY 1`,
+      const { rows } = await pool.query<Record<string, unknown>>(
+        `SELECT * FROM ledger.${table} ORDER BY 1`,
       );
-      ledger[table] = rows;
+      ledger[table] = rows.map((row) =>
+        Object.fromEntries(Object.entries(row).filter(([name]) => !working[table]?.includes(name))),
+      );
     }
     return ledger;
   };
@@ -166,18 +156,8 @@ describe('backup: restore', () => {
     await links(keys[1], ['hot', 'used-up', 'blocked-later'], 3);
 
     const clicks = new ClickBudget(from.pool, from.outbox);
-    const take = (subject: string) =>
-      clicks.take({ subject, requestId: 'visit', data: unknownVisitor });
-    for (const code of [
-      'hot',
-      'hot',
-      'used-up',
-      'used-up',
-      'used-up',
-      'used-up',
-      'blocked-later',
-    ]) {
-      await take(code);
+    for (const subject of ['hot', 'hot', ...Array<string>(4).fill('used-up'), 'blocked-later']) {
+      await clicks.take({ subject, requestId: 'visit', data: unknownVisitor });
     }
     const blocks = createLinkBlockHandler(from.pool, from.outbox);
     const change = (code: string, type: 'BlockLink' | 'UnblockLink') =>
@@ -236,8 +216,11 @@ describe('backup: restore', () => {
     );
     await from.log.append(topics.visits.name, records);
     // Two links expire after a second.
-    for (let due = 0; due < 2; due += await expireDueLinks(from.pool, from.outbox, from.clock))
-      await sleep(50);
+    let expired = 0;
+    await eventually('two links have expired', async () => {
+      expired += await expireDueLinks(from.pool, from.outbox, from.clock);
+      return expired === 2;
+    });
     await catchUpProjections({ ...from, logger });
   };
 
@@ -273,26 +256,17 @@ describe('backup: restore', () => {
         return from.log.ranges(topic);
       },
     };
-    await takeBackup({
-      ...from,
-      log,
-      spoolRoot: path.join(dir.path, 'spool'),
-      target: (write) => writeNewFile(file, { replace: true }, write),
-    });
-    expect(requested).to.deep.equal(
-      [topics.usage, topics.visits, topics.links, topics.platform, topics.accounts].map(
-        ({ name }) => name,
-      ),
-    );
+    await backUp({ log });
+    const { usage, visits, links: ofLinks, platform, accounts } = topics;
+    const names = [usage, visits, ofLinks, platform, accounts].map(({ name }) => name);
+    expect(requested).to.deep.equal(names);
   });
 
   it('leaves no file after an abort', async () => {
     const stop = new AbortController();
     const reason = new Error('stopped by the test');
     const unwanted = path.join(dir.path, 'unwanted.backup');
-    const ended = takeBackup({
-      ...from,
-      spoolRoot: path.join(dir.path, 'spool'),
+    const ended = backUp({
       target: (write) => writeNewFile(unwanted, { replace: false }, write),
       progress: (done) => {
         if (done > 0) stop.abort(reason);
@@ -316,16 +290,12 @@ describe('backup: restore', () => {
       const clicks = new ClickBudget(node.pool, node.outbox);
       const take = () => clicks.take({ subject: 'hot', requestId: 'visit', data: unknownVisitor });
       expect([await take(), await take()]).to.deep.equal(['taken', 'expired']);
-      const after = await node.outbox.after(node.pool, topics.links.name, [
-        { subject: 'hot', sequence: 1 },
-      ]);
-      expect(after.map(({ type, sequence }) => [type, sequence])).to.deep.equal([
+      const after = (subject: string) =>
+        node.outbox.after(node.pool, topics.links.name, [{ subject, sequence: 1 }]);
+      expect((await after('hot')).map(({ type, sequence }) => [type, sequence])).to.deep.equal([
         ['linklog.LinkExpired.v1', 2],
       ]);
-      const known = await node.outbox.after(node.pool, topics.links.name, [
-        { subject: 'plain', sequence: 1 },
-      ]);
-      expect(known.map(({ sequence }) => sequence)).to.deep.equal([2, 3]);
+      expect((await after('plain')).map(({ sequence }) => sequence)).to.deep.equal([2, 3]);
     });
   });
 
@@ -408,11 +378,9 @@ describe('backup: restore', () => {
 
   it('leaves an installation that does not start after an abort', async () => {
     await backUp();
-    const database = await testDatabase('broken');
-    const node = await testNode(database);
     const stop = new AbortController();
     const reason = new Error('stopped by the test');
-    await withBackup(async (backup) => {
+    await withTarget(async (node, backup) => {
       const broken = restoreInto({ ...node, logger }, backup, {
         signal: stop.signal,
         progress: (phase) => {
@@ -420,10 +388,8 @@ describe('backup: restore', () => {
         },
       });
       expect(await rejection(broken)).to.equal(reason);
+      expect(await rejection(migrate(node.pool))).to.be.instanceOf(RestoreUnfinished);
     });
-    expect(await rejection(migrate(database.pool))).to.be.instanceOf(RestoreUnfinished);
-    await node.close();
-    await database.drop();
   });
 
   it('rejects a backup with an event type of a later version', async () => {

@@ -6,7 +6,6 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { topicOf, writeEvent } from '../../../../schemas/events/codec.js';
-import { spoolSource } from '../../../../schemas/events/envelope.js';
 import { topicNames, topics } from '../../../../schemas/events/topics.js';
 import {
   at,
@@ -16,17 +15,21 @@ import {
   keyCreated,
   keyHash,
   maintenanceSwitched,
-  visited,
+  spooledVisit,
 } from '../../../../schemas/testing/events.js';
 import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
 import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
-import { folderFixture } from '../../../test/support/fixtures.js';
-import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
+import { fixture } from '../../../test/support/fixture.js';
+import {
+  databaseFixture,
+  folderFixture,
+  kafkaFixture,
+  ledgerFixture,
+} from '../../../test/support/fixtures.js';
+import { needs } from '../../../test/support/needs.js';
 import { rejection } from '../../../test/support/waiting.js';
-import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
-import { testNode, type TestNode } from '../../../test/support/node.js';
 import { readLinkEvents, tallyVisits } from '../history/history.js';
 import { formatOf, type FormatName } from './formats.js';
 import type { PlacedEvent } from './order.js';
@@ -35,15 +38,8 @@ import { replay, type ReplayOptions, type UnreadableRecord } from './replay.js';
 const visitsCount = 2_500;
 const passwordHash = '$argon2id$v=19$a-secret';
 
-const seen = (code: string, sequence: number, seconds: number, bot = false) => {
-  const event = visited(code, null, {
-    sequence,
-    source: spoolSource('one'),
-    time: at(seconds),
-    account: 'acme',
-  });
-  return { ...event, data: { ...event.data, bot } };
-};
+const seen = (code: string, sequence: number, seconds: number, bot = false) =>
+  spooledVisit(code, { sequence, time: at(seconds), account: 'acme', bot });
 
 const many = Array.from({ length: visitsCount }, (_, index) =>
   seen('spring', index + 1, 10 + index * 60, index % 10 === 0),
@@ -87,23 +83,15 @@ const bytesOf = async (
 
 describe('audit: replay', () => {
   const dir = folderFixture();
-  let kafka: TestKafka;
-  let database: TestDatabase;
-  let node: TestNode;
-  let onKafka: EventLog;
+  const kafka = kafkaFixture('replay');
+  const node = ledgerFixture(databaseFixture('replay'));
+  const onKafka = fixture(
+    () => openKafkaLog({ settings: settingsOf(kafka), logger: createLogger('silent') }),
+    (log) => log.close(),
+  );
 
-  before('fill the embedded log and a log on Kafka', async function () {
-    this.timeout(kafkaStartMs);
-    [kafka, database] = await Promise.all([testKafka('replay'), testDatabase('replay')]);
-    node = await testNode(database);
-    onKafka = openKafkaLog({ settings: settingsOf(kafka), logger: createLogger('silent') });
+  before('fill the embedded log and a log on Kafka', async () => {
     await Promise.all([fill(node.log), fill(onKafka)]);
-  });
-
-  after(async () => {
-    await onKafka.close();
-    await node.close();
-    await Promise.all([kafka.drop(), database.drop()]);
   });
 
   const start = (
@@ -201,26 +189,26 @@ describe('audit: replay', () => {
     expect(csv).to.not.include(passwordHash);
   });
 
-  it('writes the times of Parquet as instants, which DuckDB reads', async () => {
-    const events = await eventsOf(node.log);
-    const file = path.join(dir.path, 'events.parquet');
-    await writeFile(file, await bytesOf(start(node.log, {}), 'parquet'));
-    const sql = `SELECT typeof(time) AS type, epoch_ms(time)::VARCHAR AS ms, id FROM '${file}'`;
-    const { stdout } = await promisify(execFile)('duckdb', ['-json', '-c', sql], {
-      maxBuffer: 2 ** 26,
+  describe('in Parquet', () => {
+    needs('duckdb');
+
+    it('has times that DuckDB reads as instants', async () => {
+      const events = await eventsOf(node.log);
+      const file = path.join(dir.path, 'events.parquet');
+      await writeFile(file, await bytesOf(start(node.log, {}), 'parquet'));
+      const sql = `SELECT typeof(time) AS type, epoch_ms(time)::VARCHAR AS ms, id FROM '${file}'`;
+      const { stdout } = await promisify(execFile)('duckdb', ['-json', '-c', sql], {
+        maxBuffer: 2 ** 26,
+      });
+      const type = 'TIMESTAMP WITH TIME ZONE';
+      expect(JSON.parse(stdout)).to.deep.equal(
+        events.map(({ event: { time, id } }) => ({ type, ms: String(Date.parse(time)), id })),
+      );
     });
-    expect(JSON.parse(stdout)).to.deep.equal(
-      events.map(({ event: { time, id } }) => ({
-        type: 'TIMESTAMP WITH TIME ZONE',
-        ms: String(Date.parse(time)),
-        id,
-      })),
-    );
   });
 
   it('writes an empty Parquet file without events', async () => {
-    const empty = start(node.log, { filter: { actor: 'unknown' } });
-    const file = await bytesOf(empty, 'parquet');
+    const file = await bytesOf(start(node.log, { filter: { actor: 'unknown' } }), 'parquet');
     expect(await parquetReadObjects({ file: new Uint8Array(file).buffer })).to.deep.equal([]);
   });
 
@@ -234,36 +222,28 @@ describe('audit: replay', () => {
     expect(await rejection(stopped)).to.equal(reason);
   });
 
-  describe('of a link', () => {
-    it('contains its changes, and its visits counted by day', async () => {
-      const visits = tallyVisits();
-      const types: string[] = [];
-      const onUnreadable = (): void => undefined;
-      for await (const chunk of readLinkEvents('spring', { log: onKafka, onUnreadable })) {
-        for (const event of chunk) {
-          if (event.type === 'linklog.LinkVisited.v3') visits.add(event);
-          else types.push(event.type);
-        }
+  it('of a link contains its changes, and its visits counted by day', async () => {
+    const visits = tallyVisits();
+    const types: string[] = [];
+    const onUnreadable = (): void => undefined;
+    for await (const chunk of readLinkEvents('spring', { log: onKafka, onUnreadable })) {
+      for (const event of chunk) {
+        if (event.type === 'linklog.LinkVisited.v3') visits.add(event);
+        else types.push(event.type);
       }
-      expect(types).to.deep.equal([
-        'linklog.LinkCreated.v4',
-        'linklog.LinkBlocked.v1',
-        'linklog.LinkExpired.v1',
-      ]);
-      const { days, ...rest } = visits.summary();
-      expect(rest).to.deep.equal({
-        clicks: visitsCount + 1 - visitsCount / 10,
-        bots: visitsCount / 10,
-        first: many[0]?.time,
-        last: many.at(-1)?.time,
-      });
-      // One visit a minute from noon on.
-      expect(days.slice(0, 2)).to.deep.equal([
-        { day: '2026-05-20', clicks: 720 - 72 + 1, bots: 72 },
-        { day: '2026-05-21', clicks: 1_440 - 144, bots: 144 },
-      ]);
-      expect(days).to.have.length(3);
-    });
+    }
+    expect(types).to.deep.equal([
+      ...['linklog.LinkCreated.v4', 'linklog.LinkBlocked.v1', 'linklog.LinkExpired.v1'],
+    ]);
+    const { days, ...rest } = visits.summary();
+    const [bots, first, last] = [visitsCount / 10, many[0]?.time, many.at(-1)?.time];
+    expect(rest).to.deep.equal({ clicks: visitsCount + 1 - bots, bots, first, last });
+    // One visit a minute from noon on.
+    expect(days).to.have.length(3);
+    expect(days.slice(0, 2)).to.deep.equal([
+      { day: '2026-05-20', clicks: 720 - 72 + 1, bots: 72 },
+      { day: '2026-05-21', clicks: 1_440 - 144, bots: 144 },
+    ]);
   });
 
   for (const name of ['the embedded log', 'Kafka'] as const) {
