@@ -3,7 +3,7 @@ import { createShortenHandler } from '../../../../command-api/links/create/handl
 import { newKey } from '../../../../command-api/testing/keys.js';
 import { shortenCommand } from '../../../../command-api/testing/links.js';
 import { withDatabase } from '../../cli/database.js';
-import { Bench } from '../../../test/e2e/harness.js';
+import { productFixture } from '../../../test/e2e/harness.js';
 import { readConfig } from '../../../config/config.js';
 import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
 import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
@@ -23,14 +23,16 @@ const positionOf = ({ in: where, topic, offset }: RowPosition): string =>
 
 describe('audit verify, with the log on Kafka', function () {
   this.timeout(120_000);
-  const kafka = kafkaFixture('verify');
 
-  it('finds no difference under load, and an altered row', async () => {
-    const bench = new Bench();
-    const onKafka = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
-    try {
-      await bench.start(onKafka);
-      const config = readConfig({ DATA_DIR: bench.product.dataDir, ...onKafka });
+  describe('on a running service', () => {
+    const kafka = kafkaFixture('verify');
+    const settings = () => ({
+      ...{ KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix },
+    });
+    const bench = productFixture(settings);
+
+    it('finds no difference under load, and an altered row', async () => {
+      const config = readConfig({ DATA_DIR: bench.product.dataDir, ...settings() });
       const verified = (): Promise<Verification> =>
         withDatabase(config, (database) => verify(database), { deadlines: 'patient' });
       const traffic = await createTraffic(bench);
@@ -47,9 +49,7 @@ describe('audit verify, with the log on Kafka', function () {
       expect(differing(found)).to.deep.equal(['ledger.links differs']);
       const [event] = found.differences[0]?.events ?? [];
       expect(event).to.include({ in: 'log', topic: topics.links.name });
-    } finally {
-      await bench.end();
-    }
+    });
   });
 
   describe('with events in the outbox that are not in Kafka', () => {
