@@ -10,8 +10,7 @@ import { topics } from '../../../../schemas/events/topics.js';
 import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import { eventually } from '../../../test/support/waiting.js';
-import { readConfig } from '../../../config/config.js';
-import { runCommandLine } from '../../cli/program.js';
+import { runLinklogCli } from '../../../test/support/command-line.js';
 import { openTestLog } from '../../../test/support/node.js';
 import {
   launch,
@@ -59,15 +58,11 @@ describe('audit: linklog audit seal', function () {
     return started;
   };
 
-  const auditWith = async (env: Record<string, string>, ...args: readonly string[]) => {
-    const output = { stdout: '', stderr: '' };
-    const exitCode = await runCommandLine(['audit', ...args], {
-      out: (text) => (output.stdout += text),
-      err: (text) => (output.stderr += text),
-      readConfig: () => readConfig({ DATABASE_URL: database.url, DATA_DIR: file('cli'), ...env }),
+  const auditWith = (env: Record<string, string>, ...args: readonly string[]) =>
+    runLinklogCli(['audit', ...args], {
+      ...{ DATABASE_URL: database.url, DATA_DIR: file('cli') },
+      ...env,
     });
-    return { exitCode, ...output };
-  };
   const audit = (...args: readonly string[]) => auditWith({}, ...args);
   const cli = (...args: readonly string[]) => audit('seal', ...args);
 
