@@ -4,12 +4,14 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createLogger } from '../platform/logging.js';
 import { folderFixture } from '../test/support/fixtures.js';
+import { needs } from '../test/support/needs.js';
 import { rejection } from '../test/support/waiting.js';
 import { startRedis, type RedisServer } from './redis.js';
 
 const logger = createLogger('silent');
 
 describe('local servers: Redis as a child process', () => {
+  needs('redis-server');
   const dir = folderFixture({ per: 'test' });
   const servers: RedisServer[] = [];
 

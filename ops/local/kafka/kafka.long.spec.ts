@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createLogger } from '../../platform/logging.js';
 import { folderFixture } from '../../test/support/fixtures.js';
-import { kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { needs } from '../../test/support/needs.js';
 import { eventually } from '../../test/support/waiting.js';
 import { kafkaVersions, startKafka, type KafkaOptions, type KafkaServer } from './index.js';
 
@@ -63,6 +64,7 @@ describe('local servers: Kafka as a child process', function () {
   // Kafka may have to be downloaded first.
   this.timeout(kafkaStartMs);
 
+  needs('kcat', ...kafkaPrograms);
   const dir = folderFixture({ per: 'test' });
   const servers: KafkaServer[] = [];
 

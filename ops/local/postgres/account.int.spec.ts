@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { folderFixture } from '../../test/support/fixtures.js';
+import { needs } from '../../test/support/needs.js';
 
 /** Starts PostgreSQL and prints the log and the uid of PostgreSQL. */
 const startOnce = `
@@ -14,10 +15,9 @@ const startOnce = `
   console.log('uid ' + statSync('/proc/' + server.pid).uid);
   await server.stop();`;
 
-const mount = 'mount';
 /** Mounts `/etc` read-only, with the given `/etc/passwd`. */
 const readOnlyEtc = [
-  `${mount} --bind /etc /etc`,
+  'mount --bind /etc /etc',
   'mount --bind "$1" /etc/passwd',
   'mount -o remount,bind,ro /etc',
   'shift',
@@ -25,6 +25,7 @@ const readOnlyEtc = [
 ].join(' && ');
 
 describe('local servers: embedded PostgreSQL without a dedicated account', () => {
+  needs('mount', 'unshare');
   const dir = folderFixture();
 
   it('runs as uid 65534, and logs a warning', () => {

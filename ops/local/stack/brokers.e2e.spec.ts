@@ -1,16 +1,17 @@
 import { expect } from 'chai';
 import kafkajs, { Kafka, logLevel } from 'kafkajs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { topicNames } from '../../../schemas/events/topics.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
-import { kafkaStartMs } from '../../test/support/kafka.js';
-import { launch, stopProcess, temporaryDir } from '../../test/support/process.js';
+import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { launch, stopProcess } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
 import { startStackProcess } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
 import { fixture } from '../../test/support/fixture.js';
+import { folderFixture } from '../../test/support/fixtures.js';
 
 /** Less than the 5 minutes for which kafkajs may cache the old leaders. */
 const failoverWithinMs = 25_000;
@@ -27,7 +28,9 @@ describe('local servers: npm run stack -- --brokers 3', function () {
         ...['--apis', '1', '--edges', '1', '--projectors', '1'],
       ]),
     (stack) => stack.stop(),
+    { needs: [...kafkaPrograms, 'redis-server'] },
   );
+  const dataDir = folderFixture();
   let key: string;
 
   before(async () => {
@@ -129,35 +132,31 @@ describe('local servers: npm run stack -- --brokers 3', function () {
     for (const pid of pids) expect(() => process.kill(pid, 0)).to.throw('ESRCH');
   });
 
-  for (const [count, refused] of [
-    [3, 1],
-    [1, 3],
-  ] as const) {
-    it(`rejects --brokers ${refused} with the data of ${count} in one line with exit code 78`, async () => {
-      const dataDir = await temporaryDir();
-      try {
-        for (const dir of ['kafka', 'kafka-2', 'kafka-3'].slice(0, count)) {
-          await mkdir(join(dataDir, dir, 'data'), { recursive: true });
-          await writeFile(join(dataDir, dir, 'data', 'meta.properties'), 'cluster.id=some\n');
-        }
-        const program = [stackFile, '--brokers', String(refused)];
-        const { exitCode, stdout, stderr } = await launch({ DATA_DIR: dataDir }, program).ended;
-        expect(stderr).to.equal(
-          `linklog: DATA_DIR ${dataDir} contains the data of ${count} Kafka brokers, but --brokers is ${refused}; ` +
-            `start with --brokers ${count}, or with another DATA_DIR\n`,
-        );
-        expect({ exitCode, stdout }).to.deep.equal({ exitCode: 78, stdout: '' });
-      } finally {
-        await rm(dataDir, { recursive: true, force: true });
+  it('rejects an invalid number of brokers, or another one than DATA_DIR has, with exit code 78', async () => {
+    const reject = async (brokers: string, dir: string): Promise<string> => {
+      const { exitCode, stdout, stderr } = await launch({ DATA_DIR: dir }, [
+        ...[stackFile, '--brokers', brokers],
+      ]).ended;
+      expect({ exitCode, stdout }).to.deep.equal({ exitCode: 78, stdout: '' });
+      return stderr;
+    };
+    for (const [count, refused] of [
+      [3, 1],
+      [1, 3],
+    ] as const) {
+      const dir = join(dataDir.path, String(count));
+      for (const broker of ['kafka', 'kafka-2', 'kafka-3'].slice(0, count)) {
+        await mkdir(join(dir, broker, 'data'), { recursive: true });
+        await writeFile(join(dir, broker, 'data', 'meta.properties'), 'cluster.id=some\n');
       }
-    });
-  }
-
-  for (const count of ['0', '6']) {
-    it(`rejects --brokers ${count} in one line with exit code 78`, async () => {
-      const { exitCode, stderr } = await launch({}, [stackFile, '--brokers', count]).ended;
-      expect(exitCode).to.equal(78);
+      expect(await reject(String(refused), dir)).to.equal(
+        `linklog: DATA_DIR ${dir} contains the data of ${count} Kafka brokers, but --brokers is ${refused}; ` +
+          `start with --brokers ${count}, or with another DATA_DIR\n`,
+      );
+    }
+    for (const count of ['0', '6']) {
+      const stderr = await reject(count, dataDir.path);
       expect(stderr).to.match(/^linklog: [^\n]+a number from 1 to 5\.\n$/);
-    });
-  }
+    }
+  });
 });

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../config/config.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
-import { kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { needs } from '../../test/support/needs.js';
 import { briefJava } from '../../test/support/stack.js';
 import { eventually, within } from '../../test/support/waiting.js';
 import {
@@ -64,6 +65,7 @@ const isAlive = (pid: number): boolean => {
 describe('local servers: npm run stack', function () {
   // Kafka may have to be downloaded first.
   this.timeout(kafkaStartMs);
+  needs(...kafkaPrograms, 'redis-server');
 
   const dataDir = folderFixture();
   let stack: RunningProcess;
@@ -201,11 +203,11 @@ describe('local servers: npm run stack', function () {
     expect(Object.values(ready.pids).flat().filter(isAlive)).to.deep.equal([]);
   });
 
-  for (const args of [['--apis', '0'], ['--edges', 'two'], ['--unknown'], ['stray']]) {
-    it(`rejects ${args.join(' ')} in one line with exit code 78`, async () => {
+  it('rejects invalid arguments in one line with exit code 78', async () => {
+    for (const args of [['--apis', '0'], ['--edges', 'two'], ['--unknown'], ['stray']]) {
       const { exitCode, stdout, stderr } = await startStack(dataDir.path, args).ended;
-      expect(stderr).to.match(/^linklog: [^\n]+\n$/);
+      expect(stderr, args.join(' ')).to.match(/^linklog: [^\n]+\n$/);
       expect({ exitCode, stdout }).to.deep.equal({ exitCode: 78, stdout: '' });
-    });
-  }
+    }
+  });
 });

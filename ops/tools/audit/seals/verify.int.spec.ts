@@ -15,7 +15,7 @@ import {
   type Signer,
 } from '../../../../projectors/log/seals/signed-checkpoint.js';
 import { fixture } from '../../../test/support/fixture.js';
-import { kafkaStartMs } from '../../../test/support/kafka.js';
+import { kafkaPrograms, kafkaStartMs } from '../../../test/support/kafka.js';
 import { publishedKeys, sealStore } from '../../../../projectors/log/seals/seal-store.js';
 import type { SealKey } from '../../../../projectors/log/seals/seal-key.js';
 import { CliError } from '../../cli/errors.js';
@@ -319,7 +319,7 @@ describe('audit verify --seals: log on Kafka', function () {
   const harness = fixture(
     () => openKafkaHarness('seals'),
     (harness) => harness.close(),
-    { per: 'test' },
+    { per: 'test', needs: kafkaPrograms },
   );
   const copied = kafkaFixture('sealscopy');
 
