@@ -10,6 +10,9 @@ import {
   startTestServer,
   type TestDatabase,
 } from '../test/support/database.js';
+import { projectionNames } from '../../projectors/runtime/projection.js';
+import { passwordForm } from '../test/e2e/harness.js';
+import { createLink } from '../test/support/create-links.js';
 import { sendRequest, type HttpResponse } from '../test/support/http.js';
 import {
   launch,
@@ -31,48 +34,39 @@ const destination = 'https://example.com/';
 const insufficientPrivilege = '42501';
 
 /** Statements that a role must not run. */
-const forbidden: readonly (readonly [Role, readonly string[]])[] = [
-  [
-    'linklog_api',
-    [
-      'SELECT key FROM ledger.visitor_keys',
-      'SELECT key FROM ledger.copy_key',
-      'SELECT * FROM ledger.password_tries',
-      'UPDATE projection_redirects.links SET url = url',
-      'DELETE FROM projection_stats.checkpoints',
-      'DELETE FROM log.segments',
-      'UPDATE seals.chains SET partition = partition',
-    ],
+const forbidden: Readonly<Partial<Record<Role, readonly string[]>>> = {
+  linklog_api: [
+    'SELECT key FROM ledger.visitor_keys',
+    'SELECT key FROM ledger.copy_key',
+    'SELECT * FROM ledger.password_tries',
+    'UPDATE projection_redirects.links SET url = url',
+    'DELETE FROM projection_stats.checkpoints',
+    'DELETE FROM log.segments',
+    'UPDATE seals.chains SET partition = partition',
   ],
-  [
-    'linklog_edge',
-    [
-      'SELECT hash FROM ledger.key_secrets',
-      'SELECT name FROM ledger.api_keys',
-      'SELECT * FROM ledger.console_sessions',
-      'SELECT * FROM ledger.idempotency',
-      'SELECT token FROM ledger.domains',
-      'UPDATE ledger.domains SET account = NULL',
-      'UPDATE ledger.key_meters SET window_calls = 0',
-      'UPDATE ledger.platform SET maintenance = true',
-      'DELETE FROM ledger.links',
-      'UPDATE projection_redirects.links SET url = url',
-      'DELETE FROM log.segments',
-    ],
+  linklog_edge: [
+    'SELECT hash FROM ledger.key_secrets',
+    'SELECT name FROM ledger.api_keys',
+    'SELECT * FROM ledger.console_sessions',
+    'SELECT * FROM ledger.idempotency',
+    'SELECT token FROM ledger.domains',
+    'UPDATE ledger.domains SET account = NULL',
+    'UPDATE ledger.key_meters SET window_calls = 0',
+    'UPDATE ledger.platform SET maintenance = true',
+    'DELETE FROM ledger.links',
+    'UPDATE projection_redirects.links SET url = url',
+    'DELETE FROM log.segments',
   ],
-  [
-    'linklog_projectors',
-    [
-      'SELECT hash FROM ledger.key_secrets',
-      'SELECT name FROM ledger.api_keys',
-      'SELECT key FROM ledger.visitor_keys',
-      'SELECT * FROM ledger.idempotency',
-      'SELECT claims FROM ledger.domains',
-      'UPDATE ledger.links SET blocked = false',
-      'UPDATE ledger.platform SET maintenance = true',
-    ],
+  linklog_projectors: [
+    'SELECT hash FROM ledger.key_secrets',
+    'SELECT name FROM ledger.api_keys',
+    'SELECT key FROM ledger.visitor_keys',
+    'SELECT * FROM ledger.idempotency',
+    'SELECT claims FROM ledger.domains',
+    'UPDATE ledger.links SET blocked = false',
+    'UPDATE ledger.platform SET maintenance = true',
   ],
-];
+};
 /** Statements that no service may run. */
 const forbiddenToServices = [
   'CREATE TABLE public.forbidden ()',
@@ -165,36 +159,22 @@ describe('composition root: one PostgreSQL role for each service', () => {
       ({ key } = await issueKey({ admin, adminToken }, { plan: 'PRO' }));
     });
 
-    const call = async (method: string, path: string, body?: object): Promise<HttpResponse> => {
+    const call = (method: string, path: string, body?: object): Promise<HttpResponse> => {
       const headers = { Authorization: `Bearer ${key}`, 'Idempotency-Key': path + method };
       return sendRequest(api + path, { method, headers, ...(body && { body }) });
     };
 
-    const operate = (method: string, path: string, body: object = {}): Promise<HttpResponse> =>
-      sendRequest(admin + path, {
-        method,
-        headers: { Authorization: `Bearer ${adminToken}` },
-        body,
-      });
-
-    const create = async (body: object): Promise<string> => {
-      const headers = { Authorization: `Bearer ${key}` };
-      const response = await sendRequest(`${api}/v2/shorten`, {
-        ...{ method: 'POST', headers, body: { url: destination, ...body } },
-      });
-      expect(response.status, response.text).to.equal(201);
-      return (response.json() as { shortCode: string }).shortCode;
+    const operate = (method: string, path: string, body?: object): Promise<HttpResponse> => {
+      const headers = { Authorization: `Bearer ${adminToken}` };
+      return sendRequest(admin + path, { method, headers, ...(body && { body }) });
     };
 
-    const visit = async (code: string, password?: string): Promise<number> => {
-      const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
-      const response = await sendRequest(`${edge}/${code}`, {
-        ...(password !== undefined && {
-          ...{ method: 'POST', headers: form, body: `password=${password}` },
-        }),
-      });
-      return response.status;
-    };
+    const create = async (fields: object): Promise<string> =>
+      (await createLink(api, key, fields)).shortCode;
+
+    const visit = async (code: string, password?: string): Promise<number> =>
+      (await sendRequest(`${edge}/${code}`, password === undefined ? {} : passwordForm(password)))
+        .status;
 
     it('creates, changes, redirects and counts links', async () => {
       const plain = await create({});
@@ -247,19 +227,17 @@ describe('composition root: one PostgreSQL role for each service', () => {
     });
 
     it('rebuilds projections, which the other services then read', async () => {
-      for (const projection of ['redirects', 'stats', 'history', 'quotas']) {
-        const response = await operate('POST', `/admin/projections/${projection}/rebuild`);
+      for (const projection of projectionNames) {
+        const response = await operate('POST', `/admin/projections/${projection}/rebuild`, {});
         expect(response.status, response.text).to.be.oneOf([200, 202]);
         await eventuallyPasses(async () => {
-          const { projections } = (
-            await sendRequest(`${admin}/admin/projections`, {
-              headers: { Authorization: `Bearer ${adminToken}` },
-            })
-          ).json() as { projections: { name: string; running: unknown; last: unknown }[] };
+          const { projections } = (await operate('GET', '/admin/projections')).json() as {
+            projections: { name: string; running: unknown; last: unknown }[];
+          };
           const state = projections.find(({ name }) => name === projection);
           expect(state).to.have.property('running', null);
           expect(state?.last).to.include({ work: 'rebuild', error: null });
-        }, 30_000);
+        }, 60_000);
       }
       const code = await create({});
       expect(await visit(code)).to.equal(302);
@@ -275,9 +253,9 @@ describe('composition root: one PostgreSQL role for each service', () => {
       }
     });
 
-    for (const [role, statements] of forbidden) {
+    for (const [role, statements] of Object.entries(forbidden)) {
       it(`denies ${role} the privileges of other services and of the owner`, async () => {
-        const client = new pg.Client({ connectionString: urlOf(role) });
+        const client = new pg.Client({ connectionString: urlOf(role as Role) });
         await client.connect();
         try {
           for (const statement of [...statements, ...forbiddenToServices]) {

@@ -1,21 +1,6 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  chownSync,
-  cpSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import pino from 'pino';
 import { folderFixture } from '../../test/support/fixtures.js';
@@ -29,6 +14,11 @@ import {
   type NativePackage,
 } from './binaries.js';
 
+interface Link {
+  readonly source: string;
+  readonly target: string;
+}
+
 const logger = pino({ level: 'silent' });
 const isRoot = process.getuid?.() === 0;
 const otherAccount = isRoot ? { uid: 65534, gid: 65534 } : null;
@@ -40,7 +30,7 @@ describe('local servers: programs of PostgreSQL', () => {
 
   beforeEach(async () => {
     dir = folder.path;
-    chmodSync(dir, 0o755);
+    fs.chmodSync(dir, 0o755);
     real = await installedPackage();
   });
 
@@ -48,21 +38,16 @@ describe('local servers: programs of PostgreSQL', () => {
     spawnSync('chmod', ['-R', 'u+rwX', dir]);
   });
 
-  const links = (): { source: string; target: string }[] =>
-    JSON.parse(readFileSync(join(real.dir, 'native/pg-symlinks.json'), 'utf8')) as {
-      source: string;
-      target: string;
-    }[];
+  const links = (): readonly Link[] =>
+    JSON.parse(fs.readFileSync(join(real.dir, 'native/pg-symlinks.json'), 'utf8')) as Link[];
 
   /** The package as `npm install --ignore-scripts` leaves it. */
   const withoutLinks = (): NativePackage => {
     const copy = join(dir, 'package');
-    mkdirSync(copy);
-    cpSync(join(real.dir, 'native'), join(copy, 'native'), {
-      recursive: true,
-      verbatimSymlinks: true,
-    });
-    for (const { target } of links()) rmSync(join(copy, target));
+    fs.mkdirSync(copy);
+    const options = { recursive: true, verbatimSymlinks: true };
+    fs.cpSync(join(real.dir, 'native'), join(copy, 'native'), options);
+    for (const { target } of links()) fs.rmSync(join(copy, target));
     return { ...real, dir: copy };
   };
 
@@ -94,13 +79,13 @@ describe('local servers: programs of PostgreSQL', () => {
       expect(await versionOf(postgres)).to.include('PostgreSQL');
       for (const { source, target } of links()) {
         const link = join(dirname(dirname(postgres)), '..', target);
-        expect(lstatSync(link).isSymbolicLink()).to.be.true;
-        expect(readlinkSync(link)).to.equal(source.split('/').pop());
+        expect(fs.lstatSync(link).isSymbolicLink()).to.be.true;
+        expect(fs.readlinkSync(link)).to.equal(source.split('/').pop());
       }
-      const { ino } = statSync(postgres);
+      const { ino } = fs.statSync(postgres);
       const again = await provideBinaries(dir, logger, installed, [cache]);
-      expect(statSync(again.postgres).ino).to.equal(ino);
-      expect(readdirSync(cache)).to.have.length(1);
+      expect(fs.statSync(again.postgres).ino).to.equal(ino);
+      expect(fs.readdirSync(cache)).to.have.length(1);
     });
 
     it('are copied once by concurrent starts', async () => {
@@ -109,43 +94,35 @@ describe('local servers: programs of PostgreSQL', () => {
         Array.from({ length: 3 }, () => provideBinaries(dir, logger, real, [cache])),
       );
       expect(new Set(copies.map(({ postgres }) => postgres)).size).to.equal(1);
-      expect(readdirSync(cache)).to.have.length(1);
+      expect(fs.readdirSync(cache)).to.have.length(1);
       expect(await versionOf(copies[0]?.postgres ?? '')).to.include('PostgreSQL');
     });
 
     it('are not run from a directory that other users can write', async () => {
-      const [writable, foreign, link, good] = ['a', 'b', 'c', 'd'].map((name) =>
-        join(dir, name),
-      ) as [string, string, string, string];
-      mkdirSync(writable);
-      chmodSync(writable, 0o777);
-      mkdirSync(foreign);
+      const paths = ['a', 'b', 'c', 'd'].map((name) => join(dir, name));
+      const [writable, foreign, link, good] = paths as [string, string, string, string];
+      fs.mkdirSync(writable);
+      fs.chmodSync(writable, 0o777);
+      fs.mkdirSync(foreign);
       const planted = join(foreign, `postgres-${real.version}-${real.platform}`);
-      mkdirSync(planted);
-      chownSync(planted, 12345, 12345);
-      symlinkSync(writable, link);
-      const { postgres } = await provideBinaries(dir, logger, real, [
-        writable,
-        foreign,
-        link,
-        good,
-      ]);
+      fs.mkdirSync(planted);
+      fs.chownSync(planted, 12345, 12345);
+      fs.symlinkSync(writable, link);
+      const { postgres } = await provideBinaries(dir, logger, real, paths);
       expect(postgres.startsWith(`${good}/`)).to.be.true;
-      const failure = await rejection(
-        provideBinaries(dir, logger, real, [writable, foreign, link]),
-      );
+      const failure = await rejection(provideBinaries(dir, logger, real, paths.slice(0, 3)));
       expect(failure).to.include({ code: 'SERVER_UNAVAILABLE' });
     });
 
     it('are copied after abandoned copies are removed', async () => {
       const cache = join(dir, 'cache');
-      mkdirSync(join(cache, '.partial-old'), { recursive: true });
-      mkdirSync(join(cache, '.partial-new'));
+      fs.mkdirSync(join(cache, '.partial-old'), { recursive: true });
+      fs.mkdirSync(join(cache, '.partial-new'));
       const longAgo = new Date(Date.now() - 7_200_000);
-      utimesSync(join(cache, '.partial-old'), longAgo, longAgo);
+      fs.utimesSync(join(cache, '.partial-old'), longAgo, longAgo);
       await provideBinaries(dir, logger, real, [cache]);
-      expect(existsSync(join(cache, '.partial-old'))).to.be.false;
-      expect(existsSync(join(cache, '.partial-new'))).to.be.true;
+      expect(fs.existsSync(join(cache, '.partial-old'))).to.be.false;
+      expect(fs.existsSync(join(cache, '.partial-new'))).to.be.true;
     });
 
     it('are found by an unprivileged user', function () {
@@ -171,7 +148,7 @@ describe('local servers: programs of PostgreSQL', () => {
 
     it('are copied if missing links cannot be created in the package', async () => {
       const installed = withoutLinks();
-      chmodSync(join(installed.dir, 'native/lib'), 0o555);
+      fs.chmodSync(join(installed.dir, 'native/lib'), 0o555);
       // The parent of the first directory is a file, like the home directory of `nobody`.
       const directories = ['/dev/null/.cache/linklog', join(dir, 'home')];
       const { postgres } = await provideBinaries(dir, logger, installed, directories);
@@ -184,18 +161,16 @@ describe('local servers: programs of PostgreSQL', () => {
     for (const platform of ['win32-x64', 'linux-s390x', 'sunos-x64']) {
       const failure = await rejection(installedPackage(platform));
       expect(failure).to.have.property('code', 'SERVER_UNAVAILABLE');
-      expect(failure)
-        .to.have.property('message')
-        .that.matches(/^[^\n]*DATABASE_URL[^\n]*$/);
+      expect((failure as Error).message).to.match(/^[^\n]*DATABASE_URL[^\n]*$/);
     }
   });
 
   it('report a missing glibc', async function () {
     if (process.platform !== 'linux') return;
     const program = join(dir, 'postgres');
-    const original = readFileSync(join(real.dir, 'native/bin/postgres'), 'latin1');
+    const original = fs.readFileSync(join(real.dir, 'native/bin/postgres'), 'latin1');
     // As on musl: the file exists, its loader does not.
-    writeFileSync(program, original.replace('/ld-linux', '/ld-nosuch'.slice(0, 9)), {
+    fs.writeFileSync(program, original.replace('/ld-linux', '/ld-nosuch'.slice(0, 9)), {
       encoding: 'latin1',
       mode: 0o755,
     });
