@@ -1,13 +1,9 @@
 import { expect } from 'chai';
-import { runToEnd, type EndedProcess } from '../test/support/process.js';
+import { runToEnd } from '../test/support/process.js';
 import { startEmbeddedProduct } from '../test/support/product.js';
 import { eventually, within } from '../test/support/waiting.js';
 import { Bench } from '../test/e2e/harness.js';
 import { databaseFixture, folderFixture } from '../test/support/fixtures.js';
-
-const foreignCheckpoints = "UPDATE projection_stats.checkpoints SET log_id = 'postgres:elsewhere'";
-const message =
-  /^linklog: The checkpoint of linklog\.visits\.v1\/\d belongs to log postgres:elsewhere/m;
 
 describe('composition root: projectors in a thread', function () {
   this.timeout(60_000);
@@ -15,46 +11,38 @@ describe('composition root: projectors in a thread', function () {
   const database = databaseFixture('projector_thread', { per: 'test' });
   const dataDir = folderFixture({ per: 'test' });
 
-  beforeEach(async () => {
+  const start = async (): Promise<void> => {
     const env = { DATABASE_URL: database.url };
     bench.use(await startEmbeddedProduct({ dataDir: dataDir.path, env }));
-  });
+  };
+
+  beforeEach(start);
   afterEach(async () => {
     await bench.product.cleanup();
   });
 
-  const visitOnce = async (): Promise<void> => {
+  it('end the process on a permanent error, and fail the next start, with its message', async () => {
     const { key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     expect((await bench.visit(shortCode)).status).to.equal(302);
-    await eventually('the visit is counted', async () => {
-      return (await bench.stats(shortCode, key)).clickCount === 1;
-    });
-  };
-
-  const expectForeign = ({ exitCode, stderr }: EndedProcess): void => {
-    expect(stderr).to.match(message);
-    expect(exitCode).to.equal(1);
-  };
-
-  it('end the process on a permanent error, with its message', async () => {
-    await visitOnce();
-    await database.pool.query(foreignCheckpoints);
+    await bench.expectClicks(shortCode, key, 1);
+    await database.pool.query(
+      "UPDATE projection_stats.checkpoints SET log_id = 'postgres:elsewhere'",
+    );
     // After a gap, every reader reads its checkpoint again.
     await database.pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'linklog listener'`,
     );
     const end = await within(30_000, 'The service still runs', bench.product.ended);
-    expectForeign(end);
     expect(end.stderr).to.match(/"code":"FOREIGN_POSITION".*"the subscription ended"/);
-  });
-
-  it('fail the start with the same message', async () => {
-    await visitOnce();
-    await bench.product.stop();
-    await database.pool.query(foreignCheckpoints);
-    expectForeign(await runToEnd({ DATA_DIR: dataDir.path, DATABASE_URL: database.url }));
+    const restarted = await runToEnd({ DATA_DIR: dataDir.path, DATABASE_URL: database.url });
+    for (const { exitCode, stderr } of [end, restarted]) {
+      expect(stderr).to.match(
+        /^linklog: The checkpoint of linklog\.visits\.v1\/\d belongs to log postgres:elsewhere/m,
+      );
+      expect(exitCode).to.equal(1);
+    }
   });
 
   it('apply all visits of a process that was stopped under load', async () => {
@@ -76,9 +64,7 @@ describe('composition root: projectors in a thread', function () {
     const { stderr } = await bench.product.stop();
     await Promise.all(visitors);
     expect(stderr).not.to.match(/"level":(50|60)/);
-    bench.use(
-      await startEmbeddedProduct({ dataDir: dataDir.path, env: { DATABASE_URL: database.url } }),
-    );
+    await start();
     await eventually('all visits are counted', async () => {
       return (await bench.stats(shortCode, key)).clickCount >= redirects;
     });
