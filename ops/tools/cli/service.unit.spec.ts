@@ -27,6 +27,7 @@ describe('CLI: name of the operator', () => {
         const name = operatorNameOf(user);
         expect(operatorNameIn('actor').parse(name)).to.equal(name);
       }),
+      { numRuns: 50 },
     );
   });
 

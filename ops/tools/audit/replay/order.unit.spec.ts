@@ -89,7 +89,7 @@ describe('audit: order of a replay', () => {
         expect((await merged(batches)).map(nameOf)).to.deep.equal(expected);
         expect((await merged(otherBatches)).map(nameOf)).to.deep.equal(expected);
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 

@@ -153,7 +153,7 @@ describe('audit: verification of a partition', () => {
           expect(provenTo).to.equal(at);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: 40 },
     );
   });
 
