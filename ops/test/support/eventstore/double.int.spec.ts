@@ -155,6 +155,7 @@ describe("test support: EventStoreDB's double", () => {
       const other = EventStoreDBClient.connectionString(url);
       const credentials = { username: 'ops', password: user === 'ops:right@' ? 'right' : 'wrong' };
       const options = user === '' ? {} : { credentials };
+      // oxlint-disable-next-line typescript/no-misused-promises -- `finally` awaits the promise
       return other.appendToStream('s', event(a), options).finally(() => other.dispose());
     };
     expect(await rejection(as('ops:wrong@'))).to.be.instanceOf(AccessDeniedError);
