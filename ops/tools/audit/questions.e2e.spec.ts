@@ -197,7 +197,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       const script = text.replaceAll('npx linklog', `"${process.execPath}" "${mainFile}"`);
       const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
         cwd: folder,
-        // eslint-disable-next-line no-restricted-properties -- where bash finds kcat and jq
+        // oxlint-disable-next-line no-restricted-properties -- where bash finds kcat and jq
         env: { PATH: process.env['PATH'], KAFKA_TOPIC_PREFIX: '', ...env },
       });
       return stdout;
