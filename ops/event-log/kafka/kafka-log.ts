@@ -221,6 +221,7 @@ export const openKafkaLog = (options: {
     async close() {
       closed.abort(new Error('the log was closed'));
       // The reader uses the admin client until it is closed.
+      // oxlint-disable-next-line typescript/no-misused-promises -- `finally` awaits the promise
       const reading = reader.close().finally(() => admin.close());
       await endsWithin(Promise.allSettled([reading, producer.close()]), closeMs);
     },

@@ -164,7 +164,7 @@ const describedHistory = (logSettings: () => Readonly<Record<string, string>>) =
     const script = text.replaceAll('npx linklog', `"${process.execPath}" "${mainFile}"`);
     const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: folder.path,
-      // eslint-disable-next-line no-restricted-properties -- where bash finds kcat and jq
+      // oxlint-disable-next-line no-restricted-properties -- where bash finds kcat and jq
       env: { PATH: process.env['PATH'], KAFKA_TOPIC_PREFIX: '', ...environment() },
     });
     return stdout;

@@ -94,8 +94,8 @@ describe('CLI: domains of accounts, on a running service', () => {
     expect(await text(...ofDomain, '--include', 'links')).to.match(
       new RegExp(`\nclicks +1\n[^]*\nLINKS +CLICKS\n${domain}/cli-summer +1\n$`),
     );
-    const both = 'a link and --domain exclude each other: use domain/code';
-    await expectFailure(['stats', 'cli-summer', '--domain', domain], 2, both);
+    const conflict = 'a link and --domain exclude each other: use domain/code';
+    await expectFailure(['stats', 'cli-summer', '--domain', domain], 2, conflict);
   });
 
   it('shows the events of a link on a domain, also after the release of the domain', async () => {
@@ -183,7 +183,7 @@ describe('CLI: domains of accounts, on a running service', () => {
       2,
       `the rules cannot be read from /nowhere/rules.json: ${missing}`,
     );
-    const both = '--password and --rules - exclude each other';
-    await expectFailure([...edit, '--rules', '-', '--password'], 2, both);
+    const conflict = '--password and --rules - exclude each other';
+    await expectFailure([...edit, '--rules', '-', '--password'], 2, conflict);
   });
 });

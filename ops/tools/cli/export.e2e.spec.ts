@@ -92,7 +92,7 @@ describe('CLI: linklog export and stats, on a running service', () => {
     await expectFailure(['stats', code, '--tz', 'Berlin'], 2, zone);
     const long = ['stats', code, '--from', '2020-01-01'];
     await expectFailure(long, 2, 'The period has more than 400 intervals');
-    const both = "option '--csv' cannot be used with option '--json'";
-    await expectFailure(['stats', code, '--csv', '--json'], 2, both);
+    const conflict = "option '--csv' cannot be used with option '--json'";
+    await expectFailure(['stats', code, '--csv', '--json'], 2, conflict);
   });
 });

@@ -40,7 +40,7 @@ const plotHeight = 10;
 const plotOf = (timeseries: Stats['timeseries'] = []): string => {
   const max = Math.max(1, ...timeseries.map(({ clicks }) => clicks));
   return plot(
-    timeseries.map(({ clicks }, index) => [index, clicks]),
+    timeseries.map(({ clicks }, index): [number, number] => [index, clicks]),
     {
       width: plotWidth,
       height: plotHeight,

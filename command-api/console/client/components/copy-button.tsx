@@ -7,7 +7,7 @@ const copyBySelection = (text: string): boolean => {
   area.value = text;
   (document.querySelector('dialog[open]') ?? document.body).append(area);
   area.select();
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- nothing else works on plain http
+  // oxlint-disable-next-line typescript/no-deprecated -- nothing else works on plain http
   const isCopied = document.execCommand('copy');
   area.remove();
   return isCopied;
