@@ -126,8 +126,8 @@ describe('composition root: data directory', () => {
   it('stores an admin token with mode 0600, and replaces an empty file of a full disk', async () => {
     (await openDataDir(dataDir)).release();
     const file = path.join(dataDir, 'admin-token');
-    for (const prepare of [() => undefined, () => writeFileSync(file, '\n')]) {
-      prepare();
+    for (const isEmpty of [false, true]) {
+      if (isEmpty) writeFileSync(file, '\n');
       expect(knownAdminToken(dataDir)).to.equal(null);
       const token = adminTokenOf(dataDir);
       expect(token).to.match(/^[\w-]{43}$/);

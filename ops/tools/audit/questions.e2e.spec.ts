@@ -173,7 +173,9 @@ const describedHistory = (logSettings: () => Readonly<Record<string, string>>) =
   /** The values of each line or row without times, sorted. */
   const valuesOf = (output: string): readonly string[] =>
     linesOf(output)
-      .map((line) => (line.startsWith('{') ? Object.values(JSON.parse(line) as object) : [line]))
+      .map((line): readonly unknown[] =>
+        line.startsWith('{') ? Object.values(JSON.parse(line) as object) : [line],
+      )
       .map((values) => values.map(String).join(' ').split(/ +/))
       .map((values) => values.filter((value) => !/^\d{4}-\d\d-\d\d/.test(value)))
       .map((values) => values.sort().join(' '))

@@ -16,8 +16,7 @@ import { onService } from './testing/on-service.js';
 
 describe('CLI: linklog projections, on a running service', () => {
   // The tests stop commands, and leave dead letters: other specs cannot share the product.
-  const { bench, service, linklog, startLinklog, text, json, createKey, ...more } =
-    onService('own');
+  const { bench, service, startLinklog, text, json, createKey, ...more } = onService('own');
   const { expectFailure, projected } = more;
 
   /** Runs a command that prints its progress. */

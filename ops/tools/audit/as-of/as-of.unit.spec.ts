@@ -44,7 +44,7 @@ import { beginningOf } from './read.js';
 const memoryLog = () => {
   const partitions = new Map(
     Object.values(topics).map(({ name, partitions: count }) => [
-      name as TopicName,
+      name,
       Array.from({ length: count }, (): LogRecord[] => []),
     ]),
   );
