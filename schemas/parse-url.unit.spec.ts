@@ -3,7 +3,7 @@ import { parseDestination, parseUrl } from './parse-url.js';
 
 describe('schemas: parse URL', () => {
   it('parses a URL with Latin-1 letters, also after optimisation', () => {
-    for (let times = 0; times < 20_000; times += 1) {
+    for (let times = 0; times < 6_000; times += 1) {
       if (parseUrl('http://\u00fc.example/')?.host !== 'xn--tda.example') expect.fail(`${times}`);
     }
   });

@@ -105,9 +105,9 @@ describe('platform: plain headers', () => {
           if (headers) read += 1;
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: 300 },
     );
-    expect(read).to.be.above(1_000);
+    expect(read).to.be.above(150);
   });
 
   it('returns the same object for equal headers', () => {

@@ -58,7 +58,7 @@ describe('schemas: codec of events', () => {
         expect(readEvent(value)).to.deep.equal(event);
         expect(cloudEventFaults(JSON.parse(value))).to.deep.equal([]);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 200 },
     );
   });
 
@@ -90,7 +90,7 @@ describe('schemas: codec of events', () => {
         const fault = faultOf(value);
         expect(fault === null || fault instanceof UnreadableEvent).to.be.true;
       }),
-      { numRuns: 2_000 },
+      { numRuns: 400 },
     );
   });
 

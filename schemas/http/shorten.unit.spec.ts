@@ -314,10 +314,10 @@ describe('schemas: rule for destinations', () => {
         expect(parsed.username + parsed.password).to.equal('');
         expect(destination.isWellFormed()).to.be.true;
       }),
-      { numRuns: 3_000 },
+      { numRuns: 500 },
     );
     // Otherwise the property would be vacuous.
-    expect(accepted).to.be.greaterThan(300);
+    expect(accepted).to.be.greaterThan(50);
   });
 
   it('ignores white space around a destination', () => {
