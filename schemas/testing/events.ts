@@ -86,34 +86,25 @@ export const expired = (
   attributes: EventAttributes = {},
 ) => eventOf('LinkExpired', code, { reason }, { sequence, ...attributes });
 
-export const blocked = (code: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('LinkBlocked', code, { reason: 'phishing' }, { sequence, ...attributes });
+/** A factory of events whose data are constant. */
+const constantEvent =
+  <Name extends EventName>(name: Name, data: Data<Name>, common: EventAttributes = {}) =>
+  (subject: string, sequence: number, attributes: EventAttributes = {}): EventNamed<Name> =>
+    eventOf(name, subject, data, { sequence, ...common, ...attributes });
 
-export const unblocked = (code: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('LinkUnblocked', code, { reason: 'a mistake' }, { sequence, ...attributes });
+/** A factory of events with given data. */
+const eventWithData =
+  <Name extends EventName>(name: Name, common: EventAttributes = {}) =>
+  (subject: string, sequence: number, data: Data<Name>, attributes: EventAttributes = {}) =>
+    eventOf(name, subject, data, { sequence, ...common, ...attributes });
 
-export const edited = (
-  code: string,
-  sequence: number,
-  data: Data<'LinkEdited'>,
-  attributes: EventAttributes = {},
-): EventNamed<'LinkEdited'> => eventOf('LinkEdited', code, data, { sequence, ...attributes });
-
-export const described = (
-  code: string,
-  sequence: number,
-  data: Data<'LinkDescribed'>,
-  attributes: EventAttributes = {},
-): EventNamed<'LinkDescribed'> => eventOf('LinkDescribed', code, data, { sequence, ...attributes });
-
-export const disabled = (code: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('LinkDisabled', code, {}, { sequence, ...attributes });
-
-export const enabled = (code: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('LinkEnabled', code, {}, { sequence, ...attributes });
-
-export const deleted = (code: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('LinkDeleted', code, {}, { sequence, ...attributes });
+export const blocked = constantEvent('LinkBlocked', { reason: 'phishing' });
+export const unblocked = constantEvent('LinkUnblocked', { reason: 'a mistake' });
+export const edited = eventWithData('LinkEdited');
+export const described = eventWithData('LinkDescribed');
+export const disabled = constantEvent('LinkDisabled', {});
+export const enabled = constantEvent('LinkEnabled', {});
+export const deleted = constantEvent('LinkDeleted', {});
 
 /** A visit of a link without a limit. */
 export const someVisit: Data<'LinkVisited'> = { click: null, ...unknownVisitor };
@@ -179,15 +170,10 @@ export const keyChanged = (
   return eventOf('ApiKeyChanged', id, values, { sequence, account: 'acme', ...attributes });
 };
 
-export const keyRotated = (
-  id: string,
-  sequence: number,
-  data: Data<'ApiKeyRotated'>,
-  attributes: EventAttributes = {},
-) => eventOf('ApiKeyRotated', id, data, { sequence, account: 'acme', ...attributes });
+const acme = { account: 'acme' };
 
-export const keyRevoked = (id: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('ApiKeyRevoked', id, {}, { sequence, account: 'acme', ...attributes });
+export const keyRotated = eventWithData('ApiKeyRotated', acme);
+export const keyRevoked = constantEvent('ApiKeyRevoked', {}, acme);
 
 export const overrideGranted = (
   alias: string,
@@ -196,11 +182,7 @@ export const overrideGranted = (
   attributes: EventAttributes = {},
 ) => eventOf('AliasOverrideGranted', alias, { account }, { sequence, account, ...attributes });
 
-export const overrideRevoked = (
-  alias: string,
-  sequence: number,
-  attributes: EventAttributes = {},
-) => eventOf('AliasOverrideRevoked', alias, {}, { sequence, ...attributes });
+export const overrideRevoked = constantEvent('AliasOverrideRevoked', {});
 
 /** By default, the account acme claims it. */
 export const domainClaimed = (
@@ -210,24 +192,9 @@ export const domainClaimed = (
   attributes: EventAttributes = {},
 ) => eventOf('DomainClaimed', domain, { token }, { sequence, account: 'acme', ...attributes });
 
-export const domainVerified = (
-  domain: string,
-  sequence: number,
-  attributes: EventAttributes = {},
-) => eventOf('DomainVerified', domain, { by: 'dns' }, { sequence, account: 'acme', ...attributes });
-
-export const domainChanged = (
-  domain: string,
-  sequence: number,
-  data: Data<'DomainChanged'>,
-  attributes: EventAttributes = {},
-) => eventOf('DomainChanged', domain, data, { sequence, account: 'acme', ...attributes });
-
-export const domainReleased = (
-  domain: string,
-  sequence: number,
-  attributes: EventAttributes = {},
-) => eventOf('DomainReleased', domain, {}, { sequence, account: 'acme', ...attributes });
+export const domainVerified = constantEvent('DomainVerified', { by: 'dns' }, acme);
+export const domainChanged = eventWithData('DomainChanged', acme);
+export const domainReleased = constantEvent('DomainReleased', {}, acme);
 
 export const someWebhook: Data<'WebhookCreated'> = {
   url: 'https://receiver.example/hook',
@@ -262,8 +229,7 @@ export const webhookDisabled = (
   attributes: EventAttributes = {},
 ) => eventOf('WebhookDisabled', id, { reason }, { sequence, account: 'acme', ...attributes });
 
-export const webhookDeleted = (id: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('WebhookDeleted', id, {}, { sequence, account: 'acme', ...attributes });
+export const webhookDeleted = constantEvent('WebhookDeleted', {}, acme);
 
 export const metered = (keyId: string, sequence: number, calls: number, minute = noon) =>
   eventOf(
