@@ -1,12 +1,10 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
-import { isWebhookEvent, type LinklogEvent } from '../events/catalogue.js';
+import type { LinklogEvent } from '../events/catalogue.js';
 import { foldSpecification } from '../testing/decider-specification.js';
 import {
   at,
   created,
   noon,
-  someEventNamed,
   someWebhook,
   webhookChanged,
   webhookCreated,
@@ -125,33 +123,5 @@ describe('schemas: state of a webhook', () => {
     given(creation)
       .when(event as typeof creation)
       .thenThrows(/LinkCreated/);
-  });
-
-  it('folds any events: it has a reason only while it is disabled', () => {
-    const names = [
-      'WebhookCreated',
-      'WebhookChanged',
-      'WebhookDisabled',
-      'WebhookDeleted',
-    ] as const;
-    const someWebhookEvent = fc.oneof(...names.map(someEventNamed)).filter(isWebhookEvent);
-    fc.assert(
-      fc.property(fc.array(someWebhookEvent, { maxLength: 8 }), (history) => {
-        const events = [{ ...creation, account: 'acme' }, ...history];
-        for (let length = 1; length <= events.length; length += 1) {
-          const state = events.slice(0, length).reduce(evolveWebhook, noWebhook);
-          const last = events[length - 1];
-          if (!exists(state)) {
-            expect(Object.keys(state)).to.have.members([
-              ...['status', 'account', 'sequence', 'lastEventAt'],
-            ]);
-            continue;
-          }
-          expect(state.disabledReason !== null && state.status !== 'disabled').to.equal(false);
-          expect(state.sequence).to.equal(last?.sequence);
-          expect(state.lastEventAt.toISOString()).to.equal(last?.time);
-        }
-      }),
-    );
   });
 });
