@@ -71,37 +71,39 @@ describe('schemas: periods of statistics', () => {
   it('have days of 23 and 25 hours', () => {
     const hours = (from: string, to: string): number =>
       startsOf(from, to, 'hour', 'America/New_York').length - 1;
-    expect(hours('2026-03-08', '2026-03-09')).to.equal(23);
-    expect(hours('2026-11-01', '2026-11-02')).to.equal(25);
-  });
-
-  it('have an additional hour if the clock changes within an hour', () => {
-    expect(
-      startsOf('2026-04-05T01:00', '2026-04-05T03:00', 'hour', 'Australia/Lord_Howe'),
-    ).to.deep.equal([
-      '2026-04-05T01:00:00+11:00',
-      '2026-04-05T01:30:00+10:30',
-      '2026-04-05T02:00:00+10:30',
-      '2026-04-05T03:00:00+10:30',
+    expect([hours('2026-03-08', '2026-03-09'), hours('2026-11-01', '2026-11-02')]).to.deep.equal([
+      ...[23, 25],
     ]);
   });
 
-  it('have weeks from Monday; the first and the last one may be shorter', () => {
-    expect(startsOf('2026-11-21', '2026-12-01', 'week', 'Europe/Berlin')).to.deep.equal([
-      '2026-11-21T00:00:00+01:00',
-      '2026-11-23T00:00:00+01:00',
-      '2026-11-30T00:00:00+01:00',
-      '2026-12-01T00:00:00+01:00',
-    ]);
-  });
-
-  it('omit a skipped day', () => {
-    expect(startsOf('2011-12-29', '2012-01-01', 'day', 'Pacific/Apia')).to.deep.equal([
-      '2011-12-29T00:00:00-10:00',
-      '2011-12-31T00:00:00+14:00',
-      '2012-01-01T00:00:00+14:00',
-    ]);
-  });
+  const starts: readonly (readonly [
+    title: string,
+    query: Parameters<typeof startsOf>,
+    ...starts: string[],
+  ])[] = [
+    [
+      'have an additional hour if the clock changes within an hour',
+      ['2026-04-05T01:00', '2026-04-05T03:00', 'hour', 'Australia/Lord_Howe'],
+      ...['2026-04-05T01:00:00+11:00', '2026-04-05T01:30:00+10:30'],
+      ...['2026-04-05T02:00:00+10:30', '2026-04-05T03:00:00+10:30'],
+    ],
+    [
+      'have weeks from Monday; the first and the last one may be shorter',
+      ['2026-11-21', '2026-12-01', 'week', 'Europe/Berlin'],
+      ...['2026-11-21T00:00:00+01:00', '2026-11-23T00:00:00+01:00'],
+      ...['2026-11-30T00:00:00+01:00', '2026-12-01T00:00:00+01:00'],
+    ],
+    [
+      'omit a skipped day',
+      ['2011-12-29', '2012-01-01', 'day', 'Pacific/Apia'],
+      ...['2011-12-29T00:00:00-10:00', '2011-12-31T00:00:00+14:00', '2012-01-01T00:00:00+14:00'],
+    ],
+  ];
+  for (const [title, query, ...expected] of starts) {
+    it(title, () => {
+      expect(startsOf(...query)).to.deep.equal(expected);
+    });
+  }
 
   it('have at most 400 intervals', () => {
     const refused = { refused: 'The period has more than 400 intervals' };
