@@ -34,7 +34,7 @@ describe('schemas: codec of events', () => {
         expect(readEvent(value)).to.deep.equal(event);
         expect(cloudEventFaults(JSON.parse(value))).to.deep.equal([]);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 
@@ -66,7 +66,7 @@ describe('schemas: codec of events', () => {
         const fault = faultOf(value);
         expect(fault === null || fault instanceof UnreadableEvent).to.be.true;
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     );
   });
 

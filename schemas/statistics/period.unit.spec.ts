@@ -182,7 +182,7 @@ describe('schemas: periods of any year', () => {
           ),
         );
       }),
-      { numRuns: 30 },
+      { numRuns: 15 },
     );
   });
 });
