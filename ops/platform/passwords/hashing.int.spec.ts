@@ -126,17 +126,4 @@ describe('platform: password hasher', () => {
     expect(refused.length).to.be.within(12, 13);
     for (const reason of refused) expect(reason).to.be.instanceOf(Overloaded);
   });
-
-  it('alternates between new passwords of a key and checks', async () => {
-    const hasher = new PasswordHasher();
-    const [hash = ''] = await new PasswordHasher().hashAll('a key', ['right']);
-    let checking = true;
-    const check = async (from: string): Promise<void> => {
-      while (checking) await hasher.verify(hash, 'wrong', from);
-    };
-    const flood = Promise.all(['a', 'b', 'c', 'd'].map(check));
-    expect(await hasher.hashAll('a key', ['one', 'two', 'three'])).to.have.length(3);
-    checking = false;
-    await flood;
-  });
 });
