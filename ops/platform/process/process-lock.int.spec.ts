@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   mkdirSync,
@@ -14,47 +14,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../test/support/waiting.js';
+import { end, firstOutput, startHolder, startProgram } from './testing/lock-programs.js';
 import { acquireLock, isLocked, LockHeld } from './process-lock.js';
-
-const lockModule = new URL('./process-lock.js', import.meta.url).href;
-
-/** A node process that runs `body`, with `acquireLock` and its arguments `args` in scope. */
-const inProcess = (body: string, ...args: string[]): ChildProcess =>
-  spawn(
-    process.execPath,
-    [
-      '--input-type=module',
-      '-e',
-      `import { acquireLock } from ${JSON.stringify(lockModule)};
-       const args = process.argv.slice(1);
-       ${body}`,
-      ...args,
-    ],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
-  );
-
-/** The first chunk that a process writes to stdout. */
-const firstOutput = async ({ stdout }: ChildProcess): Promise<string> => {
-  if (stdout === null) throw new Error('spawned without a pipe');
-  const [chunk] = (await once(stdout, 'data')) as [Buffer];
-  return chunk.toString();
-};
-
-/** A process that holds the lock on `dir` until it is killed. */
-const holderOf = async (dir: string): Promise<ChildProcess> => {
-  const child = inProcess(
-    `await acquireLock(args[0]); console.log('held'); process.stdin.resume();`,
-    dir,
-  );
-  await firstOutput(child);
-  return child;
-};
-
-const end = async (child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
-  const exited = once(child, 'exit');
-  child.kill(signal);
-  await exited;
-};
 
 const refusal = async (taking: Promise<unknown>): Promise<LockHeld> => {
   try {
@@ -106,7 +67,7 @@ describe('platform: lock on a directory', () => {
   });
 
   it('is refused while another process holds it, with its pid', async () => {
-    const child = await holderOf(dir);
+    const child = await startHolder(dir);
     const refused = await refusal(acquireLock(dir));
     expect(refused.pid).to.equal(child.pid);
     expect(refused.message).to.include(`process ${String(child.pid)}`);
@@ -114,7 +75,7 @@ describe('platform: lock on a directory', () => {
   });
 
   it('is acquired by a waiting process when its holder ends', async () => {
-    const child = await holderOf(dir);
+    const child = await startHolder(dir);
     const taking = acquireLock(dir, { waitMs: 10_000 });
     await sleep(200);
     await end(child);
@@ -122,24 +83,17 @@ describe('platform: lock on a directory', () => {
   });
 
   it('is taken over from a process that was killed', async () => {
-    await end(await holderOf(dir));
+    await end(await startHolder(dir));
     expect(await isLocked(dir)).to.be.false;
     await expectFree();
   });
 
   it('is taken over from a zombie', async () => {
     // The shell becomes `sleep`, which never looks after the child it inherits.
-    const parent = spawn(
-      '/bin/sh',
-      [
-        '-c',
-        `"$0" --input-type=module -e "$1" & exec sleep 60`,
-        process.execPath,
-        `import { acquireLock } from ${JSON.stringify(lockModule)};
-         await acquireLock(${JSON.stringify(dir)}); console.log(process.pid); process.stdin.resume();
-         setInterval(() => {}, 1000);`,
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
+    const parent = startProgram(
+      `await acquireLock(args[0]); console.log(process.pid); setInterval(() => {}, 1_000);`,
+      [dir],
+      ['/bin/sh', '-c', '"$@" & exec sleep 60', 'sh'],
     );
     const pid = Number(await firstOutput(parent));
     expect(await isLocked(dir)).to.be.true;
@@ -168,7 +122,7 @@ describe('platform: lock on a directory', () => {
   });
 
   it('is held by a suspended process, also after many checks', async () => {
-    const child = await holderOf(dir);
+    const child = await startHolder(dir);
     child.kill('SIGSTOP');
     // The queue of connections that are not accepted has room for 511.
     for (let count = 0; count < 600; count += 1) expect(await isLocked(dir)).to.be.true;
@@ -177,7 +131,7 @@ describe('platform: lock on a directory', () => {
   });
 
   it('does not keep its process alive', async () => {
-    const child = inProcess(`await acquireLock(args[0]);`, dir);
+    const child = startProgram(`await acquireLock(args[0]);`, [dir]);
     expect(await once(child, 'exit')).to.deep.equal([0, null]);
     await expectFree();
   });
@@ -191,13 +145,13 @@ describe('platform: lock on a directory', () => {
     ],
   ] as const) {
     it(title, async () => {
-      const holder = inProcess(
+      const holder = startProgram(
         `import { spawn } from 'node:child_process';
          const lock = await acquireLock(args[0]);
          const child = spawn('sleep', ['60'], { detached: true, stdio: ${stdio} });
          child.once('spawn', () => console.log(child.pid));
          process.stdin.resume();`,
-        dir,
+        [dir],
       );
       const pid = Number(await firstOutput(holder));
       await end(holder);
@@ -224,7 +178,7 @@ describe('platform: lock on a directory', () => {
   it('of a directory with a path that is too long for a socket is held', async () => {
     const deep = join(dir, 'a'.repeat(100), 'b'.repeat(100));
     mkdirSync(deep, { recursive: true });
-    const child = await holderOf(deep);
+    const child = await startHolder(deep);
     expect((await refusal(acquireLock(deep))).pid).to.equal(child.pid);
     await end(child);
     await expectFree(deep);
@@ -279,7 +233,7 @@ describe('platform: lock on a directory', () => {
     }
 
     it('is taken over after a process died during a takeover', async () => {
-      await end(await holderOf(dir));
+      await end(await startHolder(dir));
       const dead = readFileSync(join(dir, 'lock'), 'utf8');
       const { token } = JSON.parse(dead) as { token: string };
       writeFileSync(join(dir, `lock.${token}`), dead.replace(token, 'feedfeedfeedfeed'));
@@ -290,7 +244,7 @@ describe('platform: lock on a directory', () => {
   it('left behind is taken over by exactly one of twenty processes, fifty times', async function () {
     this.timeout(120_000);
     const rounds = 50;
-    await end(await holderOf(dir));
+    await end(await startHolder(dir));
     const stale = readFileSync(join(dir, 'lock'), 'utf8');
     const dirs = Array.from({ length: rounds }, (_, round) => join(dir, String(round)));
     for (const path of dirs) {
@@ -299,7 +253,7 @@ describe('platform: lock on a directory', () => {
     }
     // All spin until the same instant of each round, so that they truly meet; who won keeps its lock.
     const racers = Array.from({ length: 20 }, () =>
-      inProcess(
+      startProgram(
         `const said = [];
          console.log('ready');
          const begin = await new Promise((go) => process.stdin.once('data', (at) => go(Number(at))));
@@ -313,7 +267,7 @@ describe('platform: lock on a directory', () => {
          }
          console.log(JSON.stringify(said));
          process.stdin.resume();`,
-        ...dirs,
+        dirs,
       ),
     );
     await Promise.all(racers.map(firstOutput));
