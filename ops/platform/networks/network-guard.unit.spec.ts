@@ -100,7 +100,7 @@ describe('network guard', () => {
     'public.example': ['93.184.215.14', '2606:4700::1'],
     'private.example': ['10.0.0.1'],
     'mixed.example': ['93.184.215.14', '10.0.0.1'],
-    'zone.example': ['fe80::1%eth0'],
+    'zone.example': ['fd00::5%eth0'],
     'named.example': ['10.1.2.3', '::ffff:10.1.2.4', 'fd00::5'],
   };
   const networks = new BlockList();
