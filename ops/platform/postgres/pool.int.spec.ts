@@ -421,7 +421,7 @@ describe('platform: transaction', () => {
 
   it('does not wait for a response that the network has lost', async () => {
     const proxy = await startTcpProxy(database.url);
-    await withPool({ url: proxy.url, max: 2 }, async (watched) => {
+    await withPool({ url: proxy.url, max: 2, deadlines: 'patient' }, async (watched) => {
       await watched.query('SELECT');
       proxy.disturb('silent');
       const lost = rejection(watched.query('SELECT'));
