@@ -334,52 +334,32 @@ describe('migrations of tables with rows', () => {
 
   it('keep the rows of links under the names of their subjects', async () => {
     const document = `'[[],[],[],[],[],[],[]]'`;
-    // A table, its columns with the former names, and values without those of `code`.
-    const tables: readonly (readonly [string, string, string])[] = [
-      [
-        'ledger.links',
-        'key_id, account, sequence, last_event_at, created_at',
-        `'k', 'acme', 1, now(), now()`,
-      ],
-      [
-        'ledger.password_tries',
-        'client, checking, checking_until, touched_at',
-        `'c', 1, now(), now()`,
-      ],
-      [
-        'projection_redirects.links',
-        'status, url, account, created_at, sequence, title',
-        `'active', 'https://example.com', 'acme', now(), 1, 'A title'`,
-      ],
-      ['projection_redirects.link_tags', 'account, tag, created_at', `'acme', 'a tag', now()`],
-      [
-        'projection_history.events',
-        'sequence, time, id, type, data',
-        `1, now(), gen_random_uuid(), 'linklog.LinkCreated.v4', '{}'`,
-      ],
-      [
-        'projection_stats.codes',
-        'account, clicks, bots, day, uniques, series, document',
-        `'acme', 40, 1, 20000, 3, '[0,40,1]', ${document}`,
-      ],
-      ['projection_stats.links_by_clicks', 'account, clicks', `'acme', 40`],
-      [
-        'projection_stats.days',
-        'day, account, clicks, bots, uniques, series, document',
-        `20000, 'acme', 40, 1, 3, '[0,40,1]', ${document}`,
-      ],
-      ['projection_stats.quarters', 'day, quarter, document', `20000, 3, ${document}`],
-      [
-        'projection_stats.months',
-        'month, clicks, bots, uniques, document',
-        `600, 40, 1, 3, ${document}`,
-      ],
-      ['projection_stats.visitors', 'day, visitor', `20000, 'abc'`],
-    ];
+    const tables: Readonly<Record<string, string>> = {
+      'ledger.links': `(code, key_id, account, sequence, last_event_at, created_at)
+        VALUES ('Abc', 'k', 'acme', 1, now(), now())`,
+      'ledger.password_tries': `(code, client, checking, checking_until, touched_at)
+        VALUES ('Abc', 'c', 1, now(), now())`,
+      'projection_redirects.links': `(code, status, url, account, created_at, sequence, title)
+        VALUES ('Abc', 'active', 'https://example.com', 'acme', now(), 1, 'A title')`,
+      'projection_redirects.link_tags': `(code, account, tag, created_at)
+        VALUES ('Abc', 'acme', 'a tag', now())`,
+      'projection_history.events': `(code, sequence, time, id, type, data)
+        VALUES ('Abc', 1, now(), gen_random_uuid(), 'linklog.LinkCreated.v4', '{}')`,
+      'projection_stats.codes': `(code, account, clicks, bots, day, uniques, series, document)
+        VALUES ('Abc', 'acme', 40, 1, 20000, 3, '[0,40,1]', ${document})`,
+      'projection_stats.links_by_clicks': `(code, account, clicks) VALUES ('Abc', 'acme', 40)`,
+      'projection_stats.days': `(code, day, account, clicks, bots, uniques, series, document)
+        VALUES ('Abc', 20000, 'acme', 40, 1, 3, '[0,40,1]', ${document})`,
+      'projection_stats.quarters': `(code, day, quarter, document)
+        VALUES ('Abc', 20000, 3, ${document})`,
+      'projection_stats.months': `(code, month, clicks, bots, uniques, document)
+        VALUES ('Abc', 600, 40, 1, 3, ${document})`,
+      'projection_stats.visitors': `(code, day, visitor) VALUES ('Abc', 20000, 'abc')`,
+    };
     const { pool } = database;
     await migrateUpTo('0061');
-    for (const [table, columns, values] of tables) {
-      await pool.query(`INSERT INTO ${table} (code, ${columns}) VALUES ('Abc', ${values})`);
+    for (const [table, values] of Object.entries(tables)) {
+      await pool.query(`INSERT INTO ${table} ${values}`);
     }
     await pool.query(
       `INSERT INTO ledger.idempotency (key_id, path, idempotency_key, body_hash, status, answer, codes, created_at)
@@ -390,7 +370,7 @@ describe('migrations of tables with rows', () => {
     // Without the columns that later migrations add.
     const readTables = (name: 'code' | 'subject') =>
       Promise.all(
-        tables.map(([table]) =>
+        Object.keys(tables).map((table) =>
           rowsOf(
             `SELECT to_jsonb(t) - '{code,subject,partition,record_offset,traceparent,opening}'::text[] AS row
              FROM ${name === 'code' ? table : table.replace('stats.codes', 'stats.links')} t
