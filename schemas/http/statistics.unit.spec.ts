@@ -25,7 +25,7 @@ describe('schemas: query of GET /v2/stats', () => {
 
   it('includes each name once; all excludes links', () => {
     const two = ['bots', 'uniques'];
-    const all = [
+    const allNames = [
       ...['timeseries', 'referrers', 'countries', 'browsers', 'os', 'devices', 'languages'],
       ...['triggers', 'targets', ...two],
     ];
@@ -33,9 +33,9 @@ describe('schemas: query of GET /v2/stats', () => {
       ['bots,uniques,bots', two],
       [['bots', 'uniques'], two],
       [['bots,uniques', 'bots'], two],
-      ['all,os', all],
-      ['all', all, accountStatsQuery],
-      ['links,all', ['links', ...all], accountStatsQuery],
+      ['all,os', allNames],
+      ['all', allNames, accountStatsQuery],
+      ['links,all', ['links', ...allNames], accountStatsQuery],
     ] as const) {
       expect(read({ include }, schema)).to.deep.include({ include: new Set(expected) });
     }

@@ -17,7 +17,7 @@ export const specifyMessages = (
   bodyOf: (value: unknown) => unknown = (value) => value,
 ): void => {
   for (const [message, ...values] of rows) {
-    const list = values.map((value) => JSON.stringify(bodyOf(value)) ?? 'nothing').join(', ');
+    const list = values.map((value) => JSON.stringify([bodyOf(value)]).slice(1, -1)).join(', ');
     const title = `${message === null ? 'accepts' : 'refuses'} ${list.slice(0, 80)}`;
     it(message === null ? title : `${title}: ${message}`, () => {
       for (const value of values) {

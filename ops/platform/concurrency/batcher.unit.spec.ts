@@ -16,16 +16,17 @@ describe('platform: batcher', () => {
   /** Records the batches. By default, the outcome of a command is its double. */
   const start = ({ run = double, ...limits }: Partial<Options> = {}) => {
     const batches: (readonly number[])[] = [];
-    const { submit } = createBatcher<number, number>({
+    const batcher = createBatcher<number, number>({
       ...{ maxBatch: 100, maxWaiting: 100, gatherMs: Infinity, ...limits },
       run(commands) {
         batches.push(commands);
         return run(commands);
       },
     });
+    const submit = (command: number): Promise<number> => batcher.submit(command);
     const submitAll = (commands: readonly number[]) => Promise.all(commands.map(submit));
     /** Submits a command in each iteration of the event loop. */
-    const submitInTurn = async (...commands: readonly number[]) => {
+    const submitPerTick = async (...commands: readonly number[]) => {
       const submitted: Promise<number>[] = [];
       for (const command of commands) {
         submitted.push(submit(command));
@@ -33,7 +34,7 @@ describe('platform: batcher', () => {
       }
       return { outcomes: Promise.all(submitted) };
     };
-    return { batches, submit, submitAll, submitInTurn };
+    return { batches, submit, submitAll, submitPerTick };
   };
   const sizeOf = (command: number): number => command;
 
@@ -72,29 +73,29 @@ describe('platform: batcher', () => {
   ];
   for (const [title, limits, commands, expected] of gathered) {
     it(title, async () => {
-      const { batches, submitInTurn } = start(limits);
+      const { batches, submitPerTick } = start(limits);
       await (
-        await submitInTurn(...commands)
+        await submitPerTick(...commands)
       ).outcomes;
       expect(batches).to.deep.equal(expected);
     });
   }
 
   it('runs a group as soon as the sizes of its commands reach the limit, though more arrive', async () => {
-    const { batches, submitInTurn } = start({ maxBatch: 10, sizeOf });
-    const { outcomes } = await submitInTurn(4, 6, 1, 1, 1);
+    const { batches, submitPerTick } = start({ maxBatch: 10, sizeOf });
+    const { outcomes } = await submitPerTick(4, 6, 1, 1, 1);
     expect(batches).to.deep.equal([[4, 6]]);
     await outcomes;
   });
 
   it('gathers commands during a run, one group at a time', async () => {
     const gate = deferred();
-    const { batches, submitInTurn } = start({
+    const { batches, submitPerTick } = start({
       run: (commands) => gate.promise.then(() => commands),
     });
-    const first = await submitInTurn(1);
+    const first = await submitPerTick(1);
     await tick();
-    const others = await submitInTurn(2, 3);
+    const others = await submitPerTick(2, 3);
     expect(batches).to.deep.equal([[1]]);
     gate.resolve();
     expect(await Promise.all([first.outcomes, others.outcomes])).to.deep.equal([[1], [2, 3]]);

@@ -11,7 +11,7 @@ describe('platform: periodic task', () => {
   /** A periodic task whose runs have these outcomes, the last one again and again. */
   const start = (...outcomes: readonly (() => Promise<number>)[]) => {
     const count = { runs: 0 };
-    const { stop } = periodically({
+    const task = periodically({
       name: 'test',
       everyMs,
       logger: createLogger('silent'),
@@ -20,7 +20,7 @@ describe('platform: periodic task', () => {
         return (outcomes[count.runs - 1] ?? outcomes.at(-1))?.() ?? Promise.resolve(0);
       },
     });
-    return { count, stop };
+    return { count, stop: () => task.stop() };
   };
   const done = (work: number) => () => Promise.resolve(work);
 

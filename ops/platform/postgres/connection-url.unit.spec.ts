@@ -54,7 +54,7 @@ describe('PostgreSQL: connection URL', () => {
     expect(files).to.deep.equal({ sslrootcert: `${process.cwd()}/ca.pem` });
   });
 
-  const each = 'one of sslcert and sslkey, which require each other';
+  const pair = 'one of sslcert and sslkey, which require each other';
   const sessions = 'a value of target_session_attrs that is none of any, read-write, primary';
   const faults: Readonly<Record<string, string>> = {
     'target_session_attrs=standby': sessions,
@@ -63,8 +63,8 @@ describe('PostgreSQL: connection URL', () => {
     'sslmode=no-verify':
       'a value of sslmode that is none of disable, allow, prefer, require, verify-ca, verify-full',
     'sslmode=verify-ca': 'sslmode=verify-ca, which requires sslrootcert',
-    'sslcert=a.pem': each,
-    'sslkey=a.pem': each,
+    'sslcert=a.pem': pair,
+    'sslkey=a.pem': pair,
     'sslnegotiation=direct': 'sslnegotiation=direct, which requires sslmode=require or stronger',
     'ssl=true': 'the parameter ssl, which is not supported',
     'sslcrl=a.crl': 'the parameter sslcrl, which is not supported',

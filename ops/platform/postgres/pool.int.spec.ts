@@ -208,7 +208,7 @@ describe('platform: transaction', () => {
       const failed = transaction(proxied, async (tx) => {
         await killBackend(tx);
         await eventuallyPasses(async () => {
-          expect((await rejection(note(tx, 6))) as Error)
+          expect(await rejection(note(tx, 6)))
             .to.have.property('message')
             .that.includes('not queryable');
         });
@@ -473,7 +473,7 @@ describe('platform: transaction', () => {
           (tx) => Promise.all([tx.query(number(1)), tx.query(number(2))]),
           (locked) => ({
             statements: [number(3)],
-            resultOf: (results) => [...locked, ...results].flatMap((result) => result.rows),
+            resultOf: (results) => [...locked, ...results].flatMap(({ rows }) => rows as unknown[]),
           }),
         );
         expect(rows).to.deep.equal([{ n: 1 }, { n: 2 }, { n: 3 }]);
@@ -490,7 +490,7 @@ describe('platform: transaction', () => {
         expect(await notes()).to.deep.equal([1, 2]);
       }));
 
-    it('skips the statements after one that failed, and keeps its connection usable', () =>
+    it('skips the statements after a failed statement, and keeps its connection usable', () =>
       withPool({}, async (own) => {
         const insert = { name: 'insert', text: 'INSERT INTO notes VALUES (1, 1)' };
         const unparsed = { name: 'never parsed before', text: 'SELECT 1 AS n' };

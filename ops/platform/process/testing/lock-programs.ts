@@ -6,7 +6,7 @@ const lockModule = new URL('../process-lock.js', import.meta.url).href;
 /**
  * Starts a program of Node that has `acquireLock` and its arguments `args` in scope.
  *
- * @param runner a command that runs it, such as one that starts a container
+ * @param runner a command that runs it, such as the start of a container
  */
 export const startProgram = (
   body: string,
