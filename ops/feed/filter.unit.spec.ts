@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { accountsPartition } from '../../schemas/read-models/history.js';
 import fc from 'fast-check';
 import { ownActors } from '../../schemas/decision.js';
-import { readEvent, topicOf, writeEvent } from '../../schemas/events/codec.js';
+import { topicOf, writeEvent } from '../../schemas/events/codec.js';
 import { ledgerSource } from '../../schemas/events/envelope.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
 import { topics } from '../../schemas/events/topics.js';

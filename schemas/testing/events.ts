@@ -302,7 +302,7 @@ const count = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
 /** Random values of a schema of the catalogue. */
 const valueOf = (schema: unknown): fc.Arbitrary<unknown> => {
   if (schema instanceof z.ZodObject) {
-    const fields = Object.entries(schema.shape as Record<string, unknown>);
+    const fields = Object.entries<unknown>(schema.shape);
     const required = fields.filter(([, field]) => !(field instanceof z.ZodExactOptional));
     return fc.record(Object.fromEntries(fields.map(([name, field]) => [name, valueOf(field)])), {
       requiredKeys: required.map(([name]) => name),
