@@ -13,22 +13,14 @@ const cell = fc.oneof(
 const tables = fc.array(fc.array(cell, { minLength: 1, maxLength: 5 }));
 
 describe('CSV', () => {
-  it('preserves every value, without the guard', () => {
+  it('preserves every value without the guard, and has no cell that a spreadsheet evaluates', () => {
     fc.assert(
       fc.property(tables, (rows) => {
         const parsed = parseCsv(rows.map((row) => csvRow(row)).join(''));
         expect(parsed.map((row) => row.map(withoutGuard))).to.deep.equal(rows);
+        for (const text of parsed.flat()) expect(text).to.not.match(/^[=+\-@\t\r]/);
       }),
-    );
-  });
-
-  it('has no cell that a spreadsheet evaluates', () => {
-    fc.assert(
-      fc.property(tables, (rows) => {
-        for (const parsed of parseCsv(rows.map((row) => csvRow(row)).join('')).flat()) {
-          expect(parsed).to.not.match(/^[=+\-@\t\r]/);
-        }
-      }),
+      { numRuns: 60 },
     );
   });
 

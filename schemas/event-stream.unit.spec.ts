@@ -34,32 +34,34 @@ const cut = (text: string, fractions: readonly number[]): readonly string[] => {
 const fraction = fc.double({ min: 0, max: 1, noNaN: true });
 
 describe('schemas: parser of Server-Sent Events', () => {
-  it('reads the id, the type and the data of messages', () => {
-    const stream = 'retry: 2000\n\nid: 7\ndata: {"a":1}\n\nevent: position\nid: 8\ndata: {}\n\n';
-    expect(parse(stream)).to.deep.equal([message('7', '{"a":1}'), message('8', '{}', 'position')]);
-  });
-
-  it('joins several lines of data, and removes one space after the colon', () => {
-    expect(parse('data: a\ndata:b\ndata\ndata:  c\n\n')).to.deep.equal([message('', 'a\nb\n\n c')]);
-  });
-
-  it('ignores comments, unknown fields and an id with U+0000', () => {
-    expect(parse(': comment\ndata: a\nfoo: b\nDATA: c\nid: 1\0\n\n')).to.deep.equal([
+  const cases: readonly (readonly [title: string, stream: string, ...StreamMessage[]])[] = [
+    [
+      'reads the id, the type and the data of messages',
+      'retry: 2000\n\nid: 7\ndata: {"a":1}\n\nevent: position\nid: 8\ndata: {}\n\n',
+      ...[message('7', '{"a":1}'), message('8', '{}', 'position')],
+    ],
+    [
+      'joins several lines of data, and removes one space after the colon',
+      'data: a\ndata:b\ndata\ndata:  c\n\n',
+      message('', 'a\nb\n\n c'),
+    ],
+    [
+      'ignores comments, unknown fields and an id with U+0000',
+      ': comment\ndata: a\nfoo: b\nDATA: c\nid: 1\0\n\n',
       message('', 'a'),
-    ]);
-  });
-
-  it('keeps the id for later messages, also that of a message without data', () => {
-    expect(parse('id: 1\nevent: x\n\ndata: a\n\ndata: b\n\nid\ndata: c\n\n')).to.deep.equal([
-      message('1', 'a'),
-      message('1', 'b'),
-      message('', 'c'),
-    ]);
-  });
-
-  it('drops a message that the end of the stream cuts', () => {
-    expect(parse('data: a\n\ndata: b\n')).to.deep.equal([message('', 'a')]);
-  });
+    ],
+    [
+      'keeps the id for later messages, also that of a message without data',
+      'id: 1\nevent: x\n\ndata: a\n\ndata: b\n\nid\ndata: c\n\n',
+      ...[message('1', 'a'), message('1', 'b'), message('', 'c')],
+    ],
+    ['drops a message that the end of the stream cuts', 'data: a\n\ndata: b\n', message('', 'a')],
+  ];
+  for (const [title, stream, ...messages] of cases) {
+    it(title, () => {
+      expect(parse(stream)).to.deep.equal(messages);
+    });
+  }
 
   it('returns a message as soon as its last line ends', () => {
     const parser = new EventStreamParser();
@@ -74,6 +76,7 @@ describe('schemas: parser of Server-Sent Events', () => {
         expect(parse(...cut(stream, fractions))).to.deep.equal(parse(stream));
         expect(parse(...stream.split(''))).to.deep.equal(parse(stream));
       }),
+      { numRuns: 60 },
     );
   });
 
@@ -91,6 +94,7 @@ describe('schemas: parser of Server-Sent Events', () => {
           messages.map(({ id, event, data }) => message(id, data.join('\n'), event || 'message')),
         );
       }),
+      { numRuns: 40 },
     );
   });
 });

@@ -65,8 +65,8 @@ describe('schemas: Location', () => {
         expect(new URL(location).href).to.equal(parseDestination(data.url).href);
         if (/^[\x21-\x7e]+$/.test(data.url)) expect(location).to.equal(data.url);
       }),
-      { numRuns: 3_000 },
+      { numRuns: 400 },
     );
-    expect(accepted).to.be.greaterThan(500);
+    expect(accepted).to.be.greaterThan(50);
   });
 });

@@ -6,15 +6,9 @@ import { codeOfShortUrl, pastedCode, pastedLink } from './pasted-code.js';
 describe('schemas: pasted short codes and URLs', () => {
   it('finds the code in a short URL, with or without a scheme, query and fragment', () => {
     for (const text of [
-      'spring-sale',
-      ' spring-sale\n',
-      'https://sho.rt/spring-sale',
-      'HTTP://SHO.RT/spring-sale',
-      'sho.rt/spring-sale',
-      'localhost:8081/spring-sale',
-      '\u200bhttps://sho.rt/spring-sale/ ',
-      'https://sho.rt/spring-sale+',
-      'https://sho.rt/spring-sale?qr',
+      ...['spring-sale', ' spring-sale\n', 'https://sho.rt/spring-sale', 'sho.rt/spring-sale'],
+      ...['HTTP://SHO.RT/spring-sale', 'localhost:8081/spring-sale', 'https://sho.rt/spring-sale+'],
+      ...['\u200bhttps://sho.rt/spring-sale/ ', 'https://sho.rt/spring-sale?qr'],
       'https://sho.rt/spring-sale/?a=b#c',
     ]) {
       expect(pastedCode(text), text).to.equal('spring-sale');
@@ -65,29 +59,27 @@ describe('schemas: pasted short codes and URLs', () => {
         isActive: (name) => Promise.resolve(['go.example', 'xn--bcher-kva.example'].includes(name)),
       });
 
-    const cases = [
-      ['spring', null],
-      ['go.example/spring', 'go.example'],
-      ['GO.Example./spring', 'go.example'],
-      ['bücher.example/spring', 'xn--bcher-kva.example'],
-      ['https://go.example/spring', 'go.example'],
-      ['http://GO.EXAMPLE.:8081/spring+', 'go.example'],
-      ['go.example:8081/spring', 'go.example'],
-      ['https://bücher.example/spring?qr', 'xn--bcher-kva.example'],
-      ['https://sho.rt/spring', null],
-      ['sho.rt/spring', null],
+    const cases: readonly (readonly [domain: string | null, ...texts: string[]])[] = [
+      [
+        'go.example',
+        ...['go.example/spring', 'GO.Example./spring', 'https://go.example/spring'],
+        ...['http://GO.EXAMPLE.:8081/spring+', 'go.example:8081/spring'],
+      ],
+      ['xn--bcher-kva.example', 'bücher.example/spring', 'https://bücher.example/spring?qr'],
       // A URL on a released domain leads to the default domain.
-      ['released.example/spring', 'released.example'],
-      ['https://released.example/spring', null],
-      ['released.example:80/spring', null],
-      ['localhost:8081/spring', null],
-      ['https://192.0.2.1/spring', null],
-      ['http://[::1]:8081/spring', null],
-      ['../spring', null],
-    ] as const;
-    for (const [text, domain] of cases) {
-      it(`${text}: on ${domain ?? 'the default domain'}`, async () => {
-        expect(await linkIn(text)).to.deep.equal({ domain, code: 'spring' });
+      ['released.example', 'released.example/spring'],
+      [
+        null,
+        ...['spring', 'https://sho.rt/spring', 'sho.rt/spring', 'https://released.example/spring'],
+        ...['released.example:80/spring', 'localhost:8081/spring', 'https://192.0.2.1/spring'],
+        ...['http://[::1]:8081/spring', '../spring'],
+      ],
+    ];
+    for (const [domain, ...texts] of cases) {
+      it(`is on ${domain ?? 'the default domain'} for ${texts.join(', ')}`, async () => {
+        for (const text of texts) {
+          expect(await linkIn(text), text).to.deep.equal({ domain, code: 'spring' });
+        }
       });
     }
 

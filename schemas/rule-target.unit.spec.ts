@@ -53,35 +53,25 @@ describe('redirect edge: redirect rules', () => {
   });
 
   describe('weekly windows', () => {
-    const night: WeeklyWindow = { days: [5], from: '22:00', to: '06:00', tz: 'Europe/Berlin' };
-    const times: readonly [string, string, WeeklyWindow, boolean][] = [
-      ['starts on its day', '2026-11-27T22:00[Europe/Berlin]', night, true],
-      ['has not started before', '2026-11-27T21:59:59[Europe/Berlin]', night, false],
-      ['crosses midnight', '2026-11-28T05:59:59[Europe/Berlin]', night, true],
-      ['ends exclusively', '2026-11-28T06:00[Europe/Berlin]', night, false],
-      ['does not start on other days', '2026-11-28T22:00[Europe/Berlin]', night, false],
-      [
-        'crosses the end of the week',
-        '2026-11-30T01:00[UTC]',
-        { ...night, days: [7], tz: 'UTC' },
-        true,
-      ],
+    const nights: WeeklyWindow = { days: [5, 7], from: '22:00', to: '06:00', tz: 'Europe/Berlin' };
+    const times: readonly (readonly [title: string, time: string, isInside: boolean])[] = [
+      ['start on their day', '2026-11-27T22:00[Europe/Berlin]', true],
+      ['have not started before', '2026-11-27T21:59:59[Europe/Berlin]', false],
+      ['cross midnight', '2026-11-28T05:59:59[Europe/Berlin]', true],
+      ['end exclusively', '2026-11-28T06:00[Europe/Berlin]', false],
+      ['do not start on other days', '2026-11-28T22:00[Europe/Berlin]', false],
+      ['cross the end of the week', '2026-11-30T01:00[Europe/Berlin]', true],
     ];
-    for (const [title, time, window, expected] of times) {
+    for (const [title, time, isInside] of times) {
       it(title, () => {
-        expect(isInWindow(window, Temporal.ZonedDateTime.from(time).epochMilliseconds)).to.equal(
-          expected,
-        );
+        const { epochMilliseconds } = Temporal.ZonedDateTime.from(time);
+        expect(isInWindow(nights, epochMilliseconds)).to.equal(isInside);
       });
     }
 
     it('agree with the local time of the zone, also around transitions', () => {
-      const minuteOf = (time: Temporal.ZonedDateTime) => time.hour * 60 + time.minute;
       const zones = fc.constantFrom(
-        'Europe/Berlin',
-        'America/St_Johns',
-        'Asia/Kathmandu',
-        'Australia/Lord_Howe',
+        ...['Europe/Berlin', 'America/St_Johns', 'Asia/Kathmandu', 'Australia/Lord_Howe'],
       );
       const hour = fc.integer({ min: 0, max: 23 });
       fc.assert(
@@ -91,7 +81,7 @@ describe('redirect edge: redirect rules', () => {
           const to = (from + 1) % 24;
           const clock = (value: number) => `${String(value).padStart(2, '0')}:00`;
           const window = { days: [1, 2, 3, 4, 5, 6, 7], from: clock(from), to: clock(to), tz };
-          expect(isInWindow(window, now)).to.equal(Math.floor(minuteOf(local) / 60) === from);
+          expect(isInWindow(window, now)).to.equal(local.hour === from);
         }),
       );
     });
@@ -114,26 +104,26 @@ describe('redirect edge: redirect rules', () => {
       }
     });
 
-    it('follow the weights within 1 % over 100,000 visitors', () => {
+    it('follow the weights within 1 % over 20,000 visitors', () => {
       let first = 0;
-      for (let number = 0; number < 100_000; number += 1) {
+      for (let number = 0; number < 20_000; number += 1) {
         const { target } =
           targetOf(rules, { ...visit, visitor: visitorOf(number) }, Math.random) ?? {};
         if (target === 'test/a') first += 1;
       }
-      expect(first / 100_000).to.be.within(0.2475, 0.2525);
+      expect(first / 20_000).to.be.within(0.2475, 0.2525);
     });
 
     it('are independent of the splits of other rules', () => {
       const other: readonly RedirectRule[] = [{ name: 'other', when: {}, split }];
       let equal = 0;
-      for (let number = 0; number < 10_000; number += 1) {
+      for (let number = 0; number < 4_000; number += 1) {
         const returning = { ...visit, visitor: visitorOf(number) };
         const entries = [rules, other].map((list) => targetOf(list, returning, Math.random)?.url);
         if (entries[0] === entries[1]) equal += 1;
       }
       // 1/16 + 9/16
-      expect(equal / 10_000).to.be.closeTo(0.625, 0.02);
+      expect(equal / 4_000).to.be.closeTo(0.625, 0.02);
     });
 
     it('give a visit without visitor a random entry', () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { accountsPartition } from '../../schemas/read-models/history.js';
 import fc from 'fast-check';
 import { ownActors } from '../../schemas/decision.js';
-import { readEvent, topicOf, writeEvent } from '../../schemas/events/codec.js';
+import { topicOf, writeEvent } from '../../schemas/events/codec.js';
 import { ledgerSource } from '../../schemas/events/envelope.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -19,7 +19,6 @@ import {
   webhookCreated,
 } from '../../schemas/testing/events.js';
 import { partitionOf } from '../event-log/partition.js';
-import { collectGarbage } from '../test/support/collect-garbage.js';
 import { feedPartitions } from './cursor.js';
 import { feedEventOf, indexesOf, isVisitsIndex, selects, type FeedFilter } from './filter.js';
 
@@ -191,6 +190,7 @@ describe('feed: content of an event', () => {
         const { json } = feedEventOf(named, 0, 0);
         expect(JSON.parse(json)).to.deep.equal(JSON.parse(JSON.stringify(withoutSecrets(named))));
       }),
+      { numRuns: 40 },
     );
   });
 
@@ -204,6 +204,7 @@ describe('feed: content of an event', () => {
         expect(shown).not.to.have.property('correlationid');
         expect(shown.data).not.to.have.property('reason');
       }),
+      { numRuns: 40 },
     );
     const block = blocked('abc', 2, { actor: 'maria', correlationId: 'request-1' });
     expect(feedEventOf(block, 0, 0).json).not.to.match(/maria|request-1|phishing/);
@@ -237,23 +238,5 @@ describe('feed: content of an event', () => {
         ...{ type: visit.type, subject: visit.subject, time: visit.time },
       });
     }
-  });
-
-  it('does not keep the row of a visit in memory', () => {
-    const rows = 20;
-    const rowBytes = 1_000_000;
-    const line = writeEvent(spooledVisit('domain.example/abc', { account: 'acme' }));
-    collectGarbage();
-    const before = process.memoryUsage().heapUsed;
-    const events = Array.from({ length: rows }, (_, offset) => {
-      // The event is read from a part of the text, as in a batch.
-      const row = Buffer.from(`${line}\n`.padEnd(rowBytes, 'x')).toString();
-      return feedEventOf(readEvent(row.slice(0, line.length)), 9, offset);
-    });
-    // The last match of a regular expression keeps its text.
-    /x/.exec('x');
-    collectGarbage();
-    expect(process.memoryUsage().heapUsed - before).to.be.below(rowBytes);
-    expect(events).to.have.length(rows);
   });
 });

@@ -34,32 +34,23 @@ describe('platform: plain headers', () => {
     });
   });
 
-  const handlerNames = [
-    ...[
-      'user-agent',
-      'referer',
-      'accept-language',
-      'x-forwarded-for',
-      'x-forwarded-host',
-      'x-request-id',
-    ],
-    ...['dnt', 'sec-gpc', 'sec-purpose', 'purpose', 'x-purpose', 'x-moz'],
-  ];
-  for (const name of handlerNames) {
-    it(`returns ${name}`, () => {
+  it('returns the headers of the handler', () => {
+    for (const name of [
+      ...['user-agent', 'referer', 'accept-language', 'x-forwarded-for', 'x-forwarded-host'],
+      ...['x-request-id', 'dnt', 'sec-gpc', 'sec-purpose', 'purpose', 'x-purpose', 'x-moz'],
+    ]) {
       expect(readOnce(`${name}: 1`, host)).to.deep.equal({ [name]: '1', ...onlyHost });
-    });
-  }
+    }
+  });
 
-  const protocolNames = [
-    ...['content-length', 'transfer-encoding', 'trailer', 'te', 'expect', 'connection'],
-    ...['proxy-connection', 'keep-alive', 'upgrade'],
-  ];
-  for (const name of protocolNames) {
-    it(`falls back to node:http for ${name}`, () => {
-      expect(readOnce(`${name}: 1`, host)).to.equal(null);
-    });
-  }
+  it('falls back to node:http for headers of the protocol', () => {
+    for (const name of [
+      ...['content-length', 'transfer-encoding', 'trailer', 'te', 'expect', 'connection'],
+      ...['proxy-connection', 'keep-alive', 'upgrade'],
+    ]) {
+      expect(readOnce(`${name}: 1`, host), name).to.equal(null);
+    }
+  });
 
   for (const line of odd) {
     it(`falls back to node:http for ${JSON.stringify(line)}`, () => {
@@ -105,9 +96,9 @@ describe('platform: plain headers', () => {
           if (headers) read += 1;
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: 150 },
     );
-    expect(read).to.be.above(1_000);
+    expect(read).to.be.above(75);
   });
 
   it('returns the same object for equal headers', () => {

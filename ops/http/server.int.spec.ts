@@ -92,11 +92,11 @@ const suite = (fastPath: FastPath | null) => (): void => {
         closeAll();
         return Promise.resolve();
       });
-      while (sockets.length < 10_000) await Promise.all(Array.from({ length: 250 }, open));
+      while (sockets.length < 5_250) await Promise.all(Array.from({ length: 250 }, open));
       const other = request(listener.url, { localAddress: '127.0.0.2' }).end();
       const [response] = (await once(other, 'response')) as [IncomingMessage];
       expect(await text(response)).to.equal('hello');
-      expect(connections.refused).to.equal(5_000);
+      expect(connections.refused).to.equal(250);
       closeAll();
       await eventually('the connections are closed', () => connections.sockets.size <= 1);
       expect(await text(await get(listener.url))).to.equal('hello');
@@ -112,25 +112,19 @@ const suite = (fastPath: FastPath | null) => (): void => {
     expect(await text(await get(listener.url))).to.equal('hello');
   });
 
-  it('throws a ConfigError with the variable if the port is in use', async () => {
+  it('throws a ConfigError with the variable for a port in use, and for an address of another machine', async () => {
     const { port } = await start(hello);
-    for (const name of ['API', 'EDGE', 'ADMIN'] as const) {
-      const error = await rejection(
-        listen(name, { host: '127.0.0.1', port }, trustNone, () => ({ http: hello })),
-      );
+    for (const [name, where, message] of [
+      ['API', { host: '127.0.0.1', port }, `API_PORT ${port} is in use`],
+      ['EDGE', { host: '127.0.0.1', port }, `EDGE_PORT ${port} is in use`],
+      ['ADMIN', { host: '127.0.0.1', port }, `ADMIN_PORT ${port} is in use`],
+      ['EDGE', { host: '192.0.2.1', port: 0 }, 'HOST or EDGE_HOST: 192.0.2.1 '],
+    ] as const) {
+      const error = await rejection(listen(name, where, trustNone, () => ({ http: hello })));
       expect(error).to.be.instanceOf(ConfigError);
-      expect((error as Error).message).to.match(
-        new RegExp(`^${name}_PORT ${port} is in use[^\n]*$`),
-      );
+      expect((error as Error).message.startsWith(message), String(error)).to.be.true;
+      expect((error as Error).message).not.to.include('\n');
     }
-  });
-
-  it('throws a ConfigError with the variable for an address of another machine', async () => {
-    const error = await rejection(
-      listen('EDGE', { host: '192.0.2.1', port: 0 }, trustNone, () => ({ http: hello })),
-    );
-    expect(error).to.be.instanceOf(ConfigError);
-    expect((error as Error).message).to.match(/^HOST or EDGE_HOST: 192\.0\.2\.1 /);
   });
 
   describe('responds with the general error envelope, and ends the connection, to', () => {
@@ -311,54 +305,43 @@ const suite = (fastPath: FastPath | null) => (): void => {
       socket.destroy();
     });
 
-    it('refuses bytes that it cannot parse after the pending responses', async () => {
-      const { listener, released, count } = await startSlow();
-      const socket = connect(listener.port, '127.0.0.1');
-      const received = receive(socket);
-      socket.write(
-        head('GET /slow') + head('GET /quick') + head('POST /quick', 'Content-Length: 0'),
-      );
-      socket.write('\x00\xff');
-      await eventually('they are read', () => count() === 3);
-      for (let round = 0; round < 20; round += 1) await sleep(1);
-      expect(received()).to.equal('');
-      released.resolve();
-      await once(socket, 'close');
-      const bodies = bodiesOf(received());
-      expect(bodies.slice(0, 3)).to.deep.equal(['/slow ', '/quick ', '/quick ']);
-      expect(JSON.parse(bodies[3] ?? '')).to.include({ statusCode: 400 });
-      expect(bodies).to.have.length(4);
-    });
-
-    it('refuses a malformed body after the pending responses', async () => {
-      const { listener, released, count } = await startSlow();
-      const socket = connect(listener.port, '127.0.0.1');
-      const received = receive(socket);
-      socket.write(
-        head('GET /slow') + head('POST /broken', 'Transfer-Encoding: chunked') + 'zz\r\n',
-      );
-      await eventually('they are read', () => count() === 2);
-      for (let round = 0; round < 20; round += 1) await sleep(1);
-      expect(received()).to.equal('');
-      released.resolve();
-      await once(socket, 'close');
-      const [first, second, third] = bodiesOf(received());
-      expect(first).to.equal('/slow ');
-      expect(JSON.parse(second ?? '')).to.include({ statusCode: 400, path: '/broken' });
-      expect(third).to.equal(undefined);
-    });
-
-    it('responds to CONNECT after the pending responses', async () => {
-      const { listener, released, count } = await startSlow();
-      const socket = connect(listener.port, '127.0.0.1');
-      const received = receive(socket);
-      socket.write(head('GET /slow') + head('CONNECT a:1') + 'bytes for the tunnel');
-      await eventually('the first is read', () => count() === 1);
-      released.resolve();
-      await once(socket, 'close');
-      expect(bodiesOf(received())).to.deep.equal(['/slow ', '/a:1 ']);
-      expect(await text(await get(listener.url))).to.equal('/ ');
-    });
+    const plain = (path: string) => ({ body: `${path} ` });
+    for (const [what, requests, read, expected] of [
+      [
+        'refuses bytes that it cannot parse',
+        [head('GET /quick'), head('POST /quick', 'Content-Length: 0'), '\x00\xff'],
+        3,
+        [plain('/quick'), plain('/quick'), { statusCode: 400 }],
+      ],
+      [
+        'refuses a malformed body',
+        [head('POST /broken', 'Transfer-Encoding: chunked'), 'zz\r\n'],
+        2,
+        [{ statusCode: 400, path: '/broken' }],
+      ],
+      ['responds to CONNECT', [head('CONNECT a:1'), 'bytes for the tunnel'], 1, [plain('/a:1')]],
+    ] as const) {
+      it(`${what} after the pending responses`, async () => {
+        const { listener, released, count } = await startSlow();
+        const socket = connect(listener.port, '127.0.0.1');
+        const received = receive(socket);
+        socket.write(head('GET /slow') + requests.join(''));
+        await eventually('they are read', () => count() === read);
+        for (let round = 0; round < 20; round += 1) await sleep(1);
+        expect(received()).to.equal('');
+        released.resolve();
+        await once(socket, 'close');
+        const [first, ...others] = bodiesOf(received());
+        expect(first).to.equal('/slow ');
+        expect(others).to.have.length(expected.length);
+        expected.forEach((part, index) => {
+          const body = others[index] ?? '';
+          const found: unknown = body.startsWith('{') ? JSON.parse(body) : { body };
+          expect(found).to.include(part);
+        });
+        expect(await text(await get(listener.url))).to.equal('/ ');
+      });
+    }
   });
 
   const bodyOf = async (listener: HttpListener, head: string): Promise<string | undefined> => {
@@ -437,13 +420,7 @@ const suite = (fastPath: FastPath | null) => (): void => {
       await stopped;
     });
 
-    it('does not wait for connections that are idle after a response', async () => {
-      const listener = await start(hello);
-      await text(await get(listener.url));
-      await listener.stop(longGrace);
-    });
-
-    it('does not wait for connections that never sent a request', async () => {
+    it('does not wait for connections that are idle, with or without an earlier request', async () => {
       const listener = await start(hello);
       const socket = connect(listener.port, '127.0.0.1');
       socket.on('error', () => undefined);

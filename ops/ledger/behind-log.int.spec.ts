@@ -28,6 +28,11 @@ describe('ledger: older than its log', () => {
   const unknown = (knownThrough = 0): Promise<LinklogEvent | null> =>
     findUnknownEvent({ ...node, knownThrough: () => Promise.resolve(knownThrough) });
 
+  const fold = (topic: TopicName, ...events: readonly LinklogEvent[]): Promise<void> => {
+    const records = events.map((event, offset) => ({ ...recordOf(event), offset }));
+    return transaction(node.pool, (tx) => addToLedger(tx, 'ledger', topic, records));
+  };
+
   const events: readonly (readonly [TopicName, LinklogEvent])[] = [
     [accounts.name, keyCreated('key-1')],
     [accounts.name, keyChanged('key-1', 2, { name: 'website', plan: 'PRO' })],
@@ -41,13 +46,10 @@ describe('ledger: older than its log', () => {
 
   for (const [topic, event] of events) {
     it(`lacks ${event.type} with sequence ${event.sequence} until it is folded`, async () => {
-      const record = recordOf(event);
-      await node.log.append(topic, [record]);
+      await node.log.append(topic, [recordOf(event)]);
       expect(await unknown()).to.deep.equal(event);
       expect(await unknown(1_000)).to.equal(null);
-      await transaction(node.pool, (tx) =>
-        addToLedger(tx, 'ledger', topic, [{ ...record, offset: 0 }]),
-      );
+      await fold(topic, event);
       expect(await unknown()).to.equal(null);
     });
   }
@@ -56,14 +58,7 @@ describe('ledger: older than its log', () => {
     const late = blocked('summer', 2);
     await node.log.append(links.name, [created('summer'), late, created('summer')].map(recordOf));
     expect(await unknown()).to.deep.equal(late);
-    await transaction(node.pool, (tx) =>
-      addToLedger(
-        tx,
-        'ledger',
-        links.name,
-        [created('summer'), late].map((event, offset) => ({ ...recordOf(event), offset })),
-      ),
-    );
+    await fold(links.name, created('summer'), late);
     expect(await unknown()).to.equal(null);
   });
 

@@ -27,39 +27,29 @@ describe('ledger: meters of keys', () => {
     });
 
   const spent = { month_calls: 7, month_links: 8, month_qr_codes: 9 };
-  const assignments = Object.entries(spent).map(([column, value]) => `${column} = ${value}`);
-  const cases = [
-    [
-      'continues to count within a month',
-      thisMonth(),
-      thisMonth(),
-      { ...spent, month_links: 9 },
-      '{}',
-    ],
-    [
-      'starts from zero in another month, for all monthly counts',
-      '2026-01-01',
-      thisMonth(),
-      { month_calls: 0, month_links: 1, month_qr_codes: 0 },
-      '{}',
-    ],
+  const zero = { month_calls: 0, month_links: 1, month_qr_codes: 0 };
+  for (const [what, month, counts, others] of [
+    ['continues to count within a month', thisMonth(), { ...spent, month_links: 9 }, {}],
+    ['starts from zero in another month, for all monthly counts', '2026-01-01', zero, {}],
     [
       'leaves a month that a wrong clock has started',
       '2999-01-01',
-      thisMonth(),
       { month_calls: 4, month_links: 6, month_qr_codes: 6 },
-      JSON.stringify({ [thisMonth()]: [4, 5, 6] }),
+      { [thisMonth()]: [4, 5, 6] },
     ],
-  ] as const;
-  for (const [what, month, then, counts, others] of cases) {
+  ] as const) {
     it(what, async () => {
-      await setMeter(
-        node,
-        key,
-        [...assignments, `month = '${month}'`, `other_months = '${others}'`].join(', '),
-      );
+      const columns = {
+        month: `'${month}'`,
+        other_months: `'${JSON.stringify(others)}'`,
+        ...spent,
+      };
+      const assignments = Object.entries(columns).map(([name, value]) => `${name} = ${value}`);
+      await setMeter(node, key, assignments.join(', '));
       await spendOne();
-      expect(await meterOf(node, key)).to.deep.equal({ window_calls: 0, month: then, ...counts });
+      expect(await meterOf(node, key)).to.deep.equal({
+        ...{ window_calls: 0, month: thisMonth(), ...counts },
+      });
     });
   }
 

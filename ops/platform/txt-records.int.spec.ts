@@ -16,13 +16,6 @@ describe('TXT records', () => {
   const lookup = (text: string, servers = [serverOf(dns)]): Promise<readonly string[]> =>
     txtLookup(servers, withinMs)(text);
 
-  /** Expects that the look-up fails in time. */
-  const expectUnavailable = async (server: { readonly address: string } = dns): Promise<void> => {
-    const startedAt = performance.now();
-    expect(await rejection(lookup(name, [serverOf(server)]))).to.be.instanceOf(ResolverUnavailable);
-    expect(performance.now() - startedAt).to.be.below(5 * withinMs);
-  };
-
   it('are all values of a name, each of them in one piece', async () => {
     const long = ['a'.repeat(255), 'b'.repeat(255), 'c'];
     dns.setTxt(name, 'v=spf1 -all', 'linklog=token', 'ü', long, ['link', 'log=', 'split']);
@@ -52,21 +45,19 @@ describe('TXT records', () => {
     expect(await lookup(`_linklog.${`${'a'.repeat(60)}.`.repeat(5)}example`)).to.deep.equal([]);
   });
 
-  it('are unavailable if the server is silent', async () => {
-    dns.mode = 'silent';
-    await expectUnavailable();
-    expect(dns.queries).to.be.at.least(1);
-  });
-
-  it('are unavailable if the server responds with SERVFAIL', async () => {
-    dns.mode = 'SERVFAIL';
-    await expectUnavailable();
-  });
-
-  it('are unavailable if no server listens', async () => {
+  it('are unavailable if the server is silent, responds with SERVFAIL, or does not listen', async () => {
+    const unavailable = async (server: { readonly address: string } = dns) => {
+      const failed = await rejection(lookup(name, [serverOf(server)]));
+      expect(failed).to.be.instanceOf(ResolverUnavailable);
+    };
+    for (const mode of ['silent', 'SERVFAIL'] as const) {
+      dns.mode = mode;
+      await unavailable();
+    }
+    expect(dns.queries).to.be.at.least(2);
     const closed = await startDnsServer();
     await closed.close();
-    await expectUnavailable(closed);
+    await unavailable(closed);
   });
 
   it('come from a server whose name the system resolves', async () => {

@@ -26,30 +26,6 @@ const link = JSON.parse(writeEvent(created('spring'))) as Record<string, unknown
 const withChange = (change: Record<string, unknown>): string =>
   JSON.stringify({ ...link, ...change });
 
-describe('schemas: rules of CloudEvents in these specs', () => {
-  const faulty: readonly Record<string, unknown>[] = [
-    { specversion: '0.3' },
-    { type: '' },
-    { source: 'not a reference' },
-    { time: '20 May 2026' },
-    { time: '2026-13-01T00:00:00Z' },
-    { datacontenttype: 'json' },
-    { correlation_id: 'r-1' },
-    { correlationId: 'r-1' },
-    { subject: 'a\nb' },
-    { actor: null },
-    { sequence: 2 ** 31 },
-    { account: { name: 'acme' } },
-    { id: undefined },
-  ];
-  for (const change of faulty) {
-    it(`refuse ${JSON.stringify(change)}`, () => {
-      const json = JSON.parse(withChange(change)) as unknown;
-      expect(cloudEventFaults(json)).to.have.length(1);
-    });
-  }
-});
-
 describe('schemas: codec of events', () => {
   it('reads what it wrote, and writes only CloudEvents', () => {
     fc.assert(
@@ -58,7 +34,7 @@ describe('schemas: codec of events', () => {
         expect(readEvent(value)).to.deep.equal(event);
         expect(cloudEventFaults(JSON.parse(value))).to.deep.equal([]);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 100 },
     );
   });
 
@@ -90,7 +66,7 @@ describe('schemas: codec of events', () => {
         const fault = faultOf(value);
         expect(fault === null || fault instanceof UnreadableEvent).to.be.true;
       }),
-      { numRuns: 2_000 },
+      { numRuns: 200 },
     );
   });
 

@@ -85,7 +85,7 @@ describe('schemas: visits of a spool, read by their layout', () => {
 
   it('equal the result of the schemas for any changed character', () => {
     const text = JSON.stringify(visit);
-    const characters = ['', '0', 'x', 'X', '"', '\\', ',', '}', '\n', ' '];
+    const characters = ['', '0', 'x', '"', '\\', '}'];
     for (let at = 0; at <= text.length; at += 1) {
       for (const character of characters) {
         expectSame(text.slice(0, at) + character + text.slice(at));
@@ -99,7 +99,7 @@ describe('schemas: visits of a spool, read by their layout', () => {
       fc.property(someEventNamed('LinkVisited'), (event) => {
         expectSame(writeEvent(event));
       }),
-      { numRuns: 500 },
+      { numRuns: 100 },
     );
   });
 });

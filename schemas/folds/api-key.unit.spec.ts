@@ -29,38 +29,34 @@ const key: ApiKey = {
 };
 
 describe('schemas: API key’s state', () => {
+  const creation = keyCreated('key-1');
+
   it('is active from its creation', () => {
-    given(keyCreated('key-1')).then({ status: 'active', key });
+    given(creation).then({ status: 'active', key });
   });
 
   it('has the values of the last change; creation time, account and secrets stay', () => {
-    const values = { name: 'shop', plan: 'PRO', scopes: ['qr:read' as const] } as const;
+    const values = { name: 'shop', plan: 'PRO', scopes: ['qr:read'] } as const;
     const data = { ...values, scopes: [...values.scopes], expiresAt: at(99).toISOString() };
     const change = keyChanged('key-1', 2, { ...data, status: 'inactive' }, { time: at(5) });
-    const own = { ...values, expiresAt: at(99) };
-    const changed = { ...key, ...own, sequence: 2, lastEventAt: at(5) };
-    given(keyCreated('key-1')).when(change).then({ status: 'inactive', key: changed });
-    given(keyCreated('key-1'), change)
+    const changed = { ...key, ...values, expiresAt: at(99), sequence: 2, lastEventAt: at(5) };
+    given(creation).when(change).then({ status: 'inactive', key: changed });
+    given(creation, change)
       .when(keyChanged('key-1', 3, data, { time: at(6) }))
       .then({ status: 'active', key: { ...changed, sequence: 3, lastEventAt: at(6) } });
   });
 
   it('has the id of the deactivating key while it is inactive', () => {
-    const off = { status: 'inactive', deactivatedBy: 'key-0' } as const;
-    const inactive = { ...key, deactivatedBy: 'key-0', sequence: 2 };
-    given(keyCreated('key-1'))
-      .when(keyChanged('key-1', 2, off))
-      .then({ status: 'inactive', key: inactive });
-    given(keyCreated('key-1'), keyChanged('key-1', 2, off))
+    const off = keyChanged('key-1', 2, { status: 'inactive', deactivatedBy: 'key-0' });
+    given(creation)
+      .when(off)
+      .then({ status: 'inactive', key: { ...key, deactivatedBy: 'key-0', sequence: 2 } });
+    given(creation, off)
       .when(keyChanged('key-1', 3, {}))
       .then({ status: 'active', key: { ...key, sequence: 3 } });
   });
 
-  const [second, third, fourth] = ['cd', 'ef', '01'].map((byte) => byte.repeat(32)) as [
-    string,
-    string,
-    string,
-  ];
+  const [second, third, fourth] = ['cd'.repeat(32), 'ef'.repeat(32), '01'.repeat(32)] as const;
   const rotated = (sequence: number, hash: string, end: number, time: number) =>
     keyRotated(
       'key-1',
@@ -70,52 +66,40 @@ describe('schemas: API key’s state', () => {
     );
 
   it('has all live secrets; a rotation never extends one', () => {
-    given(keyCreated('key-1'), rotated(2, second, 60, 0))
-      .when(rotated(3, third, 30, 10))
-      .then({
+    for (const [history, secrets] of [
+      // Without an overlap.
+      [[rotated(2, second, 10, 10)], { [second]: null }],
+      [
+        [rotated(2, second, 60, 0), rotated(3, third, 30, 10)],
+        { [keyHash]: at(30), [second]: at(30), [third]: null },
+      ],
+      // The first has ended before the last rotation.
+      [
+        [rotated(2, second, 20, 0), rotated(3, third, 90, 5), rotated(4, fourth, 200, 20)],
+        { [second]: at(90), [third]: at(200), [fourth]: null },
+      ],
+    ] as const) {
+      const { sequence, time } = history[history.length - 1] ?? history[0];
+      given(creation, ...history).then({
         status: 'active',
-        key: {
-          ...key,
-          secrets: { [keyHash]: at(30), [second]: at(30), [third]: null },
-          sequence: 3,
-          lastEventAt: at(10),
-        },
+        key: { ...key, secrets, sequence, lastEventAt: new Date(time) },
       });
-    // The first has ended by then.
-    given(keyCreated('key-1'), rotated(2, second, 20, 0), rotated(3, third, 90, 5))
-      .when(rotated(4, fourth, 200, 20))
-      .then({
-        status: 'active',
-        key: {
-          ...key,
-          secrets: { [second]: at(90), [third]: at(200), [fourth]: null },
-          sequence: 4,
-          lastEventAt: at(20),
-        },
-      });
+    }
   });
 
-  it('has only the new secret without an overlap, and stays inactive', () => {
-    given(keyCreated('key-1'), keyChanged('key-1', 2, { status: 'inactive' }))
-      .when(rotated(3, second, 10, 10))
-      .then({
-        status: 'inactive',
-        key: { ...key, secrets: { [second]: null }, sequence: 3, lastEventAt: at(10) },
-      });
-  });
-
-  it('keeps its values when it is revoked', () => {
-    given(keyCreated('key-1'))
+  it('keeps its status when it is rotated, and its values when it is revoked', () => {
+    given(creation, keyChanged('key-1', 2, { status: 'inactive' }), rotated(3, second, 9, 9)).then({
+      status: 'inactive',
+      key: { ...key, secrets: { [second]: null }, sequence: 3, lastEventAt: at(9) },
+    });
+    given(creation)
       .when(keyRevoked('key-1', 2, { time: at(5) }))
       .then({ status: 'revoked', key: { ...key, sequence: 2, lastEventAt: at(5) } });
   });
 
   it('cannot change before its creation', () => {
-    for (const event of [
-      keyChanged('key-1', 1, {}),
-      rotated(1, second, 0, 0),
-      keyRevoked('key-1', 1),
-    ]) {
+    const revoked = keyRevoked('key-1', 1);
+    for (const event of [keyChanged('key-1', 1, {}), rotated(1, second, 0, 0), revoked]) {
       given()
         .when(event)
         .thenThrows(/without ApiKeyCreated/);

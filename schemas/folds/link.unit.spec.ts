@@ -1,9 +1,7 @@
 import { foldSpecification } from '../testing/decider-specification.js';
 import {
   at,
-  blocked,
   created,
-  deleted,
   described,
   disabled,
   edited,
@@ -11,7 +9,6 @@ import {
   expired,
   imported,
   noon,
-  unblocked,
 } from '../testing/events.js';
 import { noRestraints, type Restraints } from './link-status.js';
 import { evolveLink, linkState, initialState, type Link } from './link.js';
@@ -74,47 +71,6 @@ describe('schemas: link’s state', () => {
         ...{ title: null, note: null, tags: [] },
       }),
     );
-  });
-
-  it('is not changed by a second LinkCreated', () => {
-    const second = created('spring', { url: 'https://example.net/' }, { sequence: 2 });
-    given(creation).when(second).thenNothingChanges();
-    given(creation, expired('spring', 2)).when(second).thenNothingChanges();
-  });
-
-  it('ignores events before LinkCreated', () => {
-    const events = [
-      ...[expired('spring', 1), blocked('spring', 1), unblocked('spring', 1)],
-      ...[edited('spring', 1, { maxClicks: 1 }), described('spring', 1, { title: 'x' })],
-      ...[disabled('spring', 1), enabled('spring', 1), deleted('spring', 1)],
-    ];
-    for (const event of events) given().when(event).then(initialState);
-  });
-
-  it('keeps the first reason of an expiry', () => {
-    given(creation)
-      .when(expired('spring', 2, 'clicks', minute))
-      .then(state({ updatedAt: later }, { expired: 'clicks' }));
-    given(creation, expired('spring', 2, 'clicks'), expired('spring', 3)).then(
-      state({}, { expired: 'clicks' }),
-    );
-  });
-
-  it('is blocked until it is unblocked', () => {
-    given(creation)
-      .when(blocked('spring', 2))
-      .then(state({}, { blocked: true }));
-    given(creation, blocked('spring', 2)).when(unblocked('spring', 3)).then(state());
-  });
-
-  it('keeps the restraints that a block, a disable or a deletion hides', () => {
-    given(
-      ...[creation, expired('spring', 2, 'clicks'), disabled('spring', 3), blocked('spring', 4)],
-      deleted('spring', 5),
-    ).then(state({}, { expired: 'clicks', disabled: true, blocked: true, deleted: true }));
-    given(creation, blocked('spring', 2), disabled('spring', 3))
-      .when(unblocked('spring', 4))
-      .then(state({}, { disabled: true }));
   });
 
   it('has a new liveSince when it is enabled', () => {

@@ -18,14 +18,8 @@ import {
 import { codePoint } from '../testing/code-point.js';
 
 const nowhere = {
-  referrer: null,
-  country: null,
-  browser: null,
-  os: null,
-  device: null,
-  language: null,
-  trigger: null,
-  target: null,
+  ...{ referrer: null, country: null, browser: null, os: null, device: null, language: null },
+  ...{ trigger: null, target: null },
 };
 
 const from = (referrer: string): ClickValues => valuesIn({ ...nowhere, referrer });
@@ -58,20 +52,14 @@ const referrersIn = (document: Document): ReadonlyMap<Value, number> => {
 
 describe('schemas: document of statistics', () => {
   it('has the same text for any order of clicks, and is read as written', () => {
-    const inAnyOrder = fc
-      .array(someClick, { maxLength: 60 })
-      .chain((clicks) =>
-        fc.tuple(
-          fc.constant(clicks),
-          fc.shuffledSubarray(clicks, { minLength: clicks.length, maxLength: clicks.length }),
-        ),
-      );
     fc.assert(
-      fc.property(inAnyOrder, ([clicks, shuffled]) => {
+      fc.property(fc.array(someClick, { maxLength: 60 }), fc.nat(60), (clicks, at) => {
         const text = writeDocument(documentOf(clicks));
-        expect(writeDocument(documentOf(shuffled))).to.equal(text);
+        const others = [clicks.slice(at), clicks.slice(0, at).reverse()].flat();
+        expect(writeDocument(documentOf(others))).to.equal(text);
         expect(writeDocument(readDocument(text))).to.equal(text);
       }),
+      { numRuns: 60 },
     );
   });
 
@@ -90,6 +78,7 @@ describe('schemas: document of statistics', () => {
           expect(byText(added[name])).to.deep.equal(byText(sum[name]));
         }
       }),
+      { numRuns: 50 },
     );
   });
 

@@ -82,6 +82,12 @@ export const foldSpecification =
         then: (expected: State): void => {
           thenState(evolve(given, event))(expected);
         },
+        /** The state has the sequence and the time of the event, and otherwise only this change. */
+        thenChanges: (change: object): void => {
+          const { sequence, time } = event as { readonly sequence: number; readonly time: string };
+          const last = { sequence, lastEventAt: new Date(time) };
+          expect(evolve(given, event)).to.deep.equal({ ...given, ...last, ...change });
+        },
         thenNothingChanges: (): void => {
           thenState(evolve(given, event))(given);
         },

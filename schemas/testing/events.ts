@@ -1,13 +1,16 @@
 /** Events for specs: a factory for each type, and arbitraries for properties. */
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import type { EventName, EventNamed, LinklogEvent } from '../events/catalogue.js';
+import { z } from 'zod';
+import {
+  catalogue,
+  type EventName,
+  type EventNamed,
+  type LinklogEvent,
+} from '../events/catalogue.js';
 import { eventId } from '../decision.js';
 import { newEvent, writeEvent, type EventMetadata } from '../events/codec.js';
 import { importSource, ledgerSource, spoolSource, writeSequence } from '../events/envelope.js';
-import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from '../events/visitor.js';
-import { planNames } from '../plans.js';
-import { scopeNames } from '../scopes.js';
 import { unknownVisitor } from './visitor.js';
 import { codePoint } from './code-point.js';
 
@@ -86,34 +89,25 @@ export const expired = (
   attributes: EventAttributes = {},
 ) => eventOf('LinkExpired', code, { reason }, { sequence, ...attributes });
 
-export const blocked = (code: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('LinkBlocked', code, { reason: 'phishing' }, { sequence, ...attributes });
+/** A factory of events whose data are constant. */
+const constantEvent =
+  <Name extends EventName>(name: Name, data: Data<Name>, common: EventAttributes = {}) =>
+  (subject: string, sequence: number, attributes: EventAttributes = {}): EventNamed<Name> =>
+    eventOf(name, subject, data, { sequence, ...common, ...attributes });
 
-export const unblocked = (code: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('LinkUnblocked', code, { reason: 'a mistake' }, { sequence, ...attributes });
+/** A factory of events with given data. */
+const eventWithData =
+  <Name extends EventName>(name: Name, common: EventAttributes = {}) =>
+  (subject: string, sequence: number, data: Data<Name>, attributes: EventAttributes = {}) =>
+    eventOf(name, subject, data, { sequence, ...common, ...attributes });
 
-export const edited = (
-  code: string,
-  sequence: number,
-  data: Data<'LinkEdited'>,
-  attributes: EventAttributes = {},
-): EventNamed<'LinkEdited'> => eventOf('LinkEdited', code, data, { sequence, ...attributes });
-
-export const described = (
-  code: string,
-  sequence: number,
-  data: Data<'LinkDescribed'>,
-  attributes: EventAttributes = {},
-): EventNamed<'LinkDescribed'> => eventOf('LinkDescribed', code, data, { sequence, ...attributes });
-
-export const disabled = (code: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('LinkDisabled', code, {}, { sequence, ...attributes });
-
-export const enabled = (code: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('LinkEnabled', code, {}, { sequence, ...attributes });
-
-export const deleted = (code: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('LinkDeleted', code, {}, { sequence, ...attributes });
+export const blocked = constantEvent('LinkBlocked', { reason: 'phishing' });
+export const unblocked = constantEvent('LinkUnblocked', { reason: 'a mistake' });
+export const edited = eventWithData('LinkEdited');
+export const described = eventWithData('LinkDescribed');
+export const disabled = constantEvent('LinkDisabled', {});
+export const enabled = constantEvent('LinkEnabled', {});
+export const deleted = constantEvent('LinkDeleted', {});
 
 /** A visit of a link without a limit. */
 export const someVisit: Data<'LinkVisited'> = { click: null, ...unknownVisitor };
@@ -179,15 +173,10 @@ export const keyChanged = (
   return eventOf('ApiKeyChanged', id, values, { sequence, account: 'acme', ...attributes });
 };
 
-export const keyRotated = (
-  id: string,
-  sequence: number,
-  data: Data<'ApiKeyRotated'>,
-  attributes: EventAttributes = {},
-) => eventOf('ApiKeyRotated', id, data, { sequence, account: 'acme', ...attributes });
+const acme = { account: 'acme' };
 
-export const keyRevoked = (id: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('ApiKeyRevoked', id, {}, { sequence, account: 'acme', ...attributes });
+export const keyRotated = eventWithData('ApiKeyRotated', acme);
+export const keyRevoked = constantEvent('ApiKeyRevoked', {}, acme);
 
 export const overrideGranted = (
   alias: string,
@@ -196,11 +185,7 @@ export const overrideGranted = (
   attributes: EventAttributes = {},
 ) => eventOf('AliasOverrideGranted', alias, { account }, { sequence, account, ...attributes });
 
-export const overrideRevoked = (
-  alias: string,
-  sequence: number,
-  attributes: EventAttributes = {},
-) => eventOf('AliasOverrideRevoked', alias, {}, { sequence, ...attributes });
+export const overrideRevoked = constantEvent('AliasOverrideRevoked', {});
 
 /** By default, the account acme claims it. */
 export const domainClaimed = (
@@ -210,24 +195,9 @@ export const domainClaimed = (
   attributes: EventAttributes = {},
 ) => eventOf('DomainClaimed', domain, { token }, { sequence, account: 'acme', ...attributes });
 
-export const domainVerified = (
-  domain: string,
-  sequence: number,
-  attributes: EventAttributes = {},
-) => eventOf('DomainVerified', domain, { by: 'dns' }, { sequence, account: 'acme', ...attributes });
-
-export const domainChanged = (
-  domain: string,
-  sequence: number,
-  data: Data<'DomainChanged'>,
-  attributes: EventAttributes = {},
-) => eventOf('DomainChanged', domain, data, { sequence, account: 'acme', ...attributes });
-
-export const domainReleased = (
-  domain: string,
-  sequence: number,
-  attributes: EventAttributes = {},
-) => eventOf('DomainReleased', domain, {}, { sequence, account: 'acme', ...attributes });
+export const domainVerified = constantEvent('DomainVerified', { by: 'dns' }, acme);
+export const domainChanged = eventWithData('DomainChanged', acme);
+export const domainReleased = constantEvent('DomainReleased', {}, acme);
 
 export const someWebhook: Data<'WebhookCreated'> = {
   url: 'https://receiver.example/hook',
@@ -262,8 +232,7 @@ export const webhookDisabled = (
   attributes: EventAttributes = {},
 ) => eventOf('WebhookDisabled', id, { reason }, { sequence, account: 'acme', ...attributes });
 
-export const webhookDeleted = (id: string, sequence: number, attributes: EventAttributes = {}) =>
-  eventOf('WebhookDeleted', id, {}, { sequence, account: 'acme', ...attributes });
+export const webhookDeleted = constantEvent('WebhookDeleted', {}, acme);
 
 export const metered = (keyId: string, sequence: number, calls: number, minute = noon) =>
   eventOf(
@@ -328,169 +297,38 @@ const token = (maxLength: number) => fc.stringMatching(new RegExp(`^[\\w-]{1,${m
 const visible = fc.stringMatching(/^[\x21-\x7e]{1,64}$/);
 const actor = fc.oneof(visible, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 64 }));
 const anyText = fc.string({ unit: codePoint, maxLength: 60 });
-const nullable = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: null });
-const plan = fc.constantFrom(...planNames);
-const hash = fc
-  .uint8Array({ minLength: 32, maxLength: 32 })
-  .map((bytes) => Buffer.from(bytes).toString('hex'));
 const count = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
 
-const texts = { title: anyText, note: anyText, tags: fc.array(anyText, { maxLength: 3 }) };
-
-const someConditions = fc.record(
-  {
-    countries: fc.array(fc.stringMatching(/^[A-Z]{2}$/), { minLength: 1, maxLength: 3 }),
-    os: fc.subarray([...osFamilies], { minLength: 1, maxLength: 2 }),
-    after: timestamp,
-  },
-  { requiredKeys: [] },
-);
-const someEntry = fc.record({
-  name: token(50),
-  url: anyText,
-  weight: fc.integer({ min: 1, max: 1_000 }),
-});
-const named = { name: token(50), when: someConditions };
-const someRules = fc.array(
-  fc.oneof(
-    fc.record({ ...named, url: anyText }),
-    fc.record({ ...named, split: fc.array(someEntry, { minLength: 2, maxLength: 3 }) }),
-  ),
-  { minLength: 1, maxLength: 2 },
-);
-
-const keyTerms = {
-  name: anyText,
-  plan: nullable(plan),
-  scopes: fc.subarray([...scopeNames]),
-  expiresAt: nullable(timestamp),
-};
-
-const webhookTerms = {
-  url: fc.webUrl(),
-  types: nullable(fc.array(token(20), { maxLength: 3 })),
-  domain: nullable(fc.domain()),
-  description: nullable(anyText),
-};
-
-const creationFields = {
-  url: anyText,
-  custom: fc.boolean(),
-  expiresAt: nullable(timestamp),
-  maxClicks: nullable(count),
-  passwordHash: nullable(anyText),
-  keyId: token(36),
-};
-
-const optionalCreationFields = {
-  startsAt: timestamp,
-  rules: someRules,
-  forwardQuery: fc.constant(true as const),
-  ...texts,
-};
-
-const importFields = {
-  importId: token(36),
-  source: token(20),
-  createdAt: timestamp,
-  clicks: fc.nat(1_000_000),
-  visits: fc.nat(1_000_000),
-};
-
-const keysOf = <Fields extends object>(fields: Fields) =>
-  Object.keys(fields) as (keyof Fields & string)[];
-
-const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
-  LinkCreated: fc.record(
-    { ...creationFields, ...optionalCreationFields },
-    { requiredKeys: keysOf(creationFields) },
-  ),
-  LinkImported: fc.record(
-    { ...creationFields, ...importFields, ...optionalCreationFields },
-    { requiredKeys: keysOf({ ...creationFields, ...importFields }) },
-  ),
-  LinkEdited: fc.record(
-    {
-      url: anyText,
-      startsAt: nullable(timestamp),
-      expiresAt: nullable(timestamp),
-      maxClicks: nullable(count),
-      clicks: count,
-      rules: nullable(someRules),
-      forwardQuery: fc.boolean(),
-      password: fc.constantFrom('set' as const, 'removed' as const),
-      passwordHash: anyText,
-    },
-    { requiredKeys: [] },
-  ),
-  LinkDescribed: fc.record(
-    { title: nullable(anyText), note: nullable(anyText), tags: texts.tags },
-    { requiredKeys: [] },
-  ),
-  LinkDisabled: fc.constant({}),
-  LinkEnabled: fc.constant({}),
-  LinkDeleted: fc.constant({}),
-  LinkExpired: fc.record({ reason: fc.constantFrom('time' as const, 'clicks' as const) }),
-  LinkBlocked: fc.record({ reason: anyText }),
-  LinkUnblocked: fc.record({ reason: anyText }),
-  LinkVisited: fc.record({
-    click: nullable(count),
-    bot: fc.boolean(),
-    country: nullable(fc.stringMatching(/^[A-Z]{2}$/)),
-    referrer: nullable(fc.domain()),
-    browser: nullable(fc.constantFrom(...browserFamilies)),
-    os: nullable(fc.constantFrom(...osFamilies)),
-    device: nullable(fc.constantFrom(...deviceTypes)),
-    language: nullable(fc.stringMatching(/^[a-z]{2,3}$/)),
-    visitor: nullable(fc.stringMatching(/^[\w-]{16}$/)),
-    trigger: nullable(fc.constantFrom(...visitTriggers)),
-    version: nullable(count),
-    target: nullable(fc.stringMatching(/^[\w-]{1,50}(?:\/[\w-]{1,50})?$/)),
-  }),
-  ApiKeyCreated: fc.record({
-    ...keyTerms,
-    account: token(64),
-    hash,
-    ancestors: fc.array(token(36), { maxLength: 3 }),
-  }),
-  ApiKeyChanged: fc.record({
-    ...keyTerms,
-    status: fc.constantFrom('active', 'inactive', 'suspended'),
-    deactivatedBy: nullable(token(36)),
-  }),
-  ApiKeyRotated: fc.record({ hash, earlierEndAt: timestamp }),
-  ApiKeyRevoked: fc.constant({}),
-  AliasOverrideGranted: fc.record({ account: token(64) }),
-  AliasOverrideRevoked: fc.constant({}),
-  DomainClaimed: fc.record({ token: token(32) }),
-  DomainVerified: fc.record({ by: fc.constantFrom('dns', 'operator') }),
-  DomainChanged: fc.record({
-    rootRedirect: nullable(anyText),
-    notFoundRedirect: nullable(anyText),
-    expiredRedirect: nullable(anyText),
-  }),
-  DomainReleased: fc.constant({}),
-  WebhookCreated: fc.record({ ...webhookTerms, secret: token(50) }),
-  WebhookChanged: fc.record({
-    ...webhookTerms,
-    status: fc.constantFrom('enabled', 'paused', 'disabled'),
-    secrets: fc.array(fc.record({ secret: token(50), endsAt: nullable(timestamp) }), {
-      maxLength: 2,
-    }),
-  }),
-  WebhookDisabled: fc.record({ reason: anyText }),
-  WebhookDeleted: fc.constant({}),
-  CallsMetered: fc.record({ minute: timestamp, calls: count }),
-  QrRendered: fc.record({ code: token(50) }),
-  MaintenanceSwitched: fc.record({ on: fc.boolean() }),
-  FeatureSwitched: fc.record({
-    feature: fc.constantFrom('shortening', 'aliases', 'passwords', 'expiration', 'qr'),
-    on: fc.boolean(),
-  }),
-  ProjectionWorkRequested: fc.record({
-    projection: token(20),
-    work: fc.constantFrom('redrive', 'rebuild', 'rollback'),
-  }),
+/** Random values of a schema of the catalogue. */
+const valueOf = (schema: unknown): fc.Arbitrary<unknown> => {
+  if (schema instanceof z.ZodObject) {
+    const fields = Object.entries<unknown>(schema.shape);
+    const required = fields.filter(([, field]) => !(field instanceof z.ZodExactOptional));
+    return fc.record(Object.fromEntries(fields.map(([name, field]) => [name, valueOf(field)])), {
+      requiredKeys: required.map(([name]) => name),
+    });
+  }
+  if (schema instanceof z.ZodExactOptional) return valueOf(schema.unwrap());
+  if (schema instanceof z.ZodNullable) return fc.option(valueOf(schema.unwrap()), { nil: null });
+  if (schema instanceof z.ZodArray) {
+    const [check] = schema.def.checks ?? [];
+    const { minimum = 0 } = (check?._zod.def ?? {}) as { readonly minimum?: number };
+    return fc.array(valueOf(schema.element), { minLength: minimum, maxLength: minimum + 2 });
+  }
+  if (schema instanceof z.ZodUnion) return fc.oneof(...schema.options.map(valueOf));
+  if (schema instanceof z.ZodEnum) return fc.constantFrom(...schema.options);
+  if (schema instanceof z.ZodLiteral) return fc.constantFrom(...schema.values);
+  if (schema instanceof z.ZodBoolean) return fc.boolean();
+  if (schema instanceof z.ZodNumber) {
+    return fc.integer({ min: schema.minValue ?? 0, max: schema.maxValue ?? 0 });
+  }
+  if (schema instanceof z.ZodISODateTime) return timestamp;
+  if (schema instanceof z.ZodString) {
+    const [check] = schema.def.checks ?? [];
+    const { pattern } = (check?._zod.def ?? {}) as { readonly pattern?: RegExp };
+    return pattern ? fc.stringMatching(pattern) : anyText;
+  }
+  throw new Error('the catalogue has a schema without random values');
 };
 
 const hexadecimal = (length: number): fc.Arbitrary<string> =>
@@ -525,9 +363,9 @@ const someMetadata = fc.record(
 
 export const someEventNamed = (name: EventName): fc.Arbitrary<LinklogEvent> =>
   fc
-    .tuple<[LinklogEvent['data'], EventMetadata]>(dataByName[name], someMetadata)
-    .map(([data, attributes]) => newEvent(name, data, attributes));
+    .tuple(valueOf(catalogue[name].data), someMetadata)
+    .map(([data, attributes]) => newEvent(name, data as never, attributes));
 
 export const someEvent: fc.Arbitrary<LinklogEvent> = fc.oneof(
-  ...(Object.keys(dataByName) as EventName[]).map(someEventNamed),
+  ...(Object.keys(catalogue) as EventName[]).map(someEventNamed),
 );

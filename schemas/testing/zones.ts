@@ -48,12 +48,6 @@ const clockIn = (tz: string) => {
   };
 };
 
-/** The offset of a zone from UTC, in minutes. */
-export const offsetIn = (tz: string) => {
-  const clock = clockIn(tz);
-  return (at: number): number => clock(at) - Math.floor(at / 60_000);
-};
-
 /** The number of the interval of a local day (days since 1970). */
 const ordinalOf = (day: number, interval: Exclude<Interval, 'hour'>): number => {
   const date = new Date(day * 86_400_000);

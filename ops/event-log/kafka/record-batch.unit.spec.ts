@@ -60,7 +60,7 @@ describe('platform: record batch', () => {
         const batch = await recordBatch(input, { now, compression: 'none' });
         expect(batch.equals(await byKafkajs(input, now))).to.be.true;
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     );
   });
 
@@ -84,8 +84,8 @@ describe('platform: record batch', () => {
       [1, 0],
       [1, 8_191],
       [1, 8_192],
-      [2, 1_048_576],
-      [9_000, 1],
+      [1, 1_048_576],
+      [8_193, 1],
     ] as const) {
       const record = { key: Buffer.from('a'), value: Buffer.alloc(length, 'x') };
       const records = Array.from({ length: count }, () => record);

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually, rejection } from '../../test/support/waiting.js';
-import { DeadlinePassed, withinDeadline } from './deadline.js';
+import { rejection } from '../../test/support/waiting.js';
+import { DeadlinePassed, withinDeadline, type Uncounted } from './deadline.js';
+import { deferred, never } from './deferred.js';
+import { withVirtualTime } from './testing/virtual-time.js';
 
 describe('platform: deadline', () => {
   it('returns the outcome of the work', async () => {
@@ -10,56 +12,88 @@ describe('platform: deadline', () => {
     expect(await rejection(failed)).to.have.property('message', 'broken');
   });
 
-  it('applies to all steps together, and ignores late work', async () => {
-    let steps = 0;
-    const late = withinDeadline(30, async () => {
-      for (; steps < 4; steps += 1) await sleep(15);
-      throw new Error('dropped');
-    });
-    expect(await rejection(late)).to.be.instanceOf(DeadlinePassed);
-    expect(steps).to.be.below(4);
-    await eventually('the dropped work has ended', () => steps === 4);
-  });
+  it('applies to all steps together, and ignores late work', () =>
+    withVirtualTime(async (advance) => {
+      const [first, second] = [deferred(), deferred()];
+      const late = rejection(
+        withinDeadline(30, async () => {
+          await first.promise;
+          await second.promise;
+          throw new Error('dropped');
+        }),
+      );
+      await advance(20);
+      first.resolve();
+      await advance(10);
+      expect(await late).to.be.instanceOf(DeadlinePassed);
+      second.resolve();
+    }));
 
   it('returns a result that arrived while the process was busy', async () => {
-    const beside = withinDeadline(20, () => sleep(25, 'done'));
-    const until = performance.now() + 60;
+    const beside = withinDeadline(2, () => sleep(3, 'done'));
+    const until = performance.now() + 6;
     while (performance.now() < until);
     expect(await beside).to.equal('done');
   });
 
-  it('does not count the union of its pauses, however they overlap', async () => {
-    const pauses: readonly (readonly [from: number, ms: number])[] = [
-      [0, 300],
-      [100, 50],
-      [200, 300],
-      [400, 200],
-    ];
-    const patient = withinDeadline(100, async (uncounted) => {
-      await Promise.all(pauses.map(([from, ms]) => sleep(from).then(() => uncounted(sleep(ms)))));
-      return 'done';
+  /** The time at which work that never ends exceeds a deadline of 100 ms. */
+  const failsAt = async (pause: (uncounted: Uncounted) => Promise<unknown>): Promise<number> => {
+    let failedAt = 0;
+    await withVirtualTime(async (advance) => {
+      const late = withinDeadline(100, (uncounted) => pause(uncounted).then(() => never));
+      const failed = rejection(late).then(() => (failedAt = performance.now()));
+      await advance(1_000);
+      await failed;
     });
-    expect(await patient).to.equal('done');
-  });
+    return failedAt;
+  };
+  const virtualSleep = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      setTimeout(resolve, ms);
+    });
 
-  it('counts again only after the last of several parallel pauses', async () => {
-    const patient = withinDeadline(100, async (uncounted) => {
-      await Promise.all([uncounted(sleep(10)), uncounted(sleep(400))]);
-      return 'done';
+  const cases: readonly (readonly [
+    what: string,
+    pauses: readonly (readonly [from: number, ms: number])[],
+    expected: number,
+  ])[] = [
+    ['no pause', [], 100],
+    ['a pause', [[50, 60]], 160],
+    [
+      'parallel pauses',
+      [
+        [0, 10],
+        [0, 400],
+      ],
+      500,
+    ],
+    [
+      'overlapping pauses',
+      [
+        [0, 300],
+        [100, 50],
+        [200, 300],
+        [400, 200],
+      ],
+      700,
+    ],
+    [
+      'separate pauses',
+      [
+        [10, 200],
+        [250, 100],
+      ],
+      400,
+    ],
+  ];
+  for (const [what, pauses, expected] of cases) {
+    it(`fails after 100 ms that no pause contains, with ${what}`, async () => {
+      const failedAt = await failsAt((uncounted) =>
+        Promise.all(
+          pauses.map(([from, ms]) => virtualSleep(from).then(() => uncounted(virtualSleep(ms)))),
+        ),
+      );
+      expect(failedAt).to.equal(expected);
     });
-    expect(await patient).to.equal('done');
-  });
-
-  it('does not count an uncounted wait, and counts again after it', async () => {
-    const patient = withinDeadline(30, async (uncounted) => {
-      await uncounted(sleep(60));
-      return 'done';
-    });
-    expect(await patient).to.equal('done');
-    const late = withinDeadline(30, async (uncounted) => {
-      await uncounted(sleep(60));
-      await sleep(1_000);
-    });
-    expect(await rejection(late)).to.be.instanceOf(DeadlinePassed);
-  });
+  }
 });

@@ -5,30 +5,16 @@ import { EventLoopQueue } from './event-loop-queue.js';
 describe('event-loop queue', () => {
   it('runs one callback in each iteration of the event loop, in order', async () => {
     const queue = new EventLoopQueue();
-    const ran: string[] = [];
-    for (const name of ['first', 'second', 'third']) queue.add(() => ran.push(name));
-
-    expect(ran).to.deep.equal([]);
-    await nextIteration();
-    expect(ran).to.deep.equal(['first']);
-    await nextIteration();
-    expect(ran).to.deep.equal(['first', 'second']);
-    await nextIteration();
-    expect(ran).to.deep.equal(['first', 'second', 'third']);
-  });
-
-  it('runs a callback that another one adds in a later iteration', async () => {
-    const queue = new EventLoopQueue();
-    const ran: string[] = [];
+    const ran: number[] = [];
     queue.add(() => {
-      ran.push('first');
-      queue.add(() => ran.push('second'));
+      ran.push(1);
+      queue.add(() => ran.push(3));
     });
-
-    await nextIteration();
-    expect(ran).to.deep.equal(['first']);
-    await nextIteration();
-    expect(ran).to.deep.equal(['first', 'second']);
+    queue.add(() => ran.push(2));
+    for (const expected of [[], [1], [1, 2], [1, 2, 3]]) {
+      expect(ran).to.deep.equal(expected);
+      await nextIteration();
+    }
   });
 
   it('runs later callbacks after an error', async () => {

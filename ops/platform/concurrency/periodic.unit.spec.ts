@@ -1,83 +1,67 @@
 import { expect } from 'chai';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually, endsWithin } from '../../test/support/waiting.js';
+import { eventually } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
 import { periodically } from './periodic.js';
 import { deferred } from './deferred.js';
-
-const logger = createLogger('silent');
-const never = 3_600_000;
+import { withVirtualTime } from './testing/virtual-time.js';
 
 describe('platform: periodic task', () => {
-  it('runs immediately, and again while there is work', async () => {
-    const work = [3, 2, 1, 0];
-    let runs = 0;
-    const task = periodically({
-      name: 'test',
-      everyMs: never,
-      logger,
-      task: () => {
-        runs += 1;
-        return Promise.resolve(work.shift() ?? 0);
-      },
-    });
-    await eventually('all work is done', () => runs === 4);
-    await task.stop();
-    expect(runs).to.equal(4);
-  });
+  const everyMs = 1_000;
 
-  it('runs again later without work, and after a failure', async () => {
-    let runs = 0;
+  /** A periodic task whose runs have these outcomes, the last one again and again. */
+  const start = (...outcomes: readonly (() => Promise<number>)[]) => {
+    const count = { runs: 0 };
     const task = periodically({
       name: 'test',
-      everyMs: 5,
-      logger,
+      everyMs,
+      logger: createLogger('silent'),
       task: () => {
-        runs += 1;
-        return runs % 2 === 0 ? Promise.reject(new Error('Not now')) : Promise.resolve(0);
+        count.runs += 1;
+        return (outcomes[count.runs - 1] ?? outcomes.at(-1))?.() ?? Promise.resolve(0);
       },
     });
-    await eventually('it runs again', () => runs >= 5);
-    await task.stop();
-  });
+    return { count, stop: () => task.stop() };
+  };
+  const done = (work: number) => () => Promise.resolve(work);
 
-  it('continues after a task that throws synchronously', async () => {
-    let runs = 0;
-    const task = periodically({
-      name: 'test',
-      everyMs: 5,
-      logger,
-      task: () => {
-        runs += 1;
-        throw new Error('Not now');
-      },
-    });
-    await eventually('it runs again', () => runs >= 2);
-    await task.stop();
-  });
+  it('runs immediately, again while there is work, and periodically without work', () =>
+    withVirtualTime(async (advance) => {
+      const { count, stop } = start(done(3), done(2), done(1), done(0));
+      await advance(0);
+      await eventually('all work is done', () => count.runs === 4);
+      await advance(2 * everyMs);
+      expect(count.runs).to.equal(6);
+      await stop();
+    }));
 
-  it('never runs concurrently; stop waits for the run, and no other run follows', async () => {
-    const gate = deferred();
-    let runs = 0;
-    let ended = 0;
-    const task = periodically({
-      name: 'test',
-      everyMs: 1,
-      logger,
-      task: async () => {
-        runs += 1;
-        await gate.promise;
-        ended += 1;
-        return 1;
-      },
-    });
-    await eventually('it runs', () => runs === 1);
-    const stopped = task.stop();
-    expect(await endsWithin(stopped, 30)).to.be.false;
-    gate.resolve();
-    await stopped;
-    expect([runs, ended]).to.deep.equal([1, 1]);
-    await sleep(30);
-    expect(runs).to.equal(1);
-  });
+  it('continues after a failure, and after a task that throws synchronously', () =>
+    withVirtualTime(async (advance) => {
+      const { count, stop } = start(
+        () => Promise.reject(new Error('Not now')),
+        () => {
+          throw new Error('Not now');
+        },
+        done(0),
+      );
+      await advance(2.5 * everyMs);
+      expect(count.runs).to.equal(3);
+      await stop();
+    }));
+
+  it('never runs concurrently; stop waits for the run, and no other run follows', () =>
+    withVirtualTime(async (advance) => {
+      const gate = deferred();
+      let stopped = false;
+      const { count, stop } = start(() => gate.promise.then(() => 1));
+      await advance(5 * everyMs);
+      const stopping = stop().then(() => {
+        stopped = true;
+      });
+      await advance(everyMs);
+      expect({ ...count, stopped }).to.deep.equal({ runs: 1, stopped: false });
+      gate.resolve();
+      await stopping;
+      await advance(5 * everyMs);
+      expect(count.runs).to.equal(1);
+    }));
 });

@@ -8,12 +8,12 @@ import { startThread, type Thread } from './thread.js';
 const program = new URL('testing/test-thread.js', import.meta.url);
 
 describe('platform: a worker thread', () => {
+  /** Shared by tests that do not end it. */
   let thread: Thread<TestThread>;
-
-  beforeEach(() => {
+  before(() => {
     thread = startThread<TestThread>(program);
   });
-  afterEach(() => thread.terminate());
+  after(() => thread.terminate());
 
   it('serves concurrent calls', async () => {
     const sums = [1, 2, 3].map((number) =>
@@ -36,53 +36,43 @@ describe('platform: a worker thread', () => {
       .with.property('message', 'EVENTSTORE_URL: wrong');
   });
 
+  it('rejects a call whose arguments or result cannot be cloned, and no other', async () => {
+    const uncloneable = (() => 1) as unknown as number;
+    for (const failed of [
+      () => thread.call('sum', [uncloneable], new Map()),
+      () => thread.call('returnFunction'),
+    ]) {
+      expect(await rejection(failed())).to.have.property('name', 'DataCloneError');
+      expect(await thread.call('sum', [1], new Map())).to.equal(1);
+    }
+  });
+
   it('rejects every call, also later ones, with an uncaught error of the thread', async () => {
-    const waiting = rejection(thread.call('wait'));
-    await thread.call('crash', 'uncaught');
-    for (const error of [await waiting, await thread.ended, await rejection(thread.call('wait'))]) {
+    const own = startThread<TestThread>(program);
+    const waiting = rejection(own.call('wait'));
+    await own.call('crash', 'uncaught');
+    for (const error of [await waiting, await own.ended, await rejection(own.call('wait'))]) {
       expect(error).to.include({ message: 'uncaught', code: 'OWN' });
     }
   });
 
-  it('does not keep a call whose arguments cannot be cloned', async () => {
+  it('rejects every call when it is terminated, except those that were never sent', async () => {
+    const own = startThread<TestThread>(program);
     const unhandled: unknown[] = [];
-    const note = (reason: unknown): void => {
-      unhandled.push(reason);
-    };
+    const note = (reason: unknown) => unhandled.push(reason);
     process.on('unhandledRejection', note);
     try {
       const uncloneable = (() => 1) as unknown as number;
-      const error = await rejection(thread.call('sum', [uncloneable], new Map()));
-      expect(error).to.have.property('name', 'DataCloneError');
-      expect(await thread.call('sum', [1], new Map())).to.equal(1);
-      // The end of the thread rejects every call that it still keeps.
-      await thread.terminate();
+      await rejection(own.call('sum', [uncloneable], new Map()));
+      const waiting = rejection(own.call('wait'));
+      await own.terminate();
+      for (const error of [await waiting, await rejection(own.call('wait'))]) {
+        expect((error as Error).message).to.include('ended with code');
+      }
       await tick();
       expect(unhandled).to.deep.equal([]);
     } finally {
       process.off('unhandledRejection', note);
-    }
-  });
-
-  it('rejects a call whose result cannot be cloned, and no other', async () => {
-    const waiting = rejection(thread.call('wait'));
-    const error = (await rejection(thread.call('returnFunction'))) as Error;
-    expect(error).to.have.property('name', 'DataCloneError');
-    expect(await thread.call('sum', [1], new Map())).to.equal(1);
-    await thread.terminate();
-    expect(await waiting)
-      .to.have.property('message')
-      .that.includes('ended with code');
-  });
-
-  it('rejects every call when it is terminated', async () => {
-    const waiting = rejection(thread.call('wait'));
-    await thread.terminate();
-    for (const error of [await waiting, await rejection(thread.call('wait'))]) {
-      expect(error)
-        .to.be.instanceOf(Error)
-        .with.property('message')
-        .that.includes('ended with code');
     }
   });
 });

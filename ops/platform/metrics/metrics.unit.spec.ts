@@ -1,137 +1,116 @@
 import { expect } from 'chai';
-import { parseExposition, total, type Series } from '../../test/support/exposition.js';
+import { parseExposition, total } from '../../test/support/exposition.js';
+import { withVirtualTime } from '../concurrency/testing/virtual-time.js';
 import { createMetrics, type Metrics } from './metrics.js';
-
-const seriesOf = async (metrics: Metrics): Promise<readonly Series[]> =>
-  parseExposition(await metrics.text());
 
 const requests = 'linklog_http_request_duration_seconds';
 
 describe('platform: metrics of a process', () => {
-  it('are read for each response', async () => {
-    const metrics = createMetrics();
+  let metrics: Metrics;
+  beforeEach(() => {
+    metrics = createMetrics();
+  });
+
+  /** The sum of the values of a metric's series that have the labels. */
+  const valueOf = async (name: string, labels: Record<string, string> = {}): Promise<number> =>
+    total(parseExposition(await metrics.text()), name, labels);
+  const namesOf = async (): Promise<readonly string[]> =>
+    parseExposition(await metrics.text()).map(({ name }) => name);
+
+  it('are read for each response, and omit series that do not exist any more', async () => {
     let depth = 3;
-    const counts: Record<string, number> = { hit: 1 };
+    let counts: Record<string, number> = { hit: 1 };
+    const name = 'linklog_lookups_total';
     metrics.gauge({ name: 'linklog_depth', help: 'Depth', read: () => depth });
     metrics.counter({
-      name: 'linklog_lookups_total',
-      help: 'Look-ups',
-      labels: ['result'],
+      ...{ name, help: 'Look-ups', labels: ['result'] },
       read: () =>
         Promise.resolve(Object.entries(counts).map(([result, count]) => [{ result }, count])),
     });
-    const before = await seriesOf(metrics);
-    expect(total(before, 'linklog_depth')).to.equal(3);
-    expect(total(before, 'linklog_lookups_total', { result: 'hit' })).to.equal(1);
+    expect([await valueOf('linklog_depth'), await valueOf(name)]).to.deep.equal([3, 1]);
     depth = 2;
-    counts['hit'] = 5;
-    counts['miss'] = 7;
-    const after = await seriesOf(metrics);
-    expect(total(after, 'linklog_depth')).to.equal(2);
-    expect(total(after, 'linklog_lookups_total', { result: 'hit' })).to.equal(5);
-    expect(total(after, 'linklog_lookups_total')).to.equal(12);
-  });
-
-  it('omit series that do not exist any more', async () => {
-    const metrics = createMetrics();
-    let names = ['redirects', 'stats'];
-    metrics.gauge({
-      name: 'linklog_lag_events',
-      help: 'Lag',
-      labels: ['projection'],
-      read: () => names.map((projection) => [{ projection }, 1]),
-    });
-    expect(total(await seriesOf(metrics), 'linklog_lag_events')).to.equal(2);
-    names = ['stats'];
-    const left = (await seriesOf(metrics)).filter(({ name }) => name === 'linklog_lag_events');
-    expect(left.map(({ labels }) => labels)).to.deep.equal([{ projection: 'stats' }]);
+    counts = { hit: 5, miss: 7 };
+    expect([await valueOf('linklog_depth'), await valueOf(name)]).to.deep.equal([2, 12]);
+    expect(await valueOf(name, { result: 'hit' })).to.equal(5);
+    counts = {};
+    expect(await namesOf()).not.to.include(name);
   });
 
   it('count durations by bucket, bounds included', async () => {
-    const metrics = createMetrics();
-    const durations = metrics.durations('linklog_append_duration_seconds', 'Appends');
+    const name = 'linklog_append_duration_seconds';
+    const durations = metrics.durations(name, 'Appends');
     for (const seconds of [0.000_25, 0.0003, 0.005, 0.3, 10, 11]) durations.observe(seconds);
-    const series = await seriesOf(metrics);
-    const bucket = (le: string): number =>
-      total(series, 'linklog_append_duration_seconds_bucket', { le });
-    expect(
-      ['0.00025', '0.0005', '0.005', '0.25', '0.5', '5', '10', '+Inf'].map(bucket),
-    ).to.deep.equal([1, 2, 3, 3, 4, 4, 5, 6]);
-    expect(total(series, 'linklog_append_duration_seconds_count')).to.equal(6);
-    expect(total(series, 'linklog_append_duration_seconds_sum')).to.be.closeTo(21.305_55, 1e-9);
+    for (const [le, count] of Object.entries({
+      ...{ 0.00025: 1, 0.0005: 2, 0.005: 3, 0.25: 3, 0.5: 4, 5: 4, 10: 5, '+Inf': 6 },
+    })) {
+      expect(await valueOf(`${name}_bucket`, { le }), le).to.equal(count);
+    }
+    expect(await valueOf(`${name}_count`)).to.equal(6);
+    expect(await valueOf(`${name}_sum`)).to.be.closeTo(21.305_55, 1e-9);
   });
 
-  it('count requests by listener, route, method and status', async () => {
-    const metrics = createMetrics();
+  it('count requests by listener, route, method and status, with one label for unknown methods', async () => {
     const edge = metrics.requests('edge');
     const api = metrics.requests('api');
-    for (const status of [302, 302, 404]) edge.record('/:shortCode', 'GET', status, 0);
-    edge.record('/:shortCode', 'POST', 303, 0);
-    api.record('/:shortCode', 'GET', 302, 0);
-    const series = await seriesOf(metrics);
-    const count = (labels: Record<string, string>): number =>
-      total(series, `${requests}_count`, labels);
-    const ofEdge = { listener: 'edge', route: '/:shortCode' };
-    expect(count({ ...ofEdge, method: 'GET', status: '302' })).to.equal(2);
-    expect(count({ ...ofEdge, method: 'GET', status: '404' })).to.equal(1);
-    expect(count({ ...ofEdge, method: 'POST', status: '303' })).to.equal(1);
-    expect(count({ listener: 'api' })).to.equal(1);
-    expect(count({})).to.equal(5);
-  });
-
-  it('count unknown methods under one label', async () => {
-    const metrics = createMetrics();
-    const recorder = metrics.requests('api');
-    for (const method of ['PROPFIND', 'MKCOL', undefined]) recorder.record('other', method, 405, 0);
-    const series = await seriesOf(metrics);
-    expect(total(series, `${requests}_count`, { method: 'other' })).to.equal(3);
-    expect(total(series, `${requests}_count`)).to.equal(3);
+    const route = '/:shortCode';
+    for (const status of [302, 302, 404]) edge.record(route, 'GET', status, 0);
+    edge.record(route, 'POST', 303, 0);
+    for (const method of ['PROPFIND', 'MKCOL', undefined]) api.record('other', method, 405, 0);
+    for (const [labels, count] of [
+      [{ listener: 'edge', route, method: 'GET', status: '302' }, 2],
+      [{ listener: 'edge', route, method: 'GET', status: '404' }, 1],
+      [{ listener: 'edge', route, method: 'POST', status: '303' }, 1],
+      [{ listener: 'api', method: 'other' }, 3],
+      [{}, 7],
+    ] as const) {
+      expect(await valueOf(`${requests}_count`, labels)).to.equal(count);
+    }
   });
 
   it('are separate for each instance, and have unique names', async () => {
-    const [first, other] = [createMetrics(), createMetrics()];
-    for (const metrics of [first, other]) {
-      metrics.gauge({ name: 'linklog_depth', help: 'Depth', read: () => 1 });
-      metrics.durations('linklog_append_duration_seconds', 'Appends');
+    const depth = { name: 'linklog_depth', help: 'Depth', read: () => 1 };
+    const appends = ['linklog_append_duration_seconds', 'Appends'] as const;
+    for (const instance of [metrics, createMetrics()]) {
+      instance.gauge(depth);
+      instance.durations(...appends);
+      instance.requests('edge');
     }
-    first.requests('edge').record('other', 'GET', 404, 0);
-    expect(total(await seriesOf(other), `${requests}_count`)).to.equal(0);
-    expect(() => first.durations('linklog_append_duration_seconds', 'Appends')).to.throw('already');
-    expect(() => first.durations('linklog_depth', 'Depth')).to.throw('already');
+    createMetrics().requests('edge').record('other', 'GET', 404, 0);
+    expect(await valueOf(`${requests}_count`)).to.equal(0);
+    expect(() => metrics.durations(...appends)).to.throw('already');
+    expect(() => metrics.durations('linklog_depth', 'Depth')).to.throw('already');
     expect(() => {
-      first.gauge({ name: 'linklog_depth', help: 'Depth', read: () => 1 });
+      metrics.gauge(depth);
     }).to.throw('already');
   });
 
   it('may have several figures that differ in labels', async () => {
-    const metrics = createMetrics();
+    const name = 'linklog_connections';
     for (const pool of ['log', 'edge']) {
-      const read = () => [[{ pool }, 2]] as const;
-      metrics.gauge({ name: 'linklog_connections', help: 'Connections', labels: ['pool'], read });
+      metrics.gauge({ name, help: 'Open', labels: ['pool'], read: () => [[{ pool }, 2]] });
     }
-    const series = await seriesOf(metrics);
-    expect(total(series, 'linklog_connections', { pool: 'edge' })).to.equal(2);
-    expect(total(series, 'linklog_connections')).to.equal(4);
+    expect([await valueOf(name, { pool: 'edge' }), await valueOf(name)]).to.deep.equal([2, 4]);
   });
 
   it('include metrics of the process', async () => {
-    const names = (await seriesOf(createMetrics())).map(({ name }) => name);
-    expect(names).to.include.members([
+    expect(await namesOf()).to.include.members([
       'process_cpu_seconds_total',
       'process_resident_memory_bytes',
       'linklog_event_loop_delay_seconds_count',
     ]);
   });
 
-  it('measure the delay of the event loop', async () => {
-    const metrics = createMetrics();
-    const busyUntil = performance.now() + 600;
-    while (performance.now() < busyUntil);
-    await new Promise((resolve) => {
-      setTimeout(resolve, 1);
-    });
-    const series = await seriesOf(metrics);
-    expect(total(series, 'linklog_event_loop_delay_seconds_count')).to.equal(1);
-    expect(total(series, 'linklog_event_loop_delay_seconds_sum')).to.be.at.least(0.09);
-  });
+  it('measure the delay of the event loop', () =>
+    withVirtualTime(async (advance) => {
+      metrics = createMetrics();
+      // The second check runs 0.1 s late, and the third one 0.5 s after it.
+      await advance(500);
+      for (const now of [1_100, 1_600]) {
+        performance.now = () => now;
+        await advance(500);
+      }
+      const name = 'linklog_event_loop_delay_seconds';
+      expect(await valueOf(`${name}_count`)).to.equal(3);
+      expect(await valueOf(`${name}_sum`)).to.be.closeTo(0.1, 1e-9);
+    }));
 });

@@ -23,8 +23,18 @@ named.addAddress(receiverAddress);
 /** For requests without a response (ms). */
 const timeoutMs = 300;
 
-/** Starts a receiver. */
-const receive = (respond: Respond): Promise<RawListener> => listen(receiverAddress, respond);
+/** Runs `work` with the URL of a receiver. */
+const withReceiver = async (
+  respond: Respond,
+  work: (url: string, receiver: RawListener) => Promise<void>,
+): Promise<void> => {
+  const receiver = await listen(receiverAddress, respond);
+  try {
+    await work(`http://named.example:${receiver.port}`, receiver);
+  } finally {
+    await receiver.close();
+  }
+};
 
 describe('guarded requests', () => {
   const dns = dnsServerFixture({ per: 'test' });
@@ -62,10 +72,6 @@ describe('guarded requests', () => {
   beforeEach(() => {
     setHostileNames(dns);
     dns.setAddresses('named.example', [receiverAddress]);
-  });
-
-  it('have at least 70 hostile URLs', () => {
-    expect(new Set(hostileUrls)).to.have.property('size').that.is.at.least(70);
   });
 
   for (const hostile of hostileUrls) {
@@ -107,12 +113,16 @@ describe('guarded requests', () => {
   it('connect to another checked address if the first one refuses the connection', async () => {
     const networks = new BlockList();
     networks.addSubnet('127.0.0.0', 8, 'ipv4');
-    const receiver = await receive((socket) => socket.end(noContent));
     dns.setAddresses('two.example', ['127.0.0.3', receiverAddress]);
-    const url = `http://two.example:${receiver.port}`;
-    expect(await post(url, { networks })).to.have.property('status', 204);
-    await receiver.close();
-    expect(await failure(post(url, { networks }))).to.equal('connection refused');
+    let two = '';
+    await withReceiver(
+      (socket) => socket.end(noContent),
+      async (url) => {
+        two = url.replace('named', 'two');
+        expect(await post(two, { networks })).to.have.property('status', 204);
+      },
+    );
+    expect(await failure(post(two, { networks }))).to.equal('connection refused');
   });
 
   it('report names that do not resolve, and silent DNS servers', async () => {
@@ -127,65 +137,60 @@ describe('guarded requests', () => {
     expect(await failure(post(url, { timeoutMs: 50 }))).to.equal('no response within 0.05 s');
   });
 
-  it('send method, path, host, headers and body', async () => {
-    let received = '';
-    const receiver = await receive((socket, request) => {
-      received = request;
-      socket.end(`HTTP/1.1 429 Later\r\nRetry-After: 120\r\n\r\nsecret`);
-    });
-    const host = `named.example:${receiver.port}`;
-    expect(await post(`http://${host}/a%20b?c=d#e`)).to.include({ status: 429, retryAfter: '120' });
-    await receiver.close();
-    expect(received.split('\r\n')).to.include.members([
-      ...['POST /a%20b?c=d HTTP/1.1', `Host: ${host}`, 'webhook-id: msg_1', 'Content-Length: 14'],
-      ...['Connection: close', Buffer.from(body).toString('latin1')],
-    ]);
-  });
+  it('send method, path, host, headers and body', () =>
+    withReceiver(
+      (socket) => socket.end(`HTTP/1.1 429 Later\r\nRetry-After: 120\r\n\r\nsecret`),
+      async (url, { requests }) => {
+        const outcome = await post(`${url}/a%20b?c=d#e`);
+        expect(outcome).to.include({ status: 429, retryAfter: '120' });
+        expect(requests[0]?.split('\r\n')).to.include.members([
+          ...['POST /a%20b?c=d HTTP/1.1', `Host: ${new URL(url).host}`, 'webhook-id: msg_1'],
+          ...['Content-Length: 14', 'Connection: close', Buffer.from(body).toString('latin1')],
+        ]);
+      },
+    ));
 
   it('do not follow redirects', async () => {
     for (const status of [301, 302, 303, 307, 308]) {
       const location = `http://${receiverAddress}:${canary.port}`;
-      const receiver = await receive((socket) =>
-        socket.end(`HTTP/1.1 ${status} Moved\r\nLocation: ${location}\r\n\r\n`),
+      await withReceiver(
+        (socket) => socket.end(`HTTP/1.1 ${status} Moved\r\nLocation: ${location}\r\n\r\n`),
+        async (url) => {
+          expect(await post(url)).to.have.property('status', status);
+        },
       );
-      expect(await post(`http://named.example:${receiver.port}`)).to.have.property(
-        'status',
-        status,
-      );
-      await receiver.close();
     }
     expect(canary.connections).to.deep.equal([]);
   });
 
-  it('use a new connection each', async () => {
-    const receiver = await receive((socket) => socket.write(`${ok}Content-Length: 0\r\n\r\n`));
-    for (const count of [1, 2, 3]) {
-      await post(`http://named.example:${receiver.port}`);
-      expect(receiver.connections).to.have.length(count);
-    }
-    await receiver.close();
-  });
+  it('use a new connection each', () =>
+    withReceiver(
+      (socket) => socket.write(`${ok}Content-Length: 0\r\n\r\n`),
+      async (url, { connections }) => {
+        for (const count of [1, 2, 3]) {
+          await post(url);
+          expect(connections).to.have.length(count);
+        }
+      },
+    ));
 
   for (const [title, respond, result] of hostileResponses) {
     const expected = result ?? timedOut(timeoutMs);
-    it(`report "${expected}" for ${title}`, async () => {
-      const receiver = await receive(respond);
-      const outcome = await post(`http://named.example:${receiver.port}`);
-      expect(outcome).to.include(
-        typeof expected === 'number'
-          ? { type: 'responded', status: expected, retryAfter: null }
-          : { type: 'failed', error: expected },
-      );
-      expect(outcome.durationMs).to.be.within(0, 2 * timeoutMs);
-      await receiver.close();
-    });
+    it(`report "${expected}" for ${title}`, () =>
+      withReceiver(respond, async (url) => {
+        expect(await post(url)).to.include(
+          typeof expected === 'number'
+            ? { type: 'responded', status: expected, retryAfter: null }
+            : { type: 'failed', error: expected },
+        );
+      }));
   }
 
   it('read at most 64 KiB of a body, and close the connection', async () => {
     const block = Buffer.alloc(16_384);
     let sent = 0;
     const closed = deferred();
-    const receiver = await receive((socket) => {
+    const respond: Respond = (socket) => {
       const send = (): void => {
         do sent += block.length;
         while (socket.write(block));
@@ -193,36 +198,29 @@ describe('guarded requests', () => {
       socket.on('drain', send).on('close', closed.resolve);
       socket.write(`${ok}\r\n`);
       send();
+    };
+    await withReceiver(respond, async (url) => {
+      expect(await post(url, { timeoutMs: 60_000 })).to.have.property('status', 200);
+      await closed.promise;
+      // With the buffers of both sockets.
+      expect(sent).to.be.below(16 * 1_024 ** 2);
     });
-    const outcome = await post(`http://named.example:${receiver.port}`, { timeoutMs: 10_000 });
-    expect(outcome).to.have.property('status', 200);
-    expect(outcome.durationMs).to.be.below(5_000);
-    await closed.promise;
-    // With the buffers of both sockets.
-    expect(sent).to.be.below(16 * 1_024 ** 2);
-    await receiver.close();
   });
 
-  it('end when they are cancelled, before and after the start', async () => {
-    const receiver = await receive(() => undefined);
-    const url = `http://named.example:${receiver.port}`;
-    const controller = new AbortController();
-    const outcome = post(url, { signal: controller.signal, timeoutMs: 10_000 });
-    await eventually('the request is received', () => receiver.connections.length > 0);
-    controller.abort();
-    expect(await failure(outcome)).to.equal('the request was cancelled');
-    expect(await failure(post(url, { signal: controller.signal }))).to.equal(
-      'the request was cancelled',
-    );
-    await receiver.close();
-  });
-
-  it('fail without a receiver', async () => {
-    const receiver = await receive(() => undefined);
-    await receiver.close();
-    const url = `http://named.example:${receiver.port}`;
-    expect(await failure(post(url))).to.equal('connection refused');
-  });
+  it('end when they are cancelled, before and after the start', () =>
+    withReceiver(
+      () => undefined,
+      async (url, { connections }) => {
+        const controller = new AbortController();
+        const { signal } = controller;
+        const outcome = post(url, { signal, timeoutMs: 60_000 });
+        await eventually('the request is received', () => connections.length > 0);
+        controller.abort();
+        for (const cancelled of [outcome, post(url, { signal })]) {
+          expect(await failure(cancelled)).to.equal('the request was cancelled');
+        }
+      },
+    ));
 
   describe('with TLS', () => {
     const handshakes: (string | false | null)[] = [];
@@ -292,11 +290,14 @@ describe('guarded requests', () => {
     it('fail if the receiver speaks plain HTTP, or does not answer', async () => {
       const url = `https://named.example:${canary.port}`;
       expect(await failure(post(url))).to.equal('the TLS handshake failed');
-      const silent = await receive(() => undefined);
-      expect(await failure(post(`https://named.example:${silent.port}`))).to.equal(
-        timedOut(timeoutMs),
+      await withReceiver(
+        () => undefined,
+        async (silent) => {
+          expect(await failure(post(silent.replace('http:', 'https:')))).to.equal(
+            timedOut(timeoutMs),
+          );
+        },
       );
-      await silent.close();
     });
   });
 });

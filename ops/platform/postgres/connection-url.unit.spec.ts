@@ -54,28 +54,25 @@ describe('PostgreSQL: connection URL', () => {
     expect(files).to.deep.equal({ sslrootcert: `${process.cwd()}/ca.pem` });
   });
 
-  const faults: readonly (readonly [query: string, fault: string])[] = [
-    [
-      'target_session_attrs=standby',
-      'a value of target_session_attrs that is none of any, read-write, primary',
-    ],
-    ['target_session_attrs=prefer-standby', 'none of any, read-write, primary'],
-    ['target_session_attrs=read-only', 'none of any, read-write, primary'],
-    [
-      'sslmode=no-verify',
+  const pair = 'one of sslcert and sslkey, which require each other';
+  const sessions = 'a value of target_session_attrs that is none of any, read-write, primary';
+  const faults: Readonly<Record<string, string>> = {
+    'target_session_attrs=standby': sessions,
+    'target_session_attrs=prefer-standby': sessions,
+    'target_session_attrs=read-only': sessions,
+    'sslmode=no-verify':
       'a value of sslmode that is none of disable, allow, prefer, require, verify-ca, verify-full',
-    ],
-    ['sslmode=verify-ca', 'sslmode=verify-ca, which requires sslrootcert'],
-    ['sslcert=a.pem', 'one of sslcert and sslkey, which require each other'],
-    ['sslkey=a.pem', 'one of sslcert and sslkey, which require each other'],
-    ['sslnegotiation=direct', 'sslnegotiation=direct, which requires sslmode=require or stronger'],
-    ['ssl=true', 'the parameter ssl, which is not supported'],
-    ['sslcrl=a.crl', 'the parameter sslcrl, which is not supported'],
-    ['ssl_min_protocol_version=TLSv1.3', 'ssl_min_protocol_version, which is not supported'],
-    ['requiressl=1', 'the parameter requiressl, which is not supported'],
-    ['host=h1,h2', 'several hosts in the parameter host: list them before the path'],
-  ];
-  for (const [query, fault] of faults) {
+    'sslmode=verify-ca': 'sslmode=verify-ca, which requires sslrootcert',
+    'sslcert=a.pem': pair,
+    'sslkey=a.pem': pair,
+    'sslnegotiation=direct': 'sslnegotiation=direct, which requires sslmode=require or stronger',
+    'ssl=true': 'the parameter ssl, which is not supported',
+    'sslcrl=a.crl': 'the parameter sslcrl, which is not supported',
+    'ssl_min_protocol_version=TLSv1.3': 'ssl_min_protocol_version, which is not supported',
+    'requiressl=1': 'the parameter requiressl, which is not supported',
+    'host=h1,h2': 'several hosts in the parameter host: list them before the path',
+  };
+  for (const [query, fault] of Object.entries(faults)) {
     it(`rejects ${query} by name, without the password`, () => {
       expect(failureOf(`postgres://u:secret@h/db?${query}`))
         .to.match(/^DATABASE_URL has /)

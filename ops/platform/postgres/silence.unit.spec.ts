@@ -1,24 +1,25 @@
 import { expect } from 'chai';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { rejection } from '../../test/support/waiting.js';
 import { deferred } from '../concurrency/deferred.js';
+import { withVirtualTime } from '../concurrency/testing/virtual-time.js';
 import { createLogger } from '../logging.js';
 import { Silence } from './silence.js';
 
 describe('platform: silence of PostgreSQL', () => {
   const silence = new Silence(createLogger('silent'));
 
-  it('starts when a response is late, and ends with the next one', async () => {
-    const late = deferred<string>();
-    const watched = silence.watch(late.promise);
-    await sleep(600);
-    expect(silence.isSilent).to.be.false;
-    await sleep(300);
-    expect(silence.isSilent).to.be.true;
-    late.resolve('SELECT');
-    expect(await watched).to.equal('SELECT');
-    expect(silence.isSilent).to.be.false;
-  });
+  it('starts when a response is late, and ends with the next one', () =>
+    withVirtualTime(async (advance) => {
+      const late = deferred<string>();
+      const watched = silence.watch(late.promise);
+      await advance(699);
+      expect(silence.isSilent).to.be.false;
+      await advance(1);
+      expect(silence.isSilent).to.be.true;
+      late.resolve('SELECT');
+      expect(await watched).to.equal('SELECT');
+      expect(silence.isSilent).to.be.false;
+    }));
 
   it('does not start with a lost connection, but if none can be made', async () => {
     const lost = new Error('Connection terminated');

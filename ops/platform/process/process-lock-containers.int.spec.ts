@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync, type ChildProcess } from 'node:child_process';
 import {
   appendFileSync,
   mkdirSync,
@@ -15,38 +14,8 @@ import { join } from 'node:path';
 import { inContainerWithoutNetwork } from '../../test/support/container.js';
 import { eventually, rejection } from '../../test/support/waiting.js';
 import { ConfigError } from './config-error.js';
+import { end, firstOutput, startHolder, startProgram } from './testing/lock-programs.js';
 import { acquireLock, isLocked, LockHeld } from './process-lock.js';
-
-const lockModule = new URL('./process-lock.js', import.meta.url).href;
-
-/** A Node program with `acquireLock` and its arguments `args` in scope, run by a command. */
-const start = (
-  runner: readonly string[],
-  body: string,
-  ...programArgs: readonly string[]
-): ChildProcess => {
-  const code = `import { appendFileSync } from 'node:fs';
-    import { setTimeout as sleep } from 'node:timers/promises';
-    import { acquireLock } from ${JSON.stringify(lockModule)};
-    const args = process.argv.slice(1);
-    ${body}`;
-  const node = [process.execPath, '--input-type=module', '-e', code, ...programArgs];
-  const [command = '', ...args] = [...runner, ...node];
-  return spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-};
-
-const said = async ({ stdout }: ChildProcess): Promise<string> => {
-  if (stdout === null) throw new Error('spawned without a pipe');
-  const [chunk] = (await once(stdout, 'data')) as [Buffer];
-  return chunk.toString();
-};
-
-const killed = async (child: ChildProcess): Promise<void> => {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
-};
 
 describe('platform: lock on a directory that containers share', () => {
   let dir: string;
@@ -58,18 +27,13 @@ describe('platform: lock on a directory that containers share', () => {
   });
 
   afterEach(async () => {
-    for (const child of children) await killed(child);
+    for (const child of children) await end(child);
     rmSync(dir, { recursive: true });
   });
 
   const holder = async (): Promise<ChildProcess> => {
-    const child = start(
-      inContainerWithoutNetwork,
-      `await acquireLock(args[0]); console.log('held'); setInterval(() => {}, 1_000);`,
-      dir,
-    );
+    const child = await startHolder(dir, inContainerWithoutNetwork);
     children.push(child);
-    await said(child);
     return child;
   };
 
@@ -85,17 +49,17 @@ describe('platform: lock on a directory that containers share', () => {
 
   it('is refused to a container whose process has the same pid', async () => {
     await holder();
-    const second = start(
-      inContainerWithoutNetwork,
+    const second = startProgram(
       `await acquireLock(args[0]).then(() => console.log('taken'), (error) => console.log(error.code));`,
-      dir,
+      [dir],
+      inContainerWithoutNetwork,
     );
     children.push(second);
-    expect(await said(second)).to.equal('LOCK_HELD\n');
+    expect(await firstOutput(second)).to.equal('LOCK_HELD\n');
   });
 
   it('is taken over when the container of its holder was killed', async () => {
-    await killed(await holder());
+    await end(await holder());
     await eventually('the lock is free', async () => !(await isLocked(dir)));
     (await acquireLock(dir)).release();
     expect(readdirSync(dir)).to.deep.equal([]);
@@ -133,9 +97,10 @@ describe('platform: lock on a directory that containers share', () => {
     const racers: ChildProcess[] = [];
     const addRacer = (): void => {
       const name = racers.length;
-      const racer = start(
-        name % 2 === 0 ? inContainerWithoutNetwork : [],
-        `const [dir, journal, name] = args;
+      const racer = startProgram(
+        `import { appendFileSync } from 'node:fs';
+         import { setTimeout as sleep } from 'node:timers/promises';
+         const [dir, journal, name] = args;
          for (;;) {
            const lock = await acquireLock(dir, { waitMs: 100_000 });
            appendFileSync(journal, 'in ' + name + '\\n');
@@ -144,9 +109,8 @@ describe('platform: lock on a directory that containers share', () => {
            lock.release();
            await sleep(Math.random() * 4);
          }`,
-        contended,
-        journal,
-        String(name),
+        [contended, journal, String(name)],
+        name % 2 === 0 ? inContainerWithoutNetwork : [],
       );
       racers.push(racer);
       children.push(racer);
@@ -170,12 +134,12 @@ describe('platform: lock on a directory that containers share', () => {
       const racer = racers[victim];
       if (!racer) throw new Error('the journal names a racer');
       appendFileSync(journal, `kill ${victim}\n`);
-      await killed(racer);
+      await end(racer);
       addRacer();
     }
     const ended = racers.filter(({ exitCode }) => exitCode !== null);
     expect(ended, 'racers that ended by themselves').to.have.length(0);
-    for (const racer of racers) await killed(racer);
+    for (const racer of racers) await end(racer);
 
     let holding: string | null = null;
     let handovers = 0;

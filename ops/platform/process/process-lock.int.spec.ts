@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   mkdirSync,
@@ -12,47 +12,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../test/support/waiting.js';
+import { end, firstOutput, startHolder, startProgram } from './testing/lock-programs.js';
 import { acquireLock, isLocked, LockHeld } from './process-lock.js';
-
-const lockModule = new URL('./process-lock.js', import.meta.url).href;
-
-/** A node process that runs `body`, with `acquireLock` and its arguments `args` in scope. */
-const inProcess = (body: string, ...args: string[]): ChildProcess =>
-  spawn(
-    process.execPath,
-    [
-      '--input-type=module',
-      '-e',
-      `import { acquireLock } from ${JSON.stringify(lockModule)};
-       const args = process.argv.slice(1);
-       ${body}`,
-      ...args,
-    ],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
-  );
-
-const stdoutOf = (child: ChildProcess): NonNullable<ChildProcess['stdout']> => {
-  if (child.stdout === null) throw new Error('spawned without a pipe');
-  return child.stdout;
-};
-
-/** A process that holds the lock on `dir` until it is killed. */
-const holderOf = async (dir: string): Promise<ChildProcess> => {
-  const child = inProcess(
-    `await acquireLock(args[0]); console.log('held'); process.stdin.resume();`,
-    dir,
-  );
-  await once(stdoutOf(child), 'data');
-  return child;
-};
-
-const end = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
-  const exited = once(child, 'exit');
-  child.kill(signal);
-  await exited;
-};
 
 const refusal = async (taking: Promise<unknown>): Promise<LockHeld> => {
   try {
@@ -75,32 +38,36 @@ describe('platform: lock on a directory', () => {
     rmSync(dir, { recursive: true });
   });
 
-  it('is not reentrant, and can be acquired again after its release', async () => {
+  /** Expects that the lock can be acquired, and that its release leaves nothing behind. */
+  const expectFree = async (path = dir, options = {}): Promise<void> => {
+    (await acquireLock(path, options)).release();
+    expect(readdirSync(path)).to.deep.equal([]);
+  };
+
+  it('is not reentrant, is awaited for a limited time, and can be acquired again after its release', async () => {
     const lock = await acquireLock(dir);
     expect(await isLocked(dir)).to.be.true;
-    const refused = await refusal(acquireLock(dir));
-    expect(refused).to.include({ code: 'LOCK_HELD', pid: process.pid });
+    for (const options of [{}, { waitMs: 50 }]) {
+      const refused = await refusal(acquireLock(dir, options));
+      expect(refused).to.include({ code: 'LOCK_HELD', pid: process.pid });
+    }
     lock.release();
     lock.release();
     expect(await isLocked(dir)).to.be.false;
-    (await acquireLock(dir)).release();
-    expect(readdirSync(dir)).to.deep.equal([]);
+    await expectFree();
   });
 
   it('of several directories can be held by one process', async () => {
     const dirs = ['a', 'b', 'c'].map((name) => join(dir, name));
     for (const path of dirs) mkdirSync(path);
     const locks = await Promise.all(dirs.map((path) => acquireLock(path)));
-    expect(await Promise.all(dirs.map(isLocked))).to.deep.equal([true, true, true]);
     locks[1]?.release();
     expect(await Promise.all(dirs.map(isLocked))).to.deep.equal([true, false, true]);
-    locks.forEach((lock) => {
-      lock.release();
-    });
+    for (const lock of locks) lock.release();
   });
 
   it('is refused while another process holds it, with its pid', async () => {
-    const child = await holderOf(dir);
+    const child = await startHolder(dir);
     const refused = await refusal(acquireLock(dir));
     expect(refused.pid).to.equal(child.pid);
     expect(refused.message).to.include(`process ${String(child.pid)}`);
@@ -108,48 +75,33 @@ describe('platform: lock on a directory', () => {
   });
 
   it('is acquired by a waiting process when its holder ends', async () => {
-    const child = await holderOf(dir);
+    const child = await startHolder(dir);
     const taking = acquireLock(dir, { waitMs: 10_000 });
     await sleep(200);
-    await end(child, 'SIGKILL');
+    await end(child);
     (await taking).release();
   });
 
-  it('is awaited for a limited time', async () => {
-    const lock = await acquireLock(dir);
-    await refusal(acquireLock(dir, { waitMs: 300 }));
-    lock.release();
-  });
-
   it('is taken over from a process that was killed', async () => {
-    await end(await holderOf(dir), 'SIGKILL');
+    await end(await startHolder(dir));
     expect(await isLocked(dir)).to.be.false;
-    (await acquireLock(dir)).release();
-    expect(readdirSync(dir)).to.deep.equal([]);
+    await expectFree();
   });
 
   it('is taken over from a zombie', async () => {
     // The shell becomes `sleep`, which never looks after the child it inherits.
-    const parent = spawn(
-      '/bin/sh',
-      [
-        '-c',
-        `"$0" --input-type=module -e "$1" & exec sleep 60`,
-        process.execPath,
-        `import { acquireLock } from ${JSON.stringify(lockModule)};
-         await acquireLock(${JSON.stringify(dir)}); console.log(process.pid); process.stdin.resume();
-         setInterval(() => {}, 1000);`,
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
+    const parent = startProgram(
+      `await acquireLock(args[0]); console.log(process.pid); setInterval(() => {}, 1_000);`,
+      [dir],
+      ['/bin/sh', '-c', '"$@" & exec sleep 60', 'sh'],
     );
-    const [said] = (await once(stdoutOf(parent), 'data')) as [Buffer];
-    const pid = Number(said.toString());
+    const pid = Number(await firstOutput(parent));
     expect(await isLocked(dir)).to.be.true;
     process.kill(pid, 'SIGKILL');
-    await sleep(100);
+    await eventually('the lock is free', async () => !(await isLocked(dir)));
     expect(() => process.kill(pid, 0), 'the zombie').not.to.throw();
-    (await acquireLock(dir)).release();
-    await end(parent, 'SIGKILL');
+    await expectFree();
+    await end(parent);
   });
 
   /** The record of this process, whose lock it has now. */
@@ -170,55 +122,47 @@ describe('platform: lock on a directory', () => {
   });
 
   it('is held by a suspended process, also after many checks', async () => {
-    const child = await holderOf(dir);
+    const child = await startHolder(dir);
     child.kill('SIGSTOP');
     // The queue of connections that are not accepted has room for 511.
     for (let count = 0; count < 600; count += 1) expect(await isLocked(dir)).to.be.true;
-    await end(child, 'SIGKILL');
+    await end(child);
     expect(await isLocked(dir)).to.be.false;
   });
 
   it('does not keep its process alive', async () => {
-    const child = inProcess(`await acquireLock(args[0]);`, dir);
-    const [exitCode] = (await once(child, 'exit')) as [number];
-    expect(exitCode).to.equal(0);
-    (await acquireLock(dir)).release();
-    expect(readdirSync(dir)).to.deep.equal([]);
+    const child = startProgram(`await acquireLock(args[0]);`, [dir]);
+    expect(await once(child, 'exit')).to.deep.equal([0, null]);
+    await expectFree();
   });
 
-  /** A killed holder that has started a program, which lives on. */
-  const withChild = async (stdio: string): Promise<number> => {
-    const child = inProcess(
-      `import { spawn } from 'node:child_process';
-       const lock = await acquireLock(args[0]);
-       const child = spawn('sleep', ['60'], { detached: true, stdio: ${stdio} });
-       child.once('spawn', () => console.log(child.pid));
-       process.stdin.resume();`,
-      dir,
-    );
-    const [said] = (await once(stdoutOf(child), 'data')) as [Buffer];
-    await end(child, 'SIGKILL');
-    return Number(said.toString());
-  };
-
-  it('is not inherited by child processes', async () => {
-    const pid = await withChild(`'ignore'`);
-    try {
-      expect(await isLocked(dir)).to.be.false;
-    } finally {
-      process.kill(pid, 'SIGKILL');
-    }
-  });
-
-  it('is held by a child process with its descriptor', async () => {
-    const pid = await withChild(`['ignore', 'ignore', 'ignore', lock.fd]`);
-    try {
-      expect(await isLocked(dir)).to.be.true;
-    } finally {
-      process.kill(pid, 'SIGKILL');
-    }
-    (await acquireLock(dir, { waitMs: 10_000 })).release();
-  });
+  for (const [title, stdio, isHeld] of [
+    ['is not inherited by child processes', `'ignore'`, false],
+    [
+      'is held by a child process with its descriptor',
+      `['ignore', 'ignore', 'ignore', lock.fd]`,
+      true,
+    ],
+  ] as const) {
+    it(title, async () => {
+      const holder = startProgram(
+        `import { spawn } from 'node:child_process';
+         const lock = await acquireLock(args[0]);
+         const child = spawn('sleep', ['60'], { detached: true, stdio: ${stdio} });
+         child.once('spawn', () => console.log(child.pid));
+         process.stdin.resume();`,
+        [dir],
+      );
+      const pid = Number(await firstOutput(holder));
+      await end(holder);
+      try {
+        expect(await isLocked(dir)).to.equal(isHeld);
+      } finally {
+        process.kill(pid, 'SIGKILL');
+      }
+      await expectFree(dir, { waitMs: 10_000 });
+    });
+  }
 
   it('is handed over to a child process with its descriptor', async () => {
     const lock = await acquireLock(dir);
@@ -226,20 +170,18 @@ describe('platform: lock on a directory', () => {
     await once(child, 'spawn');
     lock.handOver();
     expect(await isLocked(dir)).to.be.true;
-    await end(child, 'SIGKILL');
+    await end(child);
     expect(await isLocked(dir)).to.be.false;
-    (await acquireLock(dir)).release();
-    expect(readdirSync(dir)).to.deep.equal([]);
+    await expectFree();
   });
 
   it('of a directory with a path that is too long for a socket is held', async () => {
     const deep = join(dir, 'a'.repeat(100), 'b'.repeat(100));
     mkdirSync(deep, { recursive: true });
-    const child = await holderOf(deep);
+    const child = await startHolder(deep);
     expect((await refusal(acquireLock(deep))).pid).to.equal(child.pid);
-    await end(child, 'SIGKILL');
-    (await acquireLock(deep)).release();
-    expect(readdirSync(deep)).to.deep.equal([]);
+    await end(child);
+    await expectFree(deep);
   });
 
   it('is not held in a copy of the directory', async () => {
@@ -250,8 +192,7 @@ describe('platform: lock on a directory', () => {
     expect(spawnSync('cp', ['-a', original, copy]).status).to.equal(0);
     expect(readdirSync(copy)).to.have.members(readdirSync(original));
     expect(await isLocked(copy)).to.be.false;
-    (await acquireLock(copy)).release();
-    expect(readdirSync(copy)).to.deep.equal([]);
+    await expectFree(copy);
     expect(await isLocked(original)).to.be.true;
     lock.release();
   });
@@ -264,23 +205,22 @@ describe('platform: lock on a directory', () => {
   });
 
   describe('left behind', () => {
-    const onLinux: [string, () => string][] = [
-      [
-        'by an earlier version, whose pid another process has now',
-        () => record({ ...earlier, start: '1' }),
-      ],
-      [
-        'by an earlier version, before a reboot',
-        () => record({ ...earlier, boot: '00000000-0000-0000-0000-000000000000' }),
-      ],
-    ];
     const cases: [string, () => string][] = [
-      ...(process.platform === 'linux' ? onLinux : []),
       ['by a process that exited', () => record({})],
       ['empty, by a power loss', () => ''],
       ['half written', () => '{"pid":1'],
       ['with a token that is no file name', () => record({ token: '../../x' })],
     ];
+    if (process.platform === 'linux') {
+      const boot = '00000000-0000-0000-0000-000000000000';
+      cases.push(
+        [
+          'by an earlier version, whose pid another process has',
+          () => record({ ...earlier, start: '1' }),
+        ],
+        ['by an earlier version, before a reboot', () => record({ ...earlier, boot })],
+      );
+    }
     for (const [how, content] of cases) {
       it(`is taken over: ${how}`, async () => {
         const lock = await acquireLock(dir);
@@ -288,25 +228,23 @@ describe('platform: lock on a directory', () => {
         lock.release();
         writeFileSync(join(dir, 'lock'), left);
         expect(await isLocked(dir)).to.be.false;
-        (await acquireLock(dir)).release();
-        expect(readdirSync(dir)).to.deep.equal([]);
+        await expectFree();
       });
     }
 
     it('is taken over after a process died during a takeover', async () => {
-      await end(await holderOf(dir), 'SIGKILL');
+      await end(await startHolder(dir));
       const dead = readFileSync(join(dir, 'lock'), 'utf8');
       const { token } = JSON.parse(dead) as { token: string };
       writeFileSync(join(dir, `lock.${token}`), dead.replace(token, 'feedfeedfeedfeed'));
-      (await acquireLock(dir)).release();
-      expect(readdirSync(dir)).to.deep.equal([]);
+      await expectFree();
     });
   });
 
   it('left behind is taken over by exactly one of twenty processes, fifty times', async function () {
     this.timeout(120_000);
     const rounds = 50;
-    await end(await holderOf(dir), 'SIGKILL');
+    await end(await startHolder(dir));
     const stale = readFileSync(join(dir, 'lock'), 'utf8');
     const dirs = Array.from({ length: rounds }, (_, round) => join(dir, String(round)));
     for (const path of dirs) {
@@ -315,7 +253,7 @@ describe('platform: lock on a directory', () => {
     }
     // All spin until the same instant of each round, so that they truly meet; who won keeps its lock.
     const racers = Array.from({ length: 20 }, () =>
-      inProcess(
+      startProgram(
         `const said = [];
          console.log('ready');
          const begin = await new Promise((go) => process.stdin.once('data', (at) => go(Number(at))));
@@ -329,22 +267,23 @@ describe('platform: lock on a directory', () => {
          }
          console.log(JSON.stringify(said));
          process.stdin.resume();`,
-        ...dirs,
+        dirs,
       ),
     );
-    await Promise.all(racers.map((racer) => once(stdoutOf(racer), 'data')));
+    await Promise.all(racers.map(firstOutput));
     const begin = String(Date.now() + 100);
     racers.forEach((racer) => racer.stdin?.write(begin));
     // No process may end before all have raced, or its locks would be taken over.
-    const answers = await Promise.all(
-      racers.map(async (racer) => {
-        const [line] = (await once(stdoutOf(racer), 'data')) as [Buffer];
-        return JSON.parse(line.toString()) as number[];
+    const answers = (await Promise.all(racers.map(firstOutput))).map(
+      (line) => JSON.parse(line) as number[],
+    );
+    await Promise.all(
+      racers.map((racer) => {
+        const exited = once(racer, 'exit');
+        racer.stdin?.end();
+        return exited;
       }),
     );
-    const rest = racers.map((racer) => text(stdoutOf(racer)));
-    racers.forEach((racer) => racer.stdin?.end());
-    await Promise.all(rest);
     for (let round = 0; round < rounds; round += 1) {
       const said = answers.map((answer) => answer[round] ?? 0);
       const winners = said.filter((pid) => pid > 0);
