@@ -248,23 +248,6 @@ describe('projectors: handler of batches', () => {
         { partition: 1, clicks: 3 },
       ]);
     });
-
-    for (const [projection, counted] of [
-      [redirects, `(SELECT count(*) FROM projection_redirects.links)`],
-      [quotas, '(SELECT sum(links)::bigint FROM projection_quotas.months)'],
-    ] as const) {
-      it(`drops the repeats of links from ${projection.name}`, async () => {
-        await emptyTables(database.pool, `projection_${projection.name}`);
-        const linksOf = (partition: number, subjects: string, first = 0) => {
-          const events = Array.from(subjects, (code) => created(code, { keyId: 'key-1' }));
-          return batchOf(partition, events.map(recordOf), first, topics.links.name);
-        };
-        await handle(projection, linksOf(0, 'a'), linksOf(1, 'b'));
-        await handle(projection, linksOf(0, 'ac', 1), linksOf(1, 'b', 1));
-        const { rows } = await database.pool.query(`SELECT ${counted} AS links`);
-        expect(rows).to.deep.equal([{ links: 3 }]);
-      });
-    }
   });
 
   it('keeps events of different topics at equal offsets apart', async () => {

@@ -19,6 +19,7 @@ import {
   expired,
   unblocked,
 } from '../../schemas/testing/events.js';
+import { servedLink } from '../redirect/decision.js';
 import { LinkCache, LinkReader } from './link-reader.js';
 import { warmUp } from './warm-up.js';
 import { fixture } from '../../ops/test/support/fixture.js';
@@ -67,75 +68,57 @@ describe('redirect edge: link reader', () => {
     for (const subject of ['springs', 'SPRING']) expect(await reader.read(subject)).to.equal(null);
   });
 
-  const ruleTo = (host: string) => [{ name: 'all', when: {}, url: `https://${host}/` }];
-  const own = ruleTo('own.example');
-  const aim = created('aim', { passwordHash: 'hash', expiresAt: at(60).toISOString() });
-  const moved = edited('aim', 2, { url: 'https://example.com/new' });
-  const evil = edited('aim', 2, {
-    ...{ url: 'https://evil.example/', password: 'removed', expiresAt: null, maxClicks: 9 },
-  } as const);
-  const initial = {
-    ...{ status: 'active', location: 'https://example.com/aim', passwordHash: 'hash' },
-    ...{ expiresAt: at(60).getTime(), limited: false },
-  };
-  const ruled = created('ruled', { rules: own });
-  const forwarding = created('forwarding', { forwardQuery: true });
-  // The history in the log, the one of the projected row, and the link.
-  const examples: Record<
-    string,
-    readonly [log: readonly LinkEvent[], projected: readonly LinkEvent[], link: object | null]
-  > = {
-    existence: [[], [created('forged')], null],
-    'a block': [
-      [created('harmful'), blocked('harmful', 2)],
-      [created('harmful'), blocked('harmful', 2), unblocked('harmful', 3)],
-      { status: 'blocked', sequence: 2 },
-    ],
-    'that there is no block': [
-      [created('harmless')],
-      [created('harmless'), expired('harmless', 2), blocked('harmless', 3)],
-      { status: 'active', sequence: 1 },
-    ],
-    'destination, password and status': [
-      [aim],
-      [aim, evil, disabled('aim', 3), deleted('aim', 4)],
-      initial,
-    ],
-    'that there are no rules': [
-      [created('plain')],
-      [created('plain'), edited('plain', 2, { rules: ruleTo('evil.example') })],
-      { rules: null },
-    ],
-    rules: [[ruled], [ruled, edited('ruled', 2, { rules: null })], { rules: own }],
-    forwardQuery: [
-      [forwarding],
-      [forwarding, edited('forwarding', 2, { forwardQuery: false })],
-      { forwardQuery: true },
-    ],
-  };
-  for (const [what, [log, projected, link]] of Object.entries(examples)) {
-    it(`takes ${what} from the log, not from the projected row`, async () => {
-      if (log.length > 0) await recordHistory(node, ...log);
-      await project(projected);
-      const read = await reader.read(projected[0]?.subject ?? '');
-      if (link === null) expect(read).to.equal(null);
-      else expect(read).to.deep.include(link);
-    });
-  }
-
-  it('applies later events of the log to a projected row that is not of the log', async () => {
-    await recordHistory(node, aim, moved);
-    const { location } = { location: 'https://example.com/new' };
-    expect(await uncached('aim')).to.include({ ...initial, location, sequence: 2 });
-    const set = edited('aim', 3, { password: 'set', passwordHash: 'new' });
-    await recordHistory(node, aim, moved, set, deleted('aim', 4));
-    const last = { status: 'deleted', location, passwordHash: 'new', sequence: 4 };
-    expect(await uncached('aim')).to.include(last);
-
-    await recordHistory(node, ruled, edited('ruled', 2, { rules: null }));
-    expect(await uncached('ruled')).to.include({ rules: null });
-    await recordHistory(node, forwarding, edited('forwarding', 2, { forwardQuery: false }));
-    expect(await uncached('forwarding')).to.include({ forwardQuery: false });
+  describe('with a forged projected row', () => {
+    const evil: Parameters<typeof edited>[2] = {
+      ...{ url: 'https://evil.example/', rules: [{ name: 'a', when: {}, url: 'https://evil/' }] },
+      ...{ forwardQuery: false, password: 'removed', expiresAt: null },
+      maxClicks: 9,
+    };
+    const rules = [{ name: 'all', when: {}, url: 'https://own.example/' }];
+    const secured = { passwordHash: 'hash', expiresAt: at(60).toISOString() };
+    const own = created('own', { ...secured, rules, forwardQuery: true });
+    const moved = edited('own', 2, { url: 'https://example.com/new' });
+    const changed = edited('own', 2, { rules: null, forwardQuery: false });
+    const set = edited('own', 3, { password: 'set', passwordHash: 'new' });
+    const forged = (sequence: number): readonly LinkEvent[] => [
+      ...[edited('own', sequence, evil), disabled('own', sequence + 1)],
+      deleted('own', sequence + 2),
+    ];
+    // The events in the log, and those of the projected row.
+    const histories: readonly (readonly [log: readonly LinkEvent[], row: readonly LinkEvent[]])[] =
+      [
+        [[], [own]],
+        [[own], [own, ...forged(2)]],
+        [[created('own')], [created('own'), ...forged(2)]],
+        [[created('own')], [created('own'), expired('own', 2), blocked('own', 3)]],
+        [
+          [own, blocked('own', 2)],
+          [own, blocked('own', 2), unblocked('own', 3)],
+        ],
+        [
+          [own, moved],
+          [own, ...forged(2)],
+        ],
+        [
+          [own, changed],
+          [own, changed, ...forged(3)],
+        ],
+        [
+          [own, moved, set, deleted('own', 4)],
+          [own, moved, ...forged(3)],
+        ],
+      ];
+    for (const [log, row] of histories) {
+      const names = log.map(({ type }) => type.split('.')[1]).join(', ');
+      it(`takes the link from the log: ${names === '' ? 'no event' : names}`, async () => {
+        for (const table of ['projection_redirects.links', 'ledger.links'])
+          await node.pool.query(`DELETE FROM ${table} WHERE subject = 'own'`);
+        if (log.length > 0) await recordHistory(node, ...log);
+        await project(row);
+        const expected = servedLink(log.reduce(evolveLink, initialState), log.length);
+        expect(await uncached('own')).to.deep.equal(expected);
+      });
+    }
   });
 
   it('adds only the later events to the projected row', async () => {

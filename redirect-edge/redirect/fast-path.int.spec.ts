@@ -408,20 +408,4 @@ describe('redirect edge: fast path', () => {
     ]);
     expect(edge.counts.handled).to.equal(2);
   });
-
-  it('completes requests in progress when it is stopped, and closes idle connections', async () => {
-    const edge = await start();
-    const written = deferred();
-    const [idle, active] = [await edge.connect(), await edge.connect()];
-    idle.write(get);
-    await once(idle, 'data');
-    edge.state.written = written.promise;
-    active.write(get);
-    await eventually('the visit is appended', () => edge.visits.length === 2);
-    const stopped = edge.stop(20_000);
-    expect(await text(idle)).to.equal('');
-    written.resolve();
-    expect(await text(active)).to.match(/^HTTP\/1\.1 302 /);
-    await stopped;
-  });
 });

@@ -156,17 +156,6 @@ describe('archive: archive', () => {
       });
     });
 
-    it('stores changed passwords and rotated keys without hashes', async () => {
-      const archive = archiver(database.pool, open());
-      const passwordHash = '$argon2id$secret';
-      const password = edited('abc', 1, { password: 'set', passwordHash });
-      const rotation = keyRotated('k1', 1, { hash: keyHash, earlierEndAt: noon.toISOString() });
-      await archive(links, 0, [recordOf(password)]);
-      await archive(accounts, 0, [recordOf(rotation)]);
-      expect(dataOf('link-abc')).to.deep.equal({ password: 'set' });
-      expect(dataOf('key-k1')).to.deep.equal({ earlierEndAt: noon.toISOString() });
-    });
-
     it('appends the events of a stream in one call, with a deadline for each call', async () => {
       const events = Array.from({ length: 300 }, (_, index) =>
         spooledVisit(`code-${index % 3}`, { sequence: index + 1 }),
@@ -250,17 +239,6 @@ describe('archive: archive', () => {
       await archive(visits, 2, records.slice(2));
       expect(ids('visits-abc')).to.deep.equal(idsOf(events));
       await proxy.close();
-    });
-
-    it('stores each event once when two archivers handle the same batch', async () => {
-      const first = archiver(database.pool, open());
-      const second = archiver(database.pool, open());
-      const calls = [first(visits, 0, records), second(visits, 0, records)];
-      const ends = await Promise.allSettled(calls);
-      expect(ends.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
-      const late = ends.find((end) => end.status === 'rejected');
-      expect(late?.reason).to.be.instanceOf(BatchNotAtCheckpoint);
-      expect(ids('visits-abc')).to.deep.equal(idsOf(events));
     });
 
     it('stores each event once when an overtaken archiver continues', async () => {
