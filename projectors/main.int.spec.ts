@@ -98,19 +98,6 @@ describe('projectors: projectors', () => {
     );
   });
 
-  it('apply appended events, and continue at their checkpoints after a restart', async () => {
-    const links = () => query('SELECT subject FROM projection_redirects.links ORDER BY 1');
-    const first = await start();
-    await log.append(topics.links.name, [recordOf(created('a'))]);
-    await caughtUp();
-    await first.stop();
-    await log.append(topics.links.name, [recordOf(created('b'))]);
-    expect(await links()).to.deep.equal([{ subject: 'a' }]);
-    await start();
-    await caughtUp();
-    expect(await links()).to.deep.equal([{ subject: 'a' }, { subject: 'b' }]);
-  });
-
   it('rebuild projections that a migration has marked, once', async () => {
     await appendVisits(1);
     const first = await start();

@@ -24,15 +24,13 @@ describe('projectors: projection quotas', () => {
     ...counts,
   });
 
-  it('counts links, calls and QR codes by key', async () => {
-    await given.events(
-      created('a', { keyId: 'key-1' }),
-      created('b', { keyId: 'key-2' }),
-      created('c', { keyId: 'key-1' }),
-      ...[metered('key-1', 1, 40), rendered('key-1', 2), metered('key-1', 3, 2)],
-    );
+  it('counts links, calls and QR codes by key, in several batches', async () => {
+    const [first, second] = [{ keyId: 'key-1' }, { keyId: 'key-2' }];
+    await given.events(created('a', first), created('b', second), created('c', first));
+    await given.events(metered('key-1', 1, 40), rendered('key-1', 2));
+    await given.events(metered('key-1', 3, 2), rendered('key-1', 4), created('d', first));
     expect(await months()).to.deep.equal([
-      row('key-1', '2026-05', { calls: 42, links: 2, qr_codes: 1 }),
+      row('key-1', '2026-05', { calls: 42, links: 3, qr_codes: 2 }),
       row('key-2', '2026-05', { links: 1 }),
     ]);
   });

@@ -383,7 +383,7 @@ describe('projectors: rebuild', () => {
       await query('DROP TABLE projection_stats.later');
     };
 
-    it('on schema, tables, columns and later tables, also after a rollback', async () => {
+    it('on schema, tables, columns and later tables; a rollback restores no revoked one', async () => {
       await append(history());
       await query(`
         GRANT USAGE ON SCHEMA projection_stats TO ${analyst};
@@ -396,17 +396,9 @@ describe('projectors: rebuild', () => {
       await rebuildNow(stats);
       await rollBackNow();
       await expectPrivileges();
-    });
-
-    it('that were revoked since the last rebuild are not restored by a rollback', async () => {
-      const read = (): Promise<string> => as(analyst, 'SELECT FROM projection_stats.links');
-      await query(`GRANT USAGE ON SCHEMA projection_stats TO ${analyst};
-        GRANT SELECT ON projection_stats.links TO ${analyst}`);
-      await rebuildNow(stats);
-      expect(await read()).to.equal('allowed');
       await query(`REVOKE SELECT ON projection_stats.links FROM ${analyst}`);
       await rollBackNow();
-      expect(await read()).to.equal('denied');
+      expect(await as(analyst, 'SELECT FROM projection_stats.links')).to.equal('denied');
     });
   });
 

@@ -72,16 +72,18 @@ describe('archive: archive', () => {
     return store;
   };
 
+  const newArchiver = () => archiver(database.pool, open());
+
   const ids = (stream: string): readonly string[] => idsIn(double.streams, stream);
 
-  const readDeadLetters = async (): Promise<
-    readonly (readonly [number, string, string | null])[]
-  > =>
-    (
-      await database.pool.query<{ at: number; subject: string; error: string | null }>(
-        `SELECT record_offset AS at, subject, error FROM archive.dead_letters ORDER BY 1`,
-      )
-    ).rows.map(({ at, subject, error }) => [at, subject, error]);
+  const readDeadLetters = async () => {
+    const { rows } = await database.pool.query<{
+      at: number;
+      subject: string;
+      error: string | null;
+    }>(`SELECT record_offset AS at, subject, error FROM archive.dead_letters ORDER BY 1`);
+    return rows.map(({ at, subject, error }) => [at, subject, error] as const);
+  };
 
   const visitsOf = (count: number, code = 'abc') =>
     Array.from({ length: count }, (_, index) => spooledVisit(code, { sequence: index + 1 }));
@@ -92,7 +94,7 @@ describe('archive: archive', () => {
 
   describe('given events of every kind', () => {
     it('has one stream for each link, its visits, each key, its usage, each alias, each domain, and the platform', async () => {
-      const archive = archiver(database.pool, open());
+      const archive = newArchiver();
       const metadataOf = (subject: string, sequence = 1) => ({
         ...{ id: uuidv7(), subject, sequence, time: noon },
       });
@@ -142,7 +144,7 @@ describe('archive: archive', () => {
           ...{ account: 'acme', actor: 'key-1', correlationId: 'request-1' },
         },
       );
-      await archiver(database.pool, open())(links, 0, [recordOf(event)]);
+      await newArchiver()(links, 0, [recordOf(event)]);
       const [stored] = double.streams.events('link-abc') ?? [];
       expect(stored).to.include({ id: event.id, type: 'linklog.LinkCreated.v4' });
       const { url, custom, expiresAt, maxClicks, keyId } = event.data;
@@ -160,7 +162,7 @@ describe('archive: archive', () => {
       const events = Array.from({ length: 300 }, (_, index) =>
         spooledVisit(`code-${index % 3}`, { sequence: index + 1 }),
       );
-      await archiver(database.pool, open())(visits, 0, events.map(recordOf));
+      await newArchiver()(visits, 0, events.map(recordOf));
       expect(double.calls).to.deep.equal({ read: 0, append: 3, batchAppend: 0 });
       for (const code of ['code-0', 'code-1', 'code-2']) {
         const expected = events.filter(({ subject }) => subject === code);
@@ -170,7 +172,7 @@ describe('archive: archive', () => {
 
     it('derives the UUID of a spooled visit from its spool and sequence', async () => {
       const spooled = [1, 2].map((n) => spooledVisit('abc', { spool: `spool-${n}`, sequence: 7 }));
-      await archiver(database.pool, open())(visits, 0, spooled.map(recordOf));
+      await newArchiver()(visits, 0, spooled.map(recordOf));
       expect(ids('visits-abc')).to.deep.equal([
         '1706d2e2-0f93-5d3c-9826-f95f4c645f4f',
         'b22cff1e-8c16-5cf0-8f60-a6044e8a04c5',
@@ -181,13 +183,13 @@ describe('archive: archive', () => {
       double.kill();
       double = await startEventStoreDouble({ maxAppendSize: 10_000 });
       const events = visitsOf(200, 'hot');
-      await archiver(database.pool, open())(visits, 0, events.map(recordOf));
+      await newArchiver()(visits, 0, events.map(recordOf));
       expect(ids('visits-hot')).to.deep.equal(idsOf(events));
       expect(double.calls.append).to.be.greaterThan(4);
     });
 
     it('drops repeats, in one batch and in the next', async () => {
-      const archive = archiver(database.pool, open());
+      const archive = newArchiver();
       const events = visitsOf(3);
       await archive(visits, 0, [...events.slice(0, 2), ...events.slice(0, 1)].map(recordOf));
       await archive(visits, 3, [...events.slice(1), ...events.slice(0, 1)].map(recordOf));
@@ -217,7 +219,7 @@ describe('archive: archive', () => {
         const crashed = archiver(database.pool, dying(open()))(visits, 0, records.slice(0, first));
         expect(await rejection(crashed)).to.be.instanceOf(ArchiveUnavailable);
         expect(ids('visits-abc')).to.have.length(first);
-        const archive = archiver(database.pool, open());
+        const archive = newArchiver();
         await archive(visits, 0, records.slice(0, second));
         if (second < 6) await archive(visits, second, records.slice(second));
         expect(ids('visits-abc')).to.deep.equal(idsOf(events));
@@ -264,7 +266,7 @@ describe('archive: archive', () => {
     });
 
     it('can be filled again from the start, and reports lost events', async () => {
-      const archive = archiver(database.pool, open());
+      const archive = newArchiver();
       await archive(visits, 0, records.slice(0, 4));
       await emptyTables(database.pool, 'archive');
       await archive(visits, 0, records.slice(0, 4));
@@ -282,7 +284,7 @@ describe('archive: archive', () => {
     it('sets broken records aside, parks later events of their subjects, and archives the rest', async () => {
       const foreign = { key: 'bad', value: '{}' };
       const [good, late] = [created('good'), created('bad')];
-      await archiver(database.pool, open())(links, 0, [foreign, recordOf(late), recordOf(good)]);
+      await newArchiver()(links, 0, [foreign, recordOf(late), recordOf(good)]);
       expect(ids('link-good')).to.deep.equal([good.id]);
       expect(ids('link-bad')).to.deep.equal([]);
       const [first, second] = await readDeadLetters();
@@ -296,7 +298,7 @@ describe('archive: archive', () => {
       const url = `https://example.com/${'x'.repeat(3_000)}`;
       const large = created('bad', { url }, { sequence: 2 });
       const events = [created('bad'), large, blocked('bad', 3), created('good')];
-      const archive = archiver(database.pool, open());
+      const archive = newArchiver();
       await archive(links, 0, events.map(recordOf));
       await archive(links, 4, [recordOf(unblocked('bad', 4))]);
       expect(ids('link-bad')).to.deep.equal(idsOf(events.slice(0, 1)));
@@ -311,7 +313,7 @@ describe('archive: archive', () => {
     it('sets aside an event whose revision another writer has used, and parks the rest', async () => {
       const event = { type: 'theirs', contentType: 'application/json', data: '', metadata: '' };
       const events = [created('abc'), blocked('abc', 2), unblocked('abc', 3)];
-      const archive = archiver(database.pool, open());
+      const archive = newArchiver();
       await archive(links, 0, events.slice(0, 1).map(recordOf));
       double.streams.append('link-abc', 0, [{ ...event, id: uuidv7() }]);
       await archive(links, 1, events.slice(1).map(recordOf));
@@ -323,7 +325,7 @@ describe('archive: archive', () => {
     });
 
     it('sets aside events of a deleted stream', async () => {
-      const archive = archiver(database.pool, open());
+      const archive = newArchiver();
       await archive(links, 0, [recordOf(created('abc'))]);
       double.streams.tombstone('link-abc');
       await archive(links, 1, [recordOf(blocked('abc', 2)), recordOf(created('xyz'))]);
