@@ -45,11 +45,11 @@ describe('projectors: projectors', () => {
 
   const appendVisits = async (
     visits: number,
-    then = (_: number): unknown => undefined,
+    then?: (sequence: number) => unknown,
   ): Promise<void> => {
     for (let sequence = 1; sequence <= visits; sequence += 1) {
       await log.append(topics.visits.name, [recordOf(spooledVisit('a', { sequence }))]);
-      await then(sequence);
+      await then?.(sequence);
     }
   };
   const clicks = () => query('SELECT clicks FROM projection_stats.links');

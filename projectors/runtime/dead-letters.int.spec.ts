@@ -176,13 +176,6 @@ describe('projectors: dead letters', () => {
     expect(await redriven()).to.deep.equal({ applied: 0, repeats: 0, remaining: 4 });
   });
 
-  it('contain a repeated event once', async () => {
-    await apply([poisonous('b'), poisonous('b'), blocked('b', 2)]);
-    const outcome = await apply([poisonous('b'), blocked('b', 2)]);
-    expect(outcome).to.deep.equal({ applied: 0, repeats: 2, deadLetters: 0, parked: 0 });
-    expect((await readDeadLetters()).map(({ offset }) => offset)).to.deep.equal([0, 2]);
-  });
-
   for (const projection of [redirects, history]) {
     it(`alone have high-water marks in the topic of links: ${projection.name}`, async () => {
       const marks = async (...batches: readonly (readonly NewRecord[])[]): Promise<unknown> => {

@@ -4,11 +4,7 @@ import { createWebhookHandler } from '../../command-api/webhooks/handler.js';
 import { readConfig } from '../../ops/config/config.js';
 import { openFeed } from '../../ops/feed/feed.js';
 import { createLogger } from '../../ops/platform/logging.js';
-import {
-  hostileResponses,
-  noContent,
-  timedOut,
-} from '../../ops/platform/networks/testing/hostile-responses.js';
+import { noContent } from '../../ops/platform/networks/testing/hostile-responses.js';
 import {
   hostileNames,
   hostileUrls,
@@ -35,9 +31,6 @@ import { startDeliverer } from './deliverer.js';
 
 const logger = createLogger('silent');
 
-/** For receivers that do not respond (ms). */
-const timeoutMs = 1_000;
-
 /** For the attempts of some hundred webhooks on a busy machine (ms). */
 const attemptedWithinMs = 60_000;
 
@@ -47,8 +40,6 @@ const unavailable = 'HTTP/1.1 503 Busy\r\n\r\n';
 const accountOf = (index: number): string => `account-${index}`;
 
 const loopback = '127.0.0.1';
-/** A public address. Specs do not connect to it. */
-const publicAddress = '93.184.215.14';
 
 /** The schema rejects them, but the schema of an earlier version may have accepted them. */
 const invalidUrls = ['https://xn--a.example', 'https://127.0.0.1:65536', 'receiver.example', ''];
@@ -100,10 +91,10 @@ const setUp = (options?: FixtureOptions) => {
   const canary = listenerFixture('::', (socket) => socket.end(noContent), options);
 
   /** @param networks WEBHOOK_NETWORKS */
-  const senderOf = (networks: string, timeouts: { readonly timeoutMs?: number } = {}): Sender => {
+  const senderOf = (networks: string): Sender => {
     const env = { WEBHOOK_NETWORKS: networks, DNS_SERVERS: dns.address };
     const { dnsServers, webhooks } = readConfig(env);
-    return createSender({ dnsServers, networks: webhooks.networks, ...timeouts });
+    return createSender({ dnsServers, networks: webhooks.networks });
   };
 
   /** Creates a webhook in an account of its own, without the checks of the route. */
@@ -263,6 +254,16 @@ describe('projectors: webhooks to hostile targets', () => {
         return `rebinding-${name}`;
       });
     const rebound = { status: null, error: 'an address of the name is not allowed' };
+
+    it('record a refusal if the name was public when the webhook was created', async () => {
+      const sender = senderOf('');
+      // A public address, to which no spec connects.
+      const urls = rebind('93.184.215.14').map((name) => `https://${name}:${canary.port}`);
+      for (const url of urls) expect(await sender.allows(url), url).to.equal(true);
+      const deliveries = await deliver(sender, urls);
+      for (const url of urls) expectAttempts(onlyDelivery(deliveries, url), rebound);
+      expect(canary.connections).to.deep.equal([]);
+    });
 
     it('record a refusal if the first attempt reached an allowed address', async () => {
       const receiver = await listen(receiverAddress, (socket) => socket.end(unavailable));

@@ -28,9 +28,9 @@ type Step =
 
 const edge = fc.nat({ max: edgeCount - 1 });
 const subject = fc.constantFrom(...subjects);
-const weighted = <Type extends Step['type']>(
+const weighted = (
   weight: number,
-  types: readonly Type[],
+  types: readonly Step['type'][],
   fields: Record<string, fc.Arbitrary<unknown>> = {},
 ) => ({
   weight,

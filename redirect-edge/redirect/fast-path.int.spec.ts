@@ -27,11 +27,8 @@ const link = (subject: string, fields: Partial<ServedLink> = {}): ServedLink => 
   ...{ sequence: 7, ...fields },
 });
 const cachedLinks = [
-  link('plain'),
-  link('Other_1-2'),
-  link('limited', { limited: true }),
-  link('secret', { passwordHash: 'x' }),
-  link('blocked', { status: 'blocked' }),
+  ...[link('plain'), link('Other_1-2'), link('limited', { limited: true })],
+  ...[link('secret', { passwordHash: 'x' }), link('blocked', { status: 'blocked' })],
   link('ended', { expiresAt: 1 }),
   link('ruled', {
     rules: [
@@ -295,33 +292,22 @@ describe('redirect edge: fast path', () => {
     expect(fast.counts.fallbacks).to.be.above(20);
   });
 
-  it('falls back to node:http if the spool refuses a visit', async () => {
-    const edge = await start();
-    edge.state.refused = 1;
-    expect(await edge.exchange([get])).to.match(/^HTTP\/1\.1 302 /);
-    edge.state.refused = 2;
-    expect(await edge.exchange([get])).to.match(/^HTTP\/1\.1 503 /);
-    expect(edge.visits).to.have.length(1);
-    expect(edge.counts).to.deep.equal({ handled: 0, fallbacks: 2 });
-  });
-
-  it('falls back to node:http during maintenance', async () => {
-    const edge = await start();
-    edge.state.maintenance = true;
-    for (const subject of ['plain', 'cold']) {
+  for (const [title, fault, subject, status] of [
+    ['falls back to node:http if the spool refuses a visit', { refused: 1 }, 'plain', 302],
+    ['falls back to node:http, which is refused too', { refused: 2 }, 'plain', 503],
+    ['falls back to node:http during maintenance', { maintenance: true }, 'plain', 503],
+    ['does not read links during maintenance', { maintenance: true }, 'cold', 503],
+    ['falls back to node:http if the visitor is not determined', { isBroken: true }, 'plain', 500],
+  ] as const) {
+    it(title, async () => {
+      const edge = await start();
+      Object.assign(edge.state, fault);
       const response = await edge.exchange([get.replace('plain', subject)]);
-      expect(response).to.match(/^HTTP\/1\.1 503 /);
-    }
-    expect(edge.counts).to.deep.equal({ handled: 0, fallbacks: 2 });
-  });
-
-  it('falls back to node:http if the visitor cannot be determined', async () => {
-    const edge = await start();
-    edge.state.isBroken = true;
-    expect(await edge.exchange([get])).to.match(/^HTTP\/1\.1 500 /);
-    expect(edge.visits).to.be.empty;
-    expect(edge.counts).to.deep.equal({ handled: 0, fallbacks: 1 });
-  });
+      expect(response).to.match(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(edge.visits).to.have.length(status === 302 ? 1 : 0);
+      expect(edge.counts).to.deep.equal({ handled: 0, fallbacks: 1 });
+    });
+  }
 
   it('redirects and records each of many concurrent requests', async () => {
     const edge = await start();

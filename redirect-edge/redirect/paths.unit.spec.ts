@@ -44,7 +44,11 @@ describe('redirect edge: link of a path', () => {
       expect(linkNameIn(`${path}+`), code).to.deep.include({ previewed: true });
     };
     for (const code of sampleCodes) check(code, 'NFC');
-    fc.assert(fc.property(arbitraryCode, (code) => check(code, 'NFD')));
+    fc.assert(
+      fc.property(arbitraryCode, (code) => {
+        check(code, 'NFD');
+      }),
+    );
   });
 
   it('has at most three candidates', () => {

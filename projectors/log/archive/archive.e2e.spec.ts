@@ -42,13 +42,13 @@ describe('archive: archive of the running product', () => {
   };
 
   const readiness = async () => {
-    const { status, json } = await sendRequest(`${product.admin}/health/ready`);
-    const { dependencies } = json() as {
+    const response = await sendRequest(`${product.admin}/health/ready`);
+    const { dependencies } = response.json() as {
       readonly dependencies: {
         readonly archive: { readonly state: string; readonly code?: string };
       };
     };
-    return { status, ...dependencies.archive };
+    return { status: response.status, ...dependencies.archive };
   };
 
   const isArchived = (alias: string, events = 1): Promise<void> =>
