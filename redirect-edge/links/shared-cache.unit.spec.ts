@@ -265,11 +265,11 @@ describe('redirect edge: shared cache', () => {
         }
         expect(world.violations).to.deep.equal([]);
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
     // The property covers hits and refusals.
-    expect(lookups.hit).to.be.above(15);
-    expect(lookups.refused).to.be.above(10);
+    expect(lookups.hit).to.be.above(10);
+    expect(lookups.refused).to.be.above(5);
   });
 
   it('does not cache a link whose read took longer than the lifetime of changes', async () => {

@@ -294,7 +294,7 @@ describe('redirect edge: fast path', () => {
 
   for (const [title, fault, subject, status] of [
     ['falls back to node:http if the spool refuses a visit', { refused: 1 }, 'plain', 302],
-    ['falls back to node:http, which is refused too', { refused: 2 }, 'plain', 503],
+    ['responds with 503 if the spool refuses the visit again', { refused: 2 }, 'plain', 503],
     ['falls back to node:http during maintenance', { maintenance: true }, 'plain', 503],
     ['does not read links during maintenance', { maintenance: true }, 'cold', 503],
     ['falls back to node:http if the visitor is not determined', { isBroken: true }, 'plain', 500],
