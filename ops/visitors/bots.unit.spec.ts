@@ -114,15 +114,15 @@ const inApp = [
 
 describe('visitors: bots', () => {
   for (const [group, agents, expected] of [
-    ['include crawlers', crawlers, true],
-    ['include previewers', previewers, true],
-    ['do not include programs', programs, false],
-    ['do not include browsers', browsers, false],
-    ['do not include browsers within apps', inApp, false],
-    ['do not include clients without a user agent', ['', '-'], false],
+    ['crawlers', crawlers, true],
+    ['previewers', previewers, true],
+    ['not programs', programs, false],
+    ['not browsers', browsers, false],
+    ['not browsers within apps', inApp, false],
+    ['not clients without a user agent', ['', '-'], false],
   ] as const) {
     for (const agent of agents) {
-      it(`${group} such as ${agent.slice(-70)}`, () => {
+      it(`are ${group} such as ${agent.slice(-70)}`, () => {
         expect(isBot(agent)).to.equal(expected);
       });
     }

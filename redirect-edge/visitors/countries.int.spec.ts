@@ -48,10 +48,7 @@ describe('redirect edge: countries', () => {
     const everywhere = await opened(mmdbFile({ country_code: 'CH' }, 6, 'all'));
     for (const [range, addresses] of Object.entries(reserved)) {
       for (const address of addresses)
-        expect([bundled(address), everywhere(address)], `${range} ${address}`).to.deep.equal([
-          null,
-          null,
-        ]);
+        expect(bundled(address) ?? everywhere(address), `${range} ${address}`).to.be.null;
     }
     // The public addresses next to reserved ranges.
     for (const address of [
