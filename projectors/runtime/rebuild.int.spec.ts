@@ -396,7 +396,7 @@ describe('projectors: rebuild', () => {
       await rebuildNow(stats);
       await rollBackNow();
       await expectPrivileges();
-      await query(`REVOKE SELECT ON projection_stats.links FROM ${analyst}`);
+      await query(`REVOKE SELECT ON projection_stats.links FROM ${analyst} CASCADE`);
       await rollBackNow();
       expect(await as(analyst, 'SELECT FROM projection_stats.links')).to.equal('denied');
     });
