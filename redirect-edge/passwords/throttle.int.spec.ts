@@ -130,12 +130,14 @@ describe('redirect edge: throttle of passwords', () => {
     expect(wrongAt.length, 'no fewer than the limit allows').to.be.at.least(45);
   });
 
-  it('counts checks of a dead process as wrong attempts', async () => {
+  it('counts checks of a dead process as wrong attempts for a minute', async () => {
     const at = visitor();
     const dead = node();
     for (let attempts = 0; attempts < 5; attempts += 1) await dead.admit(at);
     await age(at, 15);
     expectWait(await guess(at), 60);
+    await age(at, 61);
+    expect((await guess(at)).type).to.equal('check');
   });
 
   it('does not count an attempt that was not checked', async () => {
