@@ -24,7 +24,7 @@ describe('projectors: projectors', () => {
   });
 
   afterEach(async () => {
-    // Those of a test that failed: they would go on for ever.
+    // Those of a failed test would run forever.
     for (const projectors of running) await projectors.stop();
     await log.close();
   });
@@ -35,13 +35,24 @@ describe('projectors: projectors', () => {
     return projectors;
   };
 
-  const isCaughtUp = async (): Promise<boolean> =>
-    (await projectionStatus(database.pool, log)).every(({ lag }) => lag === 0);
+  const caughtUp = (): Promise<void> =>
+    eventually('the projections are caught up', async () =>
+      (await projectionStatus(database.pool, log)).every(({ lag }) => lag === 0),
+    );
 
-  const count = async (table: string): Promise<number> => {
-    const { rows } = await database.pool.query<{ count: number }>(`SELECT count(*) FROM ${table}`);
-    return rows[0]?.count ?? 0;
+  const query = async (text: string): Promise<readonly unknown[]> =>
+    (await database.pool.query<Record<string, unknown>>(text)).rows;
+
+  const appendVisits = async (
+    visits: number,
+    then?: (sequence: number) => unknown,
+  ): Promise<void> => {
+    for (let sequence = 1; sequence <= visits; sequence += 1) {
+      await log.append(topics.visits.name, [recordOf(spooledVisit('a', { sequence }))]);
+      await then?.(sequence);
+    }
   };
+  const clicks = () => query('SELECT clicks FROM projection_stats.links');
 
   it('drop old previous tables', async () => {
     await database.pool.query(`CREATE SCHEMA projection_stats_previous;
@@ -50,10 +61,10 @@ describe('projectors: projectors', () => {
       CREATE TABLE projection_history_previous.undated ()`);
     await start();
     await eventually('they are gone', async () => {
-      const { rows } = await database.pool.query(
+      const left = await query(
         `SELECT FROM pg_namespace WHERE nspname LIKE 'projection_%_previous'`,
       );
-      return rows.length === 0;
+      return left.length === 0;
     });
   });
 
@@ -63,119 +74,87 @@ describe('projectors: projectors', () => {
       topics.links.name,
       [created('a'), poison, blocked('b', 2), blocked('b', 3)].map(recordOf),
     );
-    await log.append(topics.visits.name, [recordOf(spooledVisit('a'))]);
+    await appendVisits(1);
     await log.append(topics.usage.name, [recordOf(metered('key-1', 1, 1))]);
     const none = { deadLetters: 0, parked: 0 };
     const appended = new Map<string, number>([
-      [topics.links.name, 4],
-      [topics.visits.name, 1],
+      ...[[topics.links.name, 4] as const, [topics.visits.name, 1] as const],
       [topics.usage.name, 1],
     ]);
     expect(await projectionStatus(database.pool, log)).to.deep.equal(
-      projections.map((projection) => ({
-        name: projection.name,
-        lag: projection.topics.reduce((lag, topic) => lag + (appended.get(topic) ?? 0), 0),
-        ...none,
+      projections.map(({ name, topics }) => ({
+        ...{ name, ...none },
+        lag: topics.reduce((lag, topic) => lag + (appended.get(topic) ?? 0), 0),
       })),
     );
-    const projectors = await start();
-    await eventually('the projectors are caught up', isCaughtUp);
-    // Its table has a column that cannot hold the click limit.
-    const poisoned = ['redirects'];
+    await start();
+    await caughtUp();
+    // Only the column of redirects cannot store the click limit.
+    const poisoned = { deadLetters: 1, parked: 2 };
     expect(await projectionStatus(database.pool, log)).to.deep.equal(
       projections.map(({ name }) => ({
-        ...{ name, lag: 0 },
-        ...(poisoned.includes(name) ? { deadLetters: 1, parked: 2 } : none),
+        ...{ name, lag: 0, ...(name === 'redirects' ? poisoned : none) },
       })),
     );
-    await projectors.stop();
-  });
-
-  it('apply appended events, and continue at their checkpoints after a restart', async () => {
-    const first = await start();
-    await log.append(topics.links.name, [recordOf(created('a'))]);
-    await eventually('the projections are caught up', isCaughtUp);
-    await first.stop();
-    await log.append(topics.links.name, [recordOf(created('b'))]);
-    expect(await count('projection_redirects.links')).to.equal(1);
-    const second = await start();
-    await eventually('the projections are caught up', isCaughtUp);
-    await second.stop();
-    expect(await count('projection_redirects.links')).to.equal(2);
   });
 
   it('rebuild projections that a migration has marked, once', async () => {
-    await log.append(topics.visits.name, [recordOf(spooledVisit('a'))]);
+    await appendVisits(1);
     const first = await start();
-    await eventually('the projections are caught up', isCaughtUp);
+    await caughtUp();
     await first.stop();
-    await database.pool.query(`UPDATE projection_stats.links SET series = '[]';
+    await query(`UPDATE projection_stats.links SET series = '[]';
       DELETE FROM projection_stats.accounts; COMMENT ON SCHEMA projection_stats IS '${rebuildDue}'`);
     await Promise.all([start(), start()]);
     await eventually('the projection is rebuilt', async () => {
-      return (await count('projection_stats.accounts')) === 1;
+      return (await query('SELECT FROM projection_stats.accounts')).length === 1;
     });
-    await eventually('it has no mark, and nothing is left of the old one', async () => {
-      const { rows } = await database.pool.query(
+    await eventually('it has no mark, and no old tables are left', async () => {
+      const left = await query(
         `SELECT nspname FROM pg_namespace WHERE nspname LIKE 'projection_stats_%'
            OR obj_description(oid, 'pg_namespace') = '${rebuildDue}'`,
       );
-      return rows.length === 0;
+      return left.length === 0;
     });
-    const { rows } = await database.pool.query('SELECT clicks, series FROM projection_stats.links');
-    expect(rows).to.deep.equal([{ clicks: 1, series: '[48,1,0]' }]);
+    const links = await query('SELECT clicks, series FROM projection_stats.links');
+    expect(links).to.deep.equal([{ clicks: 1, series: '[48,1,0]' }]);
   });
 
   it('count each event once when two of them run', async () => {
-    const services = [await start(), await start()];
-    for (let sequence = 1; sequence <= 200; sequence += 1) {
-      await log.append(topics.visits.name, [recordOf(spooledVisit('a', { sequence }))]);
-    }
-    await eventually('the projections are caught up', isCaughtUp);
-    await Promise.all(services.map((projectors) => projectors.stop()));
-    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.links');
-    expect(rows).to.deep.equal([{ clicks: 200 }]);
+    await Promise.all([start(), start()]);
+    await appendVisits(200);
+    await caughtUp();
+    expect(await clicks()).to.deep.equal([{ clicks: 200 }]);
   });
 
-  it('do not start on tables of another log', async () => {
-    const projectors = await start();
-    await log.append(topics.links.name, [recordOf(created('a'))]);
-    await eventually('the projections are caught up', isCaughtUp);
-    await projectors.stop();
-    await database.pool.query(`UPDATE projection_quotas.checkpoints SET log_id = 'another'`);
-    const error = await rejection(start());
-    expect(error).to.be.instanceOf(ForeignPosition);
-    expect(error).to.have.property('code', 'FOREIGN_POSITION');
-  });
-
-  it('fail when their tables are replaced with those of another log', async () => {
+  it('fail when their tables are replaced with those of another log, and do not start on them', async () => {
     const projectors = await start();
     const failed = rejection(projectors.failed);
     await log.append(topics.links.name, [recordOf(created('a'))]);
-    await eventually('the projections are caught up', isCaughtUp);
-    await database.pool.query(`UPDATE projection_quotas.checkpoints SET log_id = 'another'`);
+    await caughtUp();
+    await query(`UPDATE projection_quotas.checkpoints SET log_id = 'another'`);
     await log.append(topics.links.name, [recordOf(blocked('a', 2))]);
     expect(await failed).to.be.instanceOf(ForeignPosition);
     await projectors.stop();
+    const error = await rejection(start());
+    expect(error).to.be.instanceOf(ForeignPosition).and.to.include({ code: 'FOREIGN_POSITION' });
   });
 
   it('survive the loss of every connection', async () => {
     const pool = createPool({ url: database.url, name: 'victims', max: 4, logger });
     const { log: theirs } = await openTestLog({ pool, url: database.url, logger });
     const projectors = await start(pool, theirs);
-    for (let sequence = 1; sequence <= 100; sequence += 1) {
-      await log.append(topics.visits.name, [recordOf(spooledVisit('a', { sequence }))]);
-      if (sequence % 20 !== 0) continue;
-      await database.pool.query(
+    await appendVisits(100, async (sequence) => {
+      if (sequence % 20 !== 0) return;
+      await query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND application_name = 'linklog victims'`,
       );
-    }
-    await eventually('the projections are caught up', isCaughtUp);
+    });
+    await caughtUp();
     await projectors.stop();
     await theirs.close();
     await pool.end();
-    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.links');
-    expect(rows).to.deep.equal([{ clicks: 100 }]);
+    expect(await clicks()).to.deep.equal([{ clicks: 100 }]);
   });
 });

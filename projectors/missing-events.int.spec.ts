@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { createLogger } from '../ops/platform/logging.js';
 import { codeIn } from '../ops/test/conformance/event-log/events.js';
@@ -36,17 +35,13 @@ import { databaseFixture, kafkaFixture } from '../ops/test/support/fixtures.js';
 const { links, visits, accounts, platform, usage } = topics;
 const silent = createLogger('silent');
 
+/** A logger, and its lines about missing events. */
 const collectingLogger = () => {
   const lines: Record<string, unknown>[] = [];
-  const stream = new Writable({
-    write(line: Buffer, _encoding, done) {
-      lines.push(JSON.parse(line.toString()) as Record<string, unknown>);
-      done();
-    },
-  });
-  const ofMissing = (): readonly Record<string, unknown>[] =>
-    lines.filter(({ msg }) => String(msg).endsWith('are missing from the log'));
-  return { logger: pino({ level: 'error', base: null }, stream), ofMissing };
+  const write = (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>);
+  const logger = pino({ level: 'error', base: null }, { write });
+  const ofMissing = () => lines.filter(({ msg }) => String(msg).endsWith('missing from the log'));
+  return { logger, ofMissing };
 };
 
 const range = (first: number, last: number): readonly number[] =>
@@ -72,49 +67,54 @@ describe('projectors: missing events', function () {
     }
   };
 
+  const projected = (log: EventLog): Promise<void> =>
+    eventually('all events are projected', async () =>
+      (await projectionStatus(database.pool, log)).every(({ lag }) => lag === 0),
+    );
+
   describe('of subjects', () => {
+    const missing = (topic: string, events: number) => ({ origin: 'subject', topic, events });
+
     it('are recorded when an event skips a sequence, with or without repeats', async () => {
       const { logger, ofMissing } = collectingLogger();
-      const log = namedLog();
-      const handle = createBatchHandler({ pool: database.pool, projection: history, log, logger });
-      const batch = (offset: number, ...events: readonly LinklogEvent[]) =>
-        handle({
-          topic: links.name,
-          partition: 0,
-          records: events.map((event, index) => ({ ...recordOf(event), offset: offset + index })),
-        });
+      const { pool } = database;
+      const handle = createBatchHandler({ pool, projection: history, log: namedLog(), logger });
+      const batch = (first: number, ...events: readonly LinklogEvent[]) => {
+        const records = events.map((event, index) => ({
+          ...recordOf(event),
+          offset: first + index,
+        }));
+        return handle({ topic: links.name, partition: 0, records });
+      };
       await batch(0, created('a'), blocked('a', 2), created('a'), created('b'));
-      expect(await missingEvents(database.pool)).to.deep.equal([]);
+      expect(await missingEvents(pool)).to.deep.equal([]);
       await batch(4, unblocked('a', 3), blocked('a', 6), blocked('b', 3), unblocked('c', 2));
-      const expected = [{ origin: 'subject', topic: links.name, events: 4 }];
-      expect(await missingEvents(database.pool)).to.deep.equal(expected);
+      expect(await missingEvents(pool)).to.deep.equal([missing(links.name, 4)]);
       // A late event is dropped like a repeat, and stays missing: the folds need their order.
       expect(await batch(8, unblocked('a', 5), unblocked('a', 7))).to.include({ repeats: 1 });
-      expect(await missingEvents(database.pool)).to.deep.equal(expected);
+      expect(await missingEvents(pool)).to.deep.equal([missing(links.name, 4)]);
       expect(
-        ofMissing().map(({ topic, subject, sequence, missing }) => [
-          ...[topic, subject, sequence, missing],
+        ofMissing().map((line) => [
+          line['topic'],
+          line['subject'],
+          line['sequence'],
+          line['missing'],
         ]),
       ).to.deep.equal([
         [links.name, 'a', 4, 2],
         [links.name, 'b', 2, 1],
         [links.name, 'c', 1, 1],
       ]);
-      const states = await sequenceStates(
-        database.pool,
-        links.name,
-        0,
-        [3, 4, 5, 6, 8].map((sequence) => ({ subject: 'a', sequence })),
-      );
+      const events = [3, 4, 5, 6, 8].map((sequence) => ({ subject: 'a', sequence }));
+      const states = await sequenceStates(pool, links.name, 0, events);
       expect(states).to.deep.equal(['applied', 'overtaken', 'overtaken', 'applied', 'absent']);
     });
 
     it('are counted up to the largest safe integer, for any sequences of a foreign writer', async () => {
       const sequence = Number.MAX_SAFE_INTEGER;
       await feed(database.pool, history).events(blocked('a', sequence), blocked('b', sequence));
-      expect(await missingEvents(database.pool)).to.deep.equal([
-        { origin: 'subject', topic: links.name, events: sequence },
-      ]);
+      const expected = [missing(links.name, sequence)];
+      expect(await missingEvents(database.pool)).to.deep.equal(expected);
     });
 
     it('are not recorded after an unreadable record', async () => {
@@ -138,15 +138,10 @@ describe('projectors: missing events', function () {
         ]);
         const projectors = await startProjectors({ pool, log, logger });
         const expected = [
-          { origin: 'subject', topic: accounts.name, events: 1 },
-          { origin: 'subject', topic: links.name, events: 3 },
-          { origin: 'subject', topic: platform.name, events: 1 },
-          { origin: 'subject', topic: usage.name, events: 2 },
-          { origin: 'subject', topic: visits.name, events: 2 },
+          ...[missing(accounts.name, 1), missing(links.name, 3), missing(platform.name, 1)],
+          ...[missing(usage.name, 2), missing(visits.name, 2)],
         ];
-        await eventually('all are projected', async () =>
-          (await projectionStatus(pool, log)).every(({ lag }) => lag === 0),
-        );
+        await projected(log);
         await projectors.stop();
         expect(await missingEvents(pool)).to.deep.equal(expected);
         expect(ofMissing()).to.have.length(5);
@@ -188,21 +183,17 @@ describe('projectors: missing events', function () {
         try {
           let now = 0;
           const watch = watchSpools({ pool, log, logger, now: () => now });
-          const projected = () =>
-            eventually('all are projected', async () =>
-              (await projectionStatus(pool, log)).every(({ lag }) => lag === 0),
-            );
           const look = async (seconds: number): Promise<unknown> => {
             now += seconds * 1_000;
             await watch();
             return missingEvents(pool);
           };
-          const counted = async (table: string): Promise<number> =>
-            (await pool.query(`SELECT FROM projection_stats.${table}`)).rows.length;
+          const blocks = async (): Promise<number> =>
+            (await pool.query('SELECT FROM projection_stats.spool_blocks')).rows.length;
 
           await append(log, visitsOf(range(1, 100)));
           await append(log, visitsOf(range(90, 120).filter((sequence) => sequence !== 117)));
-          await projected();
+          await projected(log);
           expect(await look(0)).to.deep.equal([]);
           expect(await look(59)).to.deep.equal([]);
           const lacking = [{ origin: 'spool', topic: visits.name, events: 1 }];
@@ -219,31 +210,25 @@ describe('projectors: missing events', function () {
           expect(ofMissing()).to.have.length(1);
 
           await append(log, [spooledVisit(lateCode, { sequence: 117 })]);
-          await projected();
+          await projected(log);
           expect(await look(1)).to.deep.equal([]);
 
           await append(log, visitsOf(range(1, 50), 'spool-2'));
-          await projected();
+          await projected(log);
           await look(0);
           await look(60);
           const { rows } = await pool.query(
             'SELECT * FROM projection_stats.spools WHERE source = $1',
             [spoolSource('spool-2')],
           );
-          expect(rows).to.deep.equal([
-            {
-              source: spoolSource('spool-2'),
-              accounted_through: 50,
-              missing_before: 0,
-              missing_after: 0,
-            },
-          ]);
-          const left = await counted('spool_blocks');
+          const counts = { accounted_through: 50, missing_before: 0, missing_after: 0 };
+          expect(rows).to.deep.equal([{ source: spoolSource('spool-2'), ...counts }]);
+          const before = await blocks();
           await append(log, visitsOf(range(51, 60), 'spool-2'));
-          await projected();
+          await projected(log);
           await look(0);
           await look(60);
-          expect(await counted('spool_blocks')).to.equal(left);
+          expect(await blocks()).to.equal(before);
           expect(ofMissing()).to.have.length(1);
         } finally {
           await projectors.stop();

@@ -19,40 +19,36 @@ describe('projectors: projection quotas', () => {
     return rows;
   };
 
-  it('counts links, calls and QR codes by key', async () => {
-    await given.events(
-      created('a', { keyId: 'key-1' }),
-      created('b', { keyId: 'key-2' }),
-      created('c', { keyId: 'key-1' }),
-      metered('key-1', 1, 40),
-      rendered('key-1', 2),
-      metered('key-1', 3, 2),
-    );
+  const row = (key_id: string, month: string, counts: object) => ({
+    ...{ key_id, month: `${month}-01`, calls: 0, links: 0, qr_codes: 0 },
+    ...counts,
+  });
+
+  it('counts links, calls and QR codes by key, in several batches', async () => {
+    const [first, second] = [{ keyId: 'key-1' }, { keyId: 'key-2' }];
+    await given.events(created('a', first), created('b', second), created('c', first));
+    await given.events(metered('key-1', 1, 40), rendered('key-1', 2));
+    await given.events(metered('key-1', 3, 2), rendered('key-1', 4), created('d', first));
     expect(await months()).to.deep.equal([
-      { key_id: 'key-1', month: '2026-05-01', calls: 42, links: 2, qr_codes: 1 },
-      { key_id: 'key-2', month: '2026-05-01', calls: 0, links: 1, qr_codes: 0 },
+      row('key-1', '2026-05', { calls: 42, links: 3, qr_codes: 2 }),
+      row('key-2', '2026-05', { links: 1 }),
     ]);
   });
 
-  it('counts in UTC months, to the last millisecond', async () => {
+  it('counts in UTC months to the last millisecond, and calls in the month of their minute', async () => {
     await given.events(
       created('a', {}, { time: new Date('2026-05-31T23:59:59.999Z') }),
       created('b', {}, { time: new Date('2026-06-01T00:00:00.000Z') }),
       rendered('key-1', 1, new Date('2026-12-31T23:59:59.999Z')),
       rendered('key-1', 2, new Date('2027-01-01T00:00:00.000Z')),
+      metered('key-1', 3, 7, new Date('2026-04-30T23:59:00.000Z')),
     );
     expect(await months()).to.deep.equal([
-      { key_id: 'key-1', month: '2026-05-01', calls: 0, links: 1, qr_codes: 0 },
-      { key_id: 'key-1', month: '2026-06-01', calls: 0, links: 1, qr_codes: 0 },
-      { key_id: 'key-1', month: '2026-12-01', calls: 0, links: 0, qr_codes: 1 },
-      { key_id: 'key-1', month: '2027-01-01', calls: 0, links: 0, qr_codes: 1 },
-    ]);
-  });
-
-  it('counts calls in the month of their minute, not in that of their event', async () => {
-    await given.events(metered('key-1', 1, 7, new Date('2026-04-30T23:59:00.000Z')));
-    expect(await months()).to.deep.equal([
-      { key_id: 'key-1', month: '2026-04-01', calls: 7, links: 0, qr_codes: 0 },
+      row('key-1', '2026-04', { calls: 7 }),
+      row('key-1', '2026-05', { links: 1 }),
+      row('key-1', '2026-06', { links: 1 }),
+      row('key-1', '2026-12', { qr_codes: 1 }),
+      row('key-1', '2027-01', { qr_codes: 1 }),
     ]);
   });
 });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { PositionMoved, type Batch } from '../../ops/event-log/port.js';
 import { topics } from '../../schemas/events/topics.js';
+import { rejection } from '../../ops/test/support/waiting.js';
 import { created, importedVisit, recordOf } from '../../schemas/testing/events.js';
 import { LagTracker } from './live-projection.js';
 
@@ -12,12 +13,8 @@ describe('projectors: batches that are not applied yet', () => {
     partition,
     records: [{ key: 'a', value, offset: 0 }],
   });
-  const failing = (error: Error) => (): Promise<never> => Promise.reject(error);
-  const ignoreOutcome = async (promise: Promise<unknown>): Promise<void> => {
-    await promise.then(
-      () => undefined,
-      () => undefined,
-    );
+  const fails = async (lag: LagTracker, batch: Batch, error = new Error('unavailable')) => {
+    await rejection(lag.applying(batch, () => Promise.reject(error)));
   };
 
   it('report the age of the oldest event until it is applied', async () => {
@@ -34,7 +31,7 @@ describe('projectors: batches that are not applied yet', () => {
 
   it('grow older while they fail, for each partition', async () => {
     const lag = new LagTracker();
-    await ignoreOutcome(lag.applying(batchOf(0), failing(new Error('Away'))));
+    await fails(lag, batchOf(0));
     await lag.applying(batchOf(1), () => Promise.resolve());
     expect(lag.secondsBehind(happened + 9_000)).to.equal(9);
     await lag.applying(batchOf(0), () => Promise.resolve());
@@ -43,7 +40,7 @@ describe('projectors: batches that are not applied yet', () => {
 
   it('do not count when another reader has moved the checkpoint', async () => {
     const lag = new LagTracker();
-    await ignoreOutcome(lag.applying(batchOf(0), failing(new PositionMoved('Moved'))));
+    await fails(lag, batchOf(0), new PositionMoved('Moved'));
     expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
   });
 
@@ -51,15 +48,15 @@ describe('projectors: batches that are not applied yet', () => {
     const lag = new LagTracker();
     const { value } = recordOf(importedVisit('a', { sequence: 1, time: new Date(0) }));
     const batch = { ...batchOf(0, value), topic: topics.visits.name };
-    await ignoreOutcome(lag.applying(batch, failing(new Error('Away'))));
+    await fails(lag, batch);
     expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
   });
 
   it('have age 0 with a broken record, or with a clock that is behind', async () => {
     const lag = new LagTracker();
-    await ignoreOutcome(lag.applying(batchOf(0, 'no event'), failing(new Error('Away'))));
+    await fails(lag, batchOf(0, 'no event'));
     expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
-    await ignoreOutcome(lag.applying(batchOf(1), failing(new Error('Away'))));
+    await fails(lag, batchOf(1));
     expect(lag.secondsBehind(happened - 1_000)).to.equal(0);
   });
 });

@@ -12,8 +12,8 @@ const heapBytes = (): number => {
 
 describe('projectors: visits as statistics see them', () => {
   it('do not keep the texts of their events in memory', () => {
-    const rows = 100;
-    const rowCharacters = 1_000_000;
+    const rows = 20;
+    const rowCharacters = 500_000;
     const before = heapBytes();
     for (let row = 0; row < rows; row += 1) {
       const account = `the account of row ${row}`;

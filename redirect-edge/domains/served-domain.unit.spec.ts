@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { ActiveDomain } from '../../ops/ledger/domains.js';
 import { createDomainResolver, serves } from './served-domain.js';
 
+const noRedirects = { rootRedirect: null, notFoundRedirect: null, expiredRedirect: null };
 const active = (fields: Partial<ActiveDomain> = {}): ActiveDomain => ({
-  ...{ domain: 'go.example', account: 'acme' },
-  ...{ rootRedirect: null, notFoundRedirect: null, expiredRedirect: null },
+  ...{ domain: 'go.example', account: 'acme', ...noRedirects },
   ...fields,
 });
 const proxy = '10.0.0.1';
@@ -13,28 +13,19 @@ describe('redirect edge: the domain of a request', () => {
   const domains = new Map([['go.example', active()]]);
   const { hostOf, domainOf } = createDomainResolver({
     domains: { find: (name) => domains.get(name) },
-    redirects: {
-      rootRedirect: null,
-      notFoundRedirect: 'https://ü.example/',
-      expiredRedirect: null,
-    },
+    redirects: { ...noRedirects, notFoundRedirect: 'https://ü.example/' },
     trustedProxies: (address) => address === proxy,
   });
 
   it('is its host in lower case, without port and trailing dot', () => {
-    for (const [host, expected] of [
-      ['go.example', 'go.example'],
-      ['GO.example', 'go.example'],
-      ['go.example:8081', 'go.example'],
-      ['go.example.', 'go.example'],
-      ['go.example.:443', 'go.example'],
-      ['go.example:', 'go.example'],
-      ['[::1]:8081', '[::1]'],
-      ['', ''],
-    ] as const) {
-      expect(hostOf({ host }, 'client'), host).to.equal(expected);
+    for (const host of [
+      ...['go.example', 'GO.example', 'go.example:8081', 'go.example.', 'go.example.:443'],
+      'go.example:',
+    ]) {
+      expect(hostOf({ host }, 'client'), host).to.equal('go.example');
     }
-    expect(hostOf({}, 'client')).to.equal('');
+    expect(hostOf({ host: '[::1]:8081' }, 'client')).to.equal('[::1]');
+    for (const headers of [{ host: '' }, {}]) expect(hostOf(headers, 'client')).to.equal('');
   });
 
   it('is the first X-Forwarded-Host of a trusted proxy only', () => {
@@ -48,10 +39,9 @@ describe('redirect edge: the domain of a request', () => {
 
   it('is the default domain for a host that is not active', () => {
     for (const host of ['', 'www.go.example', 'go', '[::1]']) {
-      expect(domainOf(host)).to.deep.equal({
-        ...{ prefix: '', account: null, rootRedirect: null, expiredRedirect: null },
-        notFoundRedirect: 'https://xn--tda.example/',
-      });
+      const notFoundRedirect = 'https://xn--tda.example/';
+      const expected = { prefix: '', account: null, ...noRedirects, notFoundRedirect };
+      expect(domainOf(host)).to.deep.equal(expected);
     }
   });
 
@@ -59,13 +49,10 @@ describe('redirect edge: the domain of a request', () => {
     const first = domainOf('go.example');
     expect(first).to.include({ prefix: 'go.example/', account: 'acme', rootRedirect: null });
     expect(domainOf('go.example')).to.equal(first);
-    domains.set(
-      'go.example',
-      active({ account: 'other', rootRedirect: 'https://example.com/ä b' }),
-    );
-    expect(domainOf('go.example')).to.include({
-      ...{ account: 'other', rootRedirect: 'https://example.com/%C3%A4%20b' },
-    });
+    const rootRedirect = 'https://example.com/ä b';
+    domains.set('go.example', active({ account: 'other', rootRedirect }));
+    const changed = { account: 'other', rootRedirect: 'https://example.com/%C3%A4%20b' };
+    expect(domainOf('go.example')).to.include(changed);
     domains.delete('go.example');
     expect(domainOf('go.example')).to.include({ prefix: '', account: null });
   });

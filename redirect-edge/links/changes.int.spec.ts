@@ -2,10 +2,7 @@ import { expect } from 'chai';
 import { notifyChanges } from '../../ops/ledger/changes.js';
 import { readPlatform, savePlatform } from '../../ops/ledger/platform.js';
 import { createLogger } from '../../ops/platform/logging.js';
-import {
-  listenToPostgres,
-  type NotificationListener,
-} from '../../ops/platform/postgres/listener.js';
+import { listenToPostgres } from '../../ops/platform/postgres/listener.js';
 import {
   execute,
   createPool,
@@ -14,12 +11,13 @@ import {
 } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { notify } from '../../ops/test/support/notify.js';
+import { fixture } from '../../ops/test/support/fixture.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { openTestLog } from '../../ops/test/support/node.js';
 import { startTcpProxy, type TcpProxy } from '../../ops/test/support/tcp-proxy.js';
 import { evolvePlatform } from '../../schemas/folds/platform.js';
 import { blocked, created, maintenanceSwitched, unblocked } from '../../schemas/testing/events.js';
-import { watchChanges, type ChangeWatch } from './changes.js';
+import { watchChanges } from './changes.js';
 import { LinkCache, LinkReader } from './link-reader.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { writeAfter, writeOnly } from '../../ops/platform/postgres/statement.js';
@@ -31,21 +29,8 @@ describe('redirect edge: notifications of changes', () => {
   const database = databaseFixture('changes');
   const node = ledgerFixture(database);
 
-  interface Edge {
-    readonly links: LinkReader;
-    readonly watch: ChangeWatch;
-    readonly listener: NotificationListener;
-    /** The proxy of the listener's connection. */
-    readonly listenerProxy: TcpProxy;
-    /** The proxy of all other connections. */
-    readonly poolProxy: TcpProxy;
-    status(subject: string): Promise<string | null>;
-    stop(): Promise<void>;
-  }
-
-  let edge: Edge;
-
-  beforeEach(async () => {
+  /** An edge, with proxies of its listener's connection and of its other connections. */
+  const startEdge = async () => {
     const listenerProxy = await startTcpProxy(database.url);
     const poolProxy = await startTcpProxy(database.url);
     const listener = listenToPostgres(listenerProxy.url, ['linklog_changes'], logger);
@@ -54,16 +39,12 @@ describe('redirect edge: notifications of changes', () => {
     const links = new LinkReader(pool, outbox, new LinkCache(1e6));
     const watch = await watchChanges({ listener, pool, links, logger });
     await eventually('the edge listens', () => listener.listening);
-    edge = {
-      links,
-      watch,
-      listener,
-      listenerProxy,
-      poolProxy,
-      async status(subject) {
+    return {
+      ...{ links, watch, listener, listenerProxy, poolProxy },
+      async status(subject: string): Promise<string | null> {
         return (links.cached(subject) ?? (await links.read(subject)))?.status ?? null;
       },
-      async stop() {
+      async stop(): Promise<void> {
         watch.stop();
         await listener.close();
         await log.close();
@@ -72,9 +53,8 @@ describe('redirect edge: notifications of changes', () => {
         await poolProxy.close();
       },
     };
-  });
-
-  afterEach(() => edge.stop());
+  };
+  const edge = fixture(startEdge, (started) => started.stop(), { per: 'test' });
 
   let subjects = 0;
   /** Creates a link, and reads it into memory. */
@@ -122,20 +102,6 @@ describe('redirect edge: notifications of changes', () => {
     await change(subject, unblocked, 3);
     await dropped(subject);
     expect(await edge.status(subject)).to.equal('active');
-  });
-
-  it('do not arrive before they are committed', async () => {
-    const subject = await cachedLink();
-    await rejection(
-      transaction(node.pool, async (tx) => {
-        await execute(tx, writeOnly(notifyChanges([{ kind: 'link', subject, sequence: 2 }])));
-        throw new Error('roll back');
-      }),
-    );
-    const other = await cachedLink();
-    await change(other, blocked, 2);
-    await dropped(other);
-    expect(edge.links.cached(subject)?.status).to.equal('active');
   });
 
   it('switch maintenance on and off', async () => {
@@ -189,15 +155,6 @@ describe('redirect edge: notifications of changes', () => {
     await eventually('maintenance is over', () => !edge.watch.maintenance);
   });
 
-  it('are not needed after a connection stopped responding', async () => {
-    const subject = await cachedLink();
-    edge.listenerProxy.mute();
-    await change(subject, blocked, 2);
-    await dropped(subject);
-    expect(await edge.status(subject)).to.equal('blocked');
-    edge.listenerProxy.cut();
-  });
-
   it('do not reach an edge without PostgreSQL, which serves stale links', async () => {
     const subject = await cachedLink();
     interrupt(edge.listenerProxy);
@@ -212,18 +169,23 @@ describe('redirect edge: notifications of changes', () => {
     edge.listenerProxy.inspect(null);
   });
 
-  it('that cannot be parsed mark all links as stale', async () => {
+  it('that are forged or cannot be parsed only cause another read of links', async () => {
     const subject = await cachedLink();
+    const forged = [Number.MAX_SAFE_INTEGER, 1, -1].map((sequence) =>
+      JSON.stringify({ kind: 'link', subject, sequence }),
+    );
     for (const payload of [
-      '{"kind":"teleport"}',
-      `{"kind":"link","subject":"${subject}"}`,
-      'no JSON',
-      '',
+      ...['{"kind":"teleport"}', `{"kind":"link","subject":"${subject}"}`, 'no JSON', ''],
+      ...forged,
     ]) {
-      expect(await edge.status(subject)).to.equal('active');
       await notify(node.pool, 'linklog_changes', [payload]);
       await dropped(subject);
+      expect(await edge.status(subject)).to.equal('active');
+      expect(edge.links.cached(subject)?.status).to.equal('active');
     }
+    await change(subject, blocked, 2);
+    await dropped(subject);
+    expect(await edge.status(subject)).to.equal('blocked');
   });
 
   it('that cannot be parsed cause one query at a time, and one after the last', async () => {
@@ -253,19 +215,5 @@ describe('redirect edge: notifications of changes', () => {
     expect(queries).to.equal(3);
     watch.stop();
     await switchMaintenance(false);
-  });
-
-  it('that are forged only cause another read of the link', async () => {
-    const subject = await cachedLink();
-    for (const sequence of [Number.MAX_SAFE_INTEGER, 1, -1]) {
-      const forged = JSON.stringify({ kind: 'link', subject, sequence });
-      await notify(node.pool, 'linklog_changes', [forged]);
-      await dropped(subject);
-      expect(await edge.status(subject)).to.equal('active');
-      expect(edge.links.cached(subject)?.status).to.equal('active');
-    }
-    await change(subject, blocked, 2);
-    await dropped(subject);
-    expect(await edge.status(subject)).to.equal('blocked');
   });
 });

@@ -49,13 +49,12 @@ describe('redirect edge: click budget, on two nodes', () => {
       const ofLink = (event: LinklogEvent): boolean => event.subject === subject;
       const visits = named('LinkVisited', await nodes[0].events('visits')).filter(ofLink);
       const expiries = named('LinkExpired', await nodes[0].events('links')).filter(ofLink);
-      expect(visits.map(({ data }) => data.click)).to.deep.equal(
-        Array.from({ length: maxClicks }, (_, index) => index + 1),
-      );
+      const numbers = Array.from({ length: maxClicks }, (_, index) => index + 1);
+      expect(visits.map(({ data }) => data.click)).to.deep.equal(numbers);
       expect(new Set(visits.map(({ correlationid }) => correlationid)).size).to.equal(maxClicks);
-      expect(
-        expiries.map(({ data, causationid, sequence }) => [data, causationid, sequence]),
-      ).to.deep.equal([[{ reason: 'clicks' }, visits.at(-1)?.id, 2]]);
+      expect(expiries).to.have.length(1);
+      const expiry = { data: { reason: 'clicks' }, causationid: visits.at(-1)?.id, sequence: 2 };
+      expect(expiries[0]).to.deep.include(expiry);
       await expectFolded();
     });
   }
@@ -84,9 +83,8 @@ describe('redirect edge: click budget, on two nodes', () => {
       ...limits.map((maxClicks, index) => created(codeOf(index), { maxClicks })),
     );
     const outcomes: string[] = [];
-    const end = performance.now() + 2_500;
     const visitor = async (number: number): Promise<void> => {
-      while (performance.now() < end) {
+      while (outcomes.length < 4_000) {
         const subject = codeOf(Math.floor(Math.random() * limits.length));
         outcomes.push(await take(subject, number));
       }
@@ -113,11 +111,8 @@ describe('redirect edge: click budget, on two nodes', () => {
     listener.on('linklog_changes', (payload) => changes.push(parseChange(payload)));
     try {
       await eventually('the listener is connected', () => listener.listening);
-      await recordHistory(
-        nodes[0],
-        created('two', { maxClicks: 2 }),
-        created('one', { maxClicks: 1 }),
-      );
+      const links = [created('two', { maxClicks: 2 }), created('one', { maxClicks: 1 })];
+      await recordHistory(nodes[0], ...links);
       for (const subject of ['two', 'two', 'two', 'one']) await take(subject, 0);
       await eventually('the last change is notified', () => changes.length >= 2);
       expect(changes).to.deep.equal([

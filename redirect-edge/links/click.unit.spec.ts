@@ -47,10 +47,15 @@ const metadata = (number: number, time: Date) => ({
 });
 
 describe('redirect edge: taking a click', () => {
-  it('numbers the visit among the link’s clicks', () => {
-    given(createdWith(3), visited('spring', 1))
-      .when(at(1))
-      .then(visited('spring', 2, metadata(1, at(1))));
+  it('is accepted without a limit, and numbers the visit among the link’s clicks', () => {
+    for (const [limit, clicks] of [
+      [3, 1],
+      [null, 41],
+    ] as const) {
+      given(createdWith(limit), visited('spring', clicks))
+        .when(at(1))
+        .then(visited('spring', clicks + 1, metadata(1, at(1))));
+    }
   });
 
   it('continues after an initial number of clicks, without a gap in the sequence of visits', () => {
@@ -78,38 +83,22 @@ describe('redirect edge: taking a click', () => {
   });
 
   it('records the data of the visit', () => {
-    const known: VisitData = {
-      ...unknownVisitor,
-      country: 'DE',
-      trigger: 'qr',
-      visitor: 'q83vASNFZ4mrze8B',
-    };
+    const known: VisitData = { ...unknownVisitor, country: 'DE', visitor: 'q83vASNFZ4mrze8B' };
     const state = evolveLedgerLink(initialState, createdWith(3));
     const decision = clickDecider.decide(clickAt(at(1), known), state);
     if (decision.type !== 'accepted') throw new Error('the click was refused');
     expect(decision.events.map(({ data }) => data)).to.deep.equal([{ click: 1, ...known }]);
   });
 
-  it('expires the link with its last one', () => {
+  it('expires the link with its last one, also after an unblock', () => {
     const expiry = { ...metadata(2, at(1)), causationId: idOf(1) };
+    const last = visited('spring', 1, metadata(1, at(1)));
     given(createdWith(1))
       .when(at(1))
-      .then(visited('spring', 1, metadata(1, at(1))), expired('spring', 2, 'clicks', expiry));
-  });
-
-  it('continues after an unblock, with the next sequence for the expiry', () => {
+      .then(last, expired('spring', 2, 'clicks', expiry));
     given(createdWith(1), blocked('spring', 2), unblocked('spring', 3))
       .when(at(1))
-      .then(
-        visited('spring', 1, metadata(1, at(1))),
-        expired('spring', 4, 'clicks', { ...metadata(2, at(1)), causationId: idOf(1) }),
-      );
-  });
-
-  it('is always accepted for a link without a limit', () => {
-    given(createdWith(null), visited('spring', 41))
-      .when(at(1))
-      .then(visited('spring', 42, metadata(1, at(1))));
+      .then(last, expired('spring', 4, 'clicks', expiry));
   });
 
   it('is never dated before the link’s last event', () => {
@@ -118,13 +107,13 @@ describe('redirect edge: taking a click', () => {
       .then(visited('spring', 2, metadata(1, at(50))));
   });
 
-  it('is refused without a link', () => {
+  it('is refused without a link, and after the last click, also before LinkExpired is recorded', () => {
     given().when(noon).thenRefused('notFound');
-  });
-
-  it('is refused after the last click, also before LinkExpired is recorded', () => {
-    given(createdWith(1), visited('spring', 1)).when(noon).thenRefused('expired');
-    given(createdWith(1), visited('spring', 1), expired('spring', 2, 'clicks'))
+    const last = [createdWith(1), visited('spring', 1)];
+    given(...last)
+      .when(noon)
+      .thenRefused('expired');
+    given(...last, expired('spring', 2, 'clicks'))
       .when(noon)
       .thenRefused('expired');
   });
@@ -145,37 +134,31 @@ describe('redirect edge: taking a click', () => {
 });
 
 describe('redirect edge: clicks of a link', () => {
-  interface Step {
-    readonly type: 'click' | 'block' | 'unblock' | 'expire';
-    readonly seconds: number;
-  }
-  const step = (...types: readonly Step['type'][]): fc.Arbitrary<Step> =>
-    fc.record({ type: fc.constantFrom(...types), seconds: fc.integer({ min: -9, max: 30 }) });
+  const types = ['click', 'click', 'click', 'block', 'unblock', 'expire'] as const;
+  type Step = readonly [type: (typeof types)[number], seconds: number];
+  const stepsOf = (steps: typeof types | readonly Step[0][]) =>
+    fc.array(fc.tuple(fc.constantFrom(...steps), fc.integer({ min: -9, max: 30 })), {
+      maxLength: 60,
+    });
 
   /** The events of a link after these steps, with a clock that sometimes goes back. */
   const run = (maxClicks: number, steps: readonly Step[]) => {
     const events: LedgerLinkEvent[] = [createdWith(maxClicks)];
-    let link = events.reduce(evolveLedgerLink, initialState);
     let now = noon;
-    const apply = (event: LedgerLinkEvent): void => {
-      link = evolveLedgerLink(link, event);
-      events.push(event);
-    };
-    for (const { type, seconds } of steps) {
+    for (const [type, seconds] of steps) {
       now = new Date(now.getTime() + seconds * 1_000);
+      const link = events.reduce(evolveLedgerLink, initialState);
       if (link.status === 'none') throw new Error('the link does not exist');
       const metadata = { time: now < link.lastEventAt ? link.lastEventAt : now };
       const next = link.sequence + 1;
-      if (type === 'block') apply(blocked('spring', next, metadata));
-      else if (type === 'unblock') apply(unblocked('spring', next, metadata));
+      if (type === 'block') events.push(blocked('spring', next, metadata));
+      else if (type === 'unblock') events.push(unblocked('spring', next, metadata));
       else if (type === 'expire') {
-        if (link.expired === null) apply(expired('spring', next, 'time', metadata));
+        if (link.expired === null) events.push(expired('spring', next, 'time', metadata));
       } else {
-        const decision = clickDecider.decide(
-          clickAt(now, unknownVisitor, idOf(events.length)),
-          link,
-        );
-        if (decision.type === 'accepted') decision.events.forEach(apply);
+        const command = clickAt(now, unknownVisitor, idOf(events.length));
+        const decision = clickDecider.decide(command, link);
+        if (decision.type === 'accepted') events.push(...decision.events);
       }
     }
     const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v3');
@@ -183,15 +166,13 @@ describe('redirect edge: clicks of a link', () => {
     return { events, visits, expiries };
   };
 
-  const clicks = (count: number): Step[] =>
-    Array.from({ length: count }, () => ({ type: 'click', seconds: 1 }));
+  const clicks = (count: number): Step[] => Array.from({ length: count }, () => ['click', 1]);
   const limit = fc.integer({ min: 1, max: 12 });
 
   it('are exactly the limit, and one LinkExpired follows, with any changes in between', () => {
-    const steps = fc.array(step('click', 'click', 'click', 'block', 'unblock'), { maxLength: 60 });
     fc.assert(
-      fc.property(limit, steps, (maxClicks, between) => {
-        const rest: Step[] = [{ type: 'unblock', seconds: 0 }, ...clicks(maxClicks + 3)];
+      fc.property(limit, stepsOf(types.slice(0, -1)), (maxClicks, between) => {
+        const rest: Step[] = [['unblock', 0], ...clicks(maxClicks + 3)];
         const { visits, expiries } = run(maxClicks, [...between, ...rest]);
         expect(visits.map(({ data }) => data.click)).to.deep.equal(
           Array.from({ length: maxClicks }, (_, index) => index + 1),
@@ -204,9 +185,8 @@ describe('redirect edge: clicks of a link', () => {
   });
 
   it('are numbered without a gap, in the order of their times', () => {
-    const steps = fc.array(step('click', 'click', 'block', 'unblock', 'expire'), { maxLength: 60 });
     fc.assert(
-      fc.property(limit, steps, (maxClicks, changes) => {
+      fc.property(limit, stepsOf(types), (maxClicks, changes) => {
         const { events, visits, expiries } = run(maxClicks, changes);
         const others = events.filter((event) => event.type !== 'linklog.LinkVisited.v3');
         for (const ofTopic of [visits, others]) {

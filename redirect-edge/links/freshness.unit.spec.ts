@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { Freshness, maxChanges, type Copy } from './freshness.js';
+import { DatabaseClock } from './shared-cache.js';
 
 const second = 1_000;
 /** PostgreSQL's clock minus the clock of this process (ms). */
@@ -25,7 +27,8 @@ describe('redirect edge: freshness of a copy', () => {
   const accepts = (fields: Partial<Copy> = {}): boolean =>
     freshness.accepts(copy(fields), now + offset);
 
-  it('lasts a minute by PostgreSQL’s clock', () => {
+  it('lasts a minute by PostgreSQL’s clock, and rejects copies from the future', () => {
+    expect(accepts({ readAt: now + offset + 1 })).to.be.false;
     const readAt = now + offset;
     expect(accepts({ readAt })).to.be.true;
     now += 60 * second;
@@ -34,24 +37,15 @@ describe('redirect edge: freshness of a copy', () => {
     expect(accepts({ readAt })).to.be.false;
   });
 
-  it('rejects copies from the future', () => {
-    expect(accepts({ readAt: now + offset + 1 })).to.be.false;
-  });
-
-  it('requires exactly the sequence of the last notification', () => {
+  it('requires exactly the sequence of the last change, in any order of notifications', () => {
+    const accepted = () =>
+      [2, 3, 4, 5, Number.MAX_SAFE_INTEGER].filter((sequence) => accepts({ sequence }));
     freshness.changed('spring', 3);
     freshness.changed('other', 9);
-    expect(accepts()).to.be.false;
-    expect(accepts({ sequence: 3 })).to.be.true;
-    expect(accepts({ sequence: 4 })).to.be.false;
-    expect(accepts({ sequence: Number.MAX_SAFE_INTEGER })).to.be.false;
-  });
-
-  it('requires the last change, in any order of notifications', () => {
+    expect(accepted()).to.deep.equal([3]);
     freshness.changed('spring', 4);
     freshness.changed('spring', 3);
-    expect(accepts({ sequence: 3 })).to.be.false;
-    expect(accepts({ sequence: 4 })).to.be.true;
+    expect(accepted()).to.deep.equal([4]);
   });
 
   it('rejects all copies for a minute after too many changes', () => {
@@ -106,5 +100,23 @@ describe('redirect edge: freshness of a copy', () => {
     freshness.changed('spring', 3);
     expect(freshness.isCurrent(copy())).to.be.false;
     expect(freshness.isCurrent(copy({ sequence: 3 }))).to.be.true;
+  });
+});
+
+describe('redirect edge: PostgreSQL’s clock', () => {
+  it('is estimated between two bounds, whose distance is the duration of the query', async () => {
+    let now = 500;
+    const slow = {
+      query() {
+        now += 30;
+        return Promise.resolve({ rows: [{ now: new Date(1_000_000) }] });
+      },
+    } as unknown as Queryable;
+    const clock = new DatabaseClock(slow, () => now);
+    expect(clock.now()).to.equal(null);
+    await clock.sync();
+    expect(clock.now()).to.deep.equal({ earliest: 1_000_000, latest: 1_000_031 });
+    now += 1_000;
+    expect(clock.now()).to.deep.equal({ earliest: 1_001_000, latest: 1_001_031 });
   });
 });

@@ -19,7 +19,9 @@ import {
   expired,
   unblocked,
 } from '../../schemas/testing/events.js';
+import { servedLink } from '../redirect/decision.js';
 import { LinkCache, LinkReader } from './link-reader.js';
+import { warmUp } from './warm-up.js';
 import { fixture } from '../../ops/test/support/fixture.js';
 import { databaseFixture, ledgerFixture } from '../../ops/test/support/fixtures.js';
 
@@ -29,35 +31,33 @@ describe('redirect edge: link reader', () => {
   const reader = fixture(() => new LinkReader(node.pool, node.outbox, cache));
   const cache = new LinkCache(1e6);
 
-  /** Writes the projected row of these events; the log may have more. */
-  const project = async (...events: readonly LinkEvent[]): Promise<void> => {
-    const row = rowOfState(events.reduce(evolveLink, initialState), events.length);
-    if (!row) throw new Error('the link does not exist');
+  /** Writes the projected rows of the histories of links; the log may have more. */
+  const project = async (...histories: readonly (readonly LinkEvent[])[]): Promise<void> => {
+    const rows = histories.map((events) =>
+      JSON.stringify(rowOfState(events.reduce(evolveLink, initialState), events.length)),
+    );
     await node.pool.query(
-      'INSERT INTO projection_redirects.links SELECT * FROM jsonb_populate_record(NULL::projection_redirects.links, $1)',
-      [row],
+      `INSERT INTO projection_redirects.links
+       SELECT r.* FROM unnest($1::jsonb[]) WITH ORDINALITY AS e (row, number),
+         jsonb_populate_record(NULL::projection_redirects.links, e.row) AS r ORDER BY number`,
+      [rows],
     );
   };
 
-  const statusOf = async (subject: string): Promise<string | null> =>
-    (await reader.read(subject))?.status ?? null;
+  /** The link without the cache. */
+  const uncached = (subject: string) => {
+    cache.delete(subject);
+    return reader.read(subject);
+  };
 
   it('does not cache that a link does not exist', async () => {
     expect(await reader.read('spring')).to.equal(null);
     await recordHistory(node, created('spring', { maxClicks: 3 }, { account: 'acme' }));
     const link = {
-      subject: 'spring',
-      account: 'acme',
-      status: 'active',
-      location: 'https://example.com/spring',
-      rules: null,
-      forwardQuery: false,
-      createdAt: Date.parse('2026-05-20T12:00:00.000Z'),
-      startsAt: null,
-      expiresAt: null,
-      limited: true,
-      passwordHash: null,
-      sequence: 1,
+      ...{ subject: 'spring', account: 'acme', status: 'active', sequence: 1 },
+      ...{ location: 'https://example.com/spring', rules: null, forwardQuery: false },
+      ...{ createdAt: Date.parse('2026-05-20T12:00:00.000Z'), startsAt: null, expiresAt: null },
+      ...{ limited: true, passwordHash: null },
     };
     expect(reader.cached('spring')).to.equal(undefined);
     expect(await reader.read('spring')).to.deep.equal(link);
@@ -65,83 +65,60 @@ describe('redirect edge: link reader', () => {
   });
 
   it('does not confuse links of one partition', async () => {
-    expect(await reader.read('springs')).to.equal(null);
-    expect(await reader.read('SPRING')).to.equal(null);
+    for (const subject of ['springs', 'SPRING']) expect(await reader.read(subject)).to.equal(null);
   });
 
-  it('reads the projected row', async () => {
-    await recordHistory(node, created('old', { maxClicks: 3 }));
-    await project(created('old', { url: 'https://example.com/projected', maxClicks: 3 }));
-    expect(await reader.read('old')).to.include({
-      location: 'https://example.com/projected',
-      limited: true,
-    });
-  });
-
-  it('takes existence, block and expiry from the log, not from the projected row', async () => {
-    await project(created('forged'));
-    expect(await statusOf('forged')).to.equal(null);
-    await recordHistory(node, created('harmful'), blocked('harmful', 2));
-    await project(created('harmful'), blocked('harmful', 2), unblocked('harmful', 3));
-    expect(await reader.read('harmful')).to.include({ status: 'blocked', sequence: 2 });
-    await recordHistory(node, created('harmless'));
-    await project(created('harmless'), expired('harmless', 2), blocked('harmless', 3));
-    expect(await reader.read('harmless')).to.include({ status: 'active', sequence: 1 });
-  });
-
-  it('takes destination, password and status from the log, not from the projected row', async () => {
-    const evil = edited('aim', 2, {
-      ...{ url: 'https://evil.example/', password: 'removed', expiresAt: null, maxClicks: 9 },
-    } as const);
-    const aim = created('aim', { passwordHash: 'hash', expiresAt: at(60).toISOString() });
-    await recordHistory(node, aim);
-    await project(aim, evil, disabled('aim', 3), deleted('aim', 4));
-    const initial = {
-      ...{ status: 'active', location: 'https://example.com/aim', passwordHash: 'hash' },
-      ...{ expiresAt: at(60).getTime(), limited: false },
+  describe('with a forged projected row', () => {
+    const evil: Parameters<typeof edited>[2] = {
+      ...{ url: 'https://evil.example/', rules: [{ name: 'a', when: {}, url: 'https://evil/' }] },
+      ...{ forwardQuery: false, password: 'removed', expiresAt: null },
+      maxClicks: 9,
     };
-    expect(await reader.read('aim')).to.include(initial);
-    cache.delete('aim');
-    const url = 'https://example.com/new';
-    await recordHistory(node, aim, edited('aim', 2, { url }));
-    expect(await reader.read('aim')).to.include({ ...initial, location: url, sequence: 2 });
-    const set = edited('aim', 3, { password: 'set', passwordHash: 'new' });
-    await recordHistory(node, aim, edited('aim', 2, { url }), set, deleted('aim', 4));
-    cache.delete('aim');
-    const last = { status: 'deleted', location: url, passwordHash: 'new', sequence: 4 };
-    expect(await reader.read('aim')).to.include(last);
-  });
-
-  it('takes rules and forwardQuery from the log, not from the projected row', async () => {
-    const ruleTo = (host: string) => [{ name: 'all', when: {}, url: `https://${host}/` }];
-    const evil = edited('ruled', 2, { rules: ruleTo('evil.example') });
-    const rulesOf = async (subject: string): Promise<unknown> => {
-      cache.delete(subject);
-      return (await reader.read(subject))?.rules;
-    };
-    const plain = created('ruled');
-    await recordHistory(node, plain);
-    await project(plain, evil);
-    expect(await rulesOf('ruled')).to.equal(null);
-    const own = edited('ruled', 2, { rules: ruleTo('own.example') });
-    await recordHistory(node, plain, own);
-    expect(await rulesOf('ruled')).to.deep.equal(ruleTo('own.example'));
-    await recordHistory(node, plain, own, edited('ruled', 3, { rules: null }));
-    expect(await rulesOf('ruled')).to.equal(null);
-
-    const ruled = created('was-ruled', { rules: ruleTo('own.example') });
-    await recordHistory(node, ruled);
-    await project(ruled, edited('was-ruled', 2, { rules: null }));
-    expect(await rulesOf('was-ruled')).to.deep.equal(ruleTo('own.example'));
-
-    const forwarding = created('forwarding', { forwardQuery: true });
-    await recordHistory(node, forwarding);
-    await project(forwarding, edited('forwarding', 2, { forwardQuery: false }));
-    expect(await reader.read('forwarding')).to.include({ forwardQuery: true });
-    const ended = edited('forwarding', 2, { forwardQuery: false });
-    await recordHistory(node, forwarding, ended);
-    cache.delete('forwarding');
-    expect(await reader.read('forwarding')).to.include({ forwardQuery: false });
+    const rules = [{ name: 'all', when: {}, url: 'https://own.example/' }];
+    const secured = { passwordHash: 'hash', expiresAt: at(60).toISOString() };
+    const own = created('own', { ...secured, rules, forwardQuery: true });
+    const moved = edited('own', 2, { url: 'https://example.com/new' });
+    const changed = edited('own', 2, { rules: null, forwardQuery: false });
+    const set = edited('own', 3, { password: 'set', passwordHash: 'new' });
+    const forged = (sequence: number): readonly LinkEvent[] => [
+      ...[edited('own', sequence, evil), disabled('own', sequence + 1)],
+      deleted('own', sequence + 2),
+    ];
+    // The events in the log, and those of the projected row.
+    const histories: readonly (readonly [log: readonly LinkEvent[], row: readonly LinkEvent[]])[] =
+      [
+        [[], [own]],
+        [[own], [own, ...forged(2)]],
+        [[created('own')], [created('own'), ...forged(2)]],
+        [[created('own')], [created('own'), expired('own', 2), blocked('own', 3)]],
+        [
+          [own, blocked('own', 2)],
+          [own, blocked('own', 2), unblocked('own', 3)],
+        ],
+        [
+          [own, moved],
+          [own, ...forged(2)],
+        ],
+        [
+          [own, changed],
+          [own, changed, ...forged(3)],
+        ],
+        [
+          [own, moved, set, deleted('own', 4)],
+          [own, moved, ...forged(3)],
+        ],
+      ];
+    for (const [log, row] of histories) {
+      const names = log.map(({ type }) => type.split('.')[1]).join(', ');
+      it(`takes the link from the log: ${names === '' ? 'no event' : names}`, async () => {
+        for (const table of ['projection_redirects.links', 'ledger.links'])
+          await node.pool.query(`DELETE FROM ${table} WHERE subject = 'own'`);
+        if (log.length > 0) await recordHistory(node, ...log);
+        await project(row);
+        const expected = servedLink(log.reduce(evolveLink, initialState), log.length);
+        expect(await uncached('own')).to.deep.equal(expected);
+      });
+    }
   });
 
   it('adds only the later events to the projected row', async () => {
@@ -154,14 +131,15 @@ describe('redirect edge: link reader', () => {
       },
     };
     const watchedReader = new LinkReader(node.pool, watched, new LinkCache(1e6));
+    const location = 'https://example.com/projected';
     const history = [created('both'), blocked('both', 2), unblocked('both', 3), expired('both', 4)];
     await recordHistory(node, ...history);
-    await project(...history.slice(0, 2));
-    expect(await watchedReader.read('both')).to.include({ status: 'expired' });
+    await project([created('both', { url: location }), ...history.slice(1, 2)]);
+    expect(await watchedReader.read('both')).to.include({ status: 'expired', location });
 
     const lifted = [created('lifted'), blocked('lifted', 2), unblocked('lifted', 3)];
     await recordHistory(node, ...lifted);
-    await project(...lifted);
+    await project(lifted);
     expect(await watchedReader.read('lifted')).to.include({ status: 'active' });
     expect(positions).to.deep.equal([
       { subject: 'both', sequence: 2 },
@@ -178,7 +156,7 @@ describe('redirect edge: link reader', () => {
     try {
       const own = new LinkReader(node.pool, outbox, new LinkCache(1e6));
       await recordHistory(node, created('apart'));
-      const link = await within(5_000, 'the link was not read', own.read('apart'));
+      const link = await within(20_000, 'the link was not read', own.read('apart'));
       expect(link?.subject).to.equal('apart');
     } finally {
       taken.release();
@@ -189,12 +167,12 @@ describe('redirect edge: link reader', () => {
 
   it('reads later changes of a dropped link', async () => {
     await recordHistory(node, created('news'));
-    expect(await statusOf('news')).to.equal('active');
+    expect(await reader.read('news')).to.include({ status: 'active' });
     await transaction(node.pool, (tx) => execute(tx, node.outbox.record([blocked('news', 2)])));
     expect(reader.cached('news')?.status).to.equal('active');
     reader.forget('news');
     expect(reader.cached('news')).to.equal(undefined);
-    expect(await statusOf('news')).to.equal('blocked');
+    expect(await reader.read('news')).to.include({ status: 'blocked' });
   });
 
   it('drops a cached link on a change notification, even if the cached version is newer', async () => {
@@ -217,75 +195,107 @@ describe('redirect edge: link reader', () => {
     );
   });
 
-  /** A reader whose query returns only after `release`. */
-  const slowReader = () => {
-    const signals = new EventEmitter();
-    const queried = once(signals, 'queried');
-    const released = once(signals, 'release');
-    const outbox: Outbox = {
-      ...node.outbox,
-      async after(postgres, topic, known) {
-        const events = await node.outbox.after(postgres, topic, known);
-        signals.emit('queried');
-        await released;
-        return events;
-      },
-    };
-    return {
-      slow: new LinkReader(node.pool, outbox, new LinkCache(1e6)),
-      queried,
-      release: (): void => {
-        signals.emit('release');
-      },
-    };
-  };
-
-  it('returns “not found” only to visitors who were waiting at the time of the query', async () => {
-    const { slow, queried, release } = slowReader();
-    const early = slow.read('late');
-    await queried;
-    await recordHistory(node, created('late'));
-    // Visitors after the 201 must be redirected.
-    const later = slow.read('late');
-    release();
-    expect(await early).to.equal(null);
-    expect(await later).to.include({ subject: 'late', status: 'active' });
-  });
-
-  it('does not cache a link that changed during its query', async () => {
-    await recordHistory(node, created('changing'), created('quiet'));
-    const { slow, queried, release } = slowReader();
-    const reading = Promise.all([slow.read('changing'), slow.read('quiet')]);
-    await queried;
-    slow.changed('changing', 2);
-    release();
-    expect((await reading).map((link) => link?.subject)).to.deep.equal(['changing', 'quiet']);
-    expect(slow.cached('changing')).to.equal(undefined);
-    expect(slow.cached('quiet')?.subject).to.equal('quiet');
-  });
-
   it('reads stale links again: once, or for every visit while it does not listen', async () => {
     await recordHistory(node, created('stale'));
-    const inMemory = (): boolean => reader.cached('stale') !== undefined;
-    await reader.read('stale');
-    expect(inMemory()).to.be.true;
+    const isCachedAfterRead = async (): Promise<boolean> => {
+      await reader.read('stale');
+      return reader.cached('stale') !== undefined;
+    };
+    expect(await isCachedAfterRead()).to.be.true;
     reader.markAllStale(true);
-    expect(inMemory()).to.be.false;
-    await reader.read('stale');
-    expect(inMemory()).to.be.true;
+    expect(reader.cached('stale')).to.equal(undefined);
+    expect(await isCachedAfterRead()).to.be.true;
     reader.markAllStale(false);
-    await reader.read('stale');
-    expect(inMemory()).to.be.false;
+    expect(await isCachedAfterRead()).to.be.false;
+    reader.markAllStale(true);
   });
 
-  it('does not cache a link that became stale during its query', async () => {
-    await recordHistory(node, created('overtaken'));
-    const { slow, queried, release } = slowReader();
-    const reading = slow.read('overtaken');
-    await queried;
-    slow.markAllStale(true);
-    release();
-    expect((await reading)?.subject).to.equal('overtaken');
-    expect(slow.cached('overtaken')).to.equal(undefined);
+  describe('whose query is slow', () => {
+    /** A reader whose query returns only after `release`. */
+    const slowReader = () => {
+      const signals = new EventEmitter();
+      const [queried, released] = [once(signals, 'queried'), once(signals, 'release')];
+      const outbox: Outbox = {
+        ...node.outbox,
+        async after(postgres, topic, known) {
+          const events = await node.outbox.after(postgres, topic, known);
+          signals.emit('queried');
+          await released;
+          return events;
+        },
+      };
+      const slow = new LinkReader(node.pool, outbox, new LinkCache(1e6));
+      return { slow, queried, release: () => signals.emit('release') };
+    };
+
+    it('returns “not found” only to visitors who were waiting at the time of the query', async () => {
+      const { slow, queried, release } = slowReader();
+      const early = slow.read('late');
+      await queried;
+      await recordHistory(node, created('late'));
+      // Visitors after the 201 must be redirected.
+      const later = slow.read('late');
+      release();
+      expect(await early).to.equal(null);
+      expect(await later).to.include({ subject: 'late', status: 'active' });
+    });
+
+    it('does not cache a link that changed during its query', async () => {
+      await recordHistory(node, created('changing'), created('quiet'));
+      const { slow, queried, release } = slowReader();
+      const reading = Promise.all([slow.read('changing'), slow.read('quiet')]);
+      await queried;
+      slow.changed('changing', 2);
+      release();
+      expect((await reading).map((link) => link?.subject)).to.deep.equal(['changing', 'quiet']);
+      expect(slow.cached('changing')).to.equal(undefined);
+      expect(slow.cached('quiet')?.subject).to.equal('quiet');
+    });
+
+    it('does not cache a link that became stale during its query', async () => {
+      await recordHistory(node, created('overtaken'));
+      const { slow, queried, release } = slowReader();
+      const reading = slow.read('overtaken');
+      await queried;
+      slow.markAllStale(true);
+      release();
+      expect((await reading)?.subject).to.equal('overtaken');
+      expect(slow.cached('overtaken')).to.equal(undefined);
+    });
+  });
+
+  describe('at the start', () => {
+    const links = Array.from({ length: 600 }, (_, index) =>
+      created(`link-${index}`, { url: `https://example.com/${index}/${'x'.repeat(1_000)}` }),
+    );
+
+    before(async () => {
+      await recordHistory(node, ...links);
+      await node.pool.query('DELETE FROM projection_redirects.links');
+      await project(...links.map((link) => [link]));
+    });
+
+    const warmUpCache = async (bytes: number, signal = new AbortController().signal) => {
+      const warmed = new LinkCache(bytes);
+      const own = new LinkReader(node.pool, node.outbox, warmed);
+      await warmUp({ postgres: node.pool, links: own, cache: warmed, signal });
+      const isCached = (index: number): boolean => own.cached(`link-${index}`) !== undefined;
+      return { count: warmed.count, room: warmed.room, oldest: isCached(0), newest: isCached(599) };
+    };
+
+    it('reads all links into the cache if it is large enough', async () => {
+      expect(await warmUpCache(64e6)).to.include({ count: 600, oldest: true, newest: true });
+    });
+
+    it('reads only the newest links if it is not, and evicts none', async () => {
+      const { count, room, ...cached } = await warmUpCache(1.2e6);
+      expect(count).to.be.within(1, 599);
+      expect(room).to.be.above(0);
+      expect(cached).to.deep.equal({ oldest: false, newest: true });
+    });
+
+    it('stops reading when the signal is aborted', async () => {
+      expect((await warmUpCache(64e6, AbortSignal.abort())).count).to.equal(0);
+    });
   });
 });

@@ -33,8 +33,14 @@ describe('redirect edge: shared cache in Redis', () => {
   let operator: Redis;
   const warnings: string[] = [];
 
+  const startServer = async (port?: number): Promise<void> => {
+    const options = { dataDir: dataDir.path, logger, tied: true, dump: true };
+    server = await startRedis({ ...options, ...(port !== undefined && { port }) });
+  };
+  const portOf = ({ url }: RedisServer): number => Number(new URL(url).port);
+
   before(async () => {
-    server = await startRedis({ dataDir: dataDir.path, logger, tied: true, dump: true });
+    await startServer();
     operator = await openRedis(server.url, logger);
     await ready(operator);
   });
@@ -83,17 +89,17 @@ describe('redirect edge: shared cache in Redis', () => {
   };
   type Edge = Awaited<ReturnType<typeof createEdge>>;
 
-  let writer: Edge;
-  let reader: Edge;
-  beforeEach(async () => {
-    [writer, reader] = [await createEdge(), await createEdge()];
-    await Promise.all([ready(writer.redis), ready(reader.redis)]);
-  });
-  afterEach(async () => {
-    writer.stop();
-    reader.stop();
-    await operator.flushall();
-  });
+  const edgeFixture = (create: () => Promise<Edge>): Edge =>
+    fixture(
+      create,
+      (edge) => {
+        edge.stop();
+      },
+      { per: 'test' },
+    );
+  const [writer, reader] = [edgeFixture(() => createEdge()), edgeFixture(() => createEdge())];
+  beforeEach(() => Promise.all([ready(writer.redis), ready(reader.redis)]));
+  afterEach(() => operator.flushall());
 
   let links = 0;
   /** Creates a link whose copy is in Redis. */
@@ -132,12 +138,8 @@ describe('redirect edge: shared cache in Redis', () => {
     await recordHistory(node, created('tick-new'));
     const subjects = [known, 'tick-new', 'tick-none', known];
     const found = await Promise.all(subjects.map((subject) => reader.links.read(subject)));
-    expect(found.map((link) => link?.subject ?? null)).to.deep.equal([
-      known,
-      'tick-new',
-      null,
-      known,
-    ]);
+    const codes = found.map((link) => link?.subject ?? null);
+    expect(codes).to.deep.equal([known, 'tick-new', null, known]);
     expect(reader.lookups).to.include({ hit: 1, miss: 2 });
     await reader.written(1);
     expect(await operator.exists(keyOf('tick-none'))).to.equal(0);
@@ -170,20 +172,6 @@ describe('redirect edge: shared cache in Redis', () => {
     expect(reader.lookups).to.include({ hit: 0, unasked: 1 });
   });
 
-  it('separates installations that share a Redis', async () => {
-    const subject = await sharedLink();
-    const other = new CopyStore(operator, 'another');
-    expect(await other.read([subject])).to.deep.equal([null]);
-    expect(await new CopyStore(operator, installation).read([subject])).to.not.include(null);
-  });
-
-  it('has misses after it is emptied', async () => {
-    const subject = await sharedLink();
-    await operator.flushall();
-    expect(await reader.status(subject)).to.equal('active');
-    expect(reader.lookups).to.include({ hit: 0, miss: 1 });
-  });
-
   it('never undoes a block, with an old dump or copies without an expiry', async () => {
     const subject = await sharedLink();
     await operator.save();
@@ -195,15 +183,10 @@ describe('redirect edge: shared cache in Redis', () => {
     expect(await reader.status(subject)).to.equal('blocked');
     await reader.written(1);
 
+    const port = portOf(server);
     await server.stop();
     await copyFile(`${dump}.old`, dump);
-    server = await startRedis({
-      dataDir: dataDir.path,
-      logger,
-      dump: true,
-      tied: true,
-      port: portOf(server),
-    });
+    await startServer(port);
     await Promise.all([writer.redis, reader.redis, operator].map(ready));
     expect(await operator.get(keyOf(subject))).to.equal(old);
     for (const edge of [writer, reader]) {
@@ -216,10 +199,9 @@ describe('redirect edge: shared cache in Redis', () => {
     expect(await reader.status(subject)).to.equal('blocked');
   });
 
-  const portOf = ({ url }: RedisServer): number => Number(new URL(url).port);
-
   it('serves only copies that an edge has signed for the subject', async () => {
     const [subject, other] = [await sharedLink(), await sharedLink()];
+    warnings.length = 0;
     const genuine = (await operator.get(keyOf(subject))) ?? '';
     const forged = (change: Record<string, unknown>): string =>
       genuine.replace(/\{.*/, (copy) => JSON.stringify({ ...JSON.parse(copy), ...change }));
@@ -243,6 +225,8 @@ describe('redirect edge: shared cache in Redis', () => {
         return (await operator.get(keyOf(subject))) !== text;
       });
     }
+    // At most one line in a minute.
+    expect(warnings.filter((line) => line.includes('no edge has signed'))).to.have.length(1);
     await operator.del(keyOf(subject));
     await operator.lpush(keyOf(subject), 'a list');
     const { done } = reader.writes;
@@ -251,32 +235,13 @@ describe('redirect edge: shared cache in Redis', () => {
     expect(await operator.type(keyOf(subject))).to.equal('string');
   });
 
-  it('logs forged copies once', async () => {
-    const subject = await sharedLink();
-    warnings.length = 0;
-    for (let round = 0; round < 3; round += 1) {
-      await operator.set(keyOf(subject), 'forged');
-      const { done } = reader.writes;
-      await reader.links.read(subject);
-      await reader.written(done + 1);
-    }
-    expect(reader.lookups.forged).to.equal(3);
-    expect(warnings.filter((line) => line.includes('no edge has signed'))).to.have.length(1);
-  });
-
   describe('that is unavailable', () => {
     const proxy = fixture(
       () => startTcpProxy(server.url),
       (proxy) => proxy.close(),
       { per: 'test' },
     );
-    const far = fixture(
-      () => createEdge(proxy.url, 20),
-      (far) => {
-        far.stop();
-      },
-      { per: 'test' },
-    );
+    const far = edgeFixture(() => createEdge(proxy.url, 20));
 
     beforeEach(async () => {
       await ready(far.redis);
@@ -331,7 +296,7 @@ describe('redirect edge: shared cache in Redis', () => {
       far.links.changed(subject, 2);
       expect(await far.status(subject)).to.equal('blocked');
 
-      server = await startRedis({ dataDir: dataDir.path, logger, dump: true, tied: true, port });
+      await startServer(port);
       await Promise.all([far.redis, writer.redis, operator].map(ready));
       await circuitIs('closed');
       expect(await far.status(subject)).to.equal('blocked');

@@ -16,10 +16,25 @@ describe('redirect edge: throttle of passwords', () => {
   const node = (): Throttle => new Throttle(database.pool);
   const visitor = (subject = 'spring'): ThrottledClient => ({ subject, hash: randomBytes(16) });
 
-  const guess = async (throttle: Throttle, at: ThrottledClient): Promise<Admission> => {
+  const guess = async (
+    at: ThrottledClient,
+    throttle = node(),
+    verdict: 'wrong' | 'right' = 'wrong',
+  ): Promise<Admission> => {
     const admission = await throttle.admit(at);
-    if (admission.type === 'check') await throttle.recordVerdict(at, 'wrong');
+    if (admission.type === 'check') await throttle.recordVerdict(at, verdict);
     return admission;
+  };
+
+  /** Concurrent attempts on two nodes. */
+  const guessTogether = (at: ThrottledClient, attempts: number, verdict?: 'right') => {
+    const nodes = [node(), node()];
+    const guesses = Array.from({ length: attempts }, (_, n) => guess(at, nodes[n % 2], verdict));
+    return Promise.all(guesses);
+  };
+
+  const guessFiveTimes = async (at: ThrottledClient): Promise<void> => {
+    for (let attempts = 0; attempts < 5; attempts += 1) await guess(at);
   };
 
   const passed = (admissions: readonly Admission[]): number =>
@@ -44,39 +59,25 @@ describe('redirect edge: throttle of passwords', () => {
 
   it('admits exactly five wrong attempts on two concurrent nodes', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const at = visitor();
-      const nodes = [node(), node()];
-      const admissions = await Promise.all(
-        Array.from({ length: 40 }, (_, index) => guess(nodes[index % 2] ?? node(), at)),
-      );
+      const admissions = await guessTogether(visitor(), 40);
       expect(passed(admissions)).to.equal(5);
       expectWait(admissions.find(({ type }) => type === 'throttled') ?? { type: 'check' }, 60);
     }
   });
 
   it('counts no right password, even of concurrent attempts', async () => {
-    const at = visitor();
-    const nodes = [node(), node()];
-    const enter = async (throttle: Throttle): Promise<Admission> => {
-      const admission = await throttle.admit(at);
-      await throttle.recordVerdict(at, 'right');
-      return admission;
-    };
-    const admissions = await Promise.all(
-      Array.from({ length: 30 }, (_, index) => enter(nodes[index % 2] ?? node())),
-    );
-    expect(passed(admissions)).to.equal(30);
+    expect(passed(await guessTogether(visitor(), 30, 'right'))).to.equal(30);
   });
 
   it('throttles for at most a minute after the clock was hours ahead', async () => {
     const at = visitor();
-    for (let attempts = 0; attempts < 5; attempts += 1) await guess(node(), at);
+    await guessFiveTimes(at);
     await age(at, -7_200);
-    expectWait(await guess(node(), at), 60);
+    expectWait(await guess(at), 60);
     await age(at, 30);
-    expectWait(await guess(node(), at), 30);
+    expectWait(await guess(at), 30);
     await age(at, 31);
-    expect((await guess(node(), at)).type).to.equal('check');
+    expect((await guess(at)).type).to.equal('check');
   });
 
   it('expires checks of a dead process 15 s after the clock was hours ahead', async () => {
@@ -91,11 +92,10 @@ describe('redirect edge: throttle of passwords', () => {
 
   it('affects neither another link nor another client', async () => {
     const at = visitor();
-    const throttle = node();
-    for (let attempts = 0; attempts < 5; attempts += 1) await guess(throttle, at);
-    expectWait(await guess(throttle, at), 60);
-    expect((await guess(throttle, { ...at, subject: 'autumn' })).type).to.equal('check');
-    expect((await guess(throttle, visitor())).type).to.equal('check');
+    await guessFiveTimes(at);
+    expectWait(await guess(at), 60);
+    expect((await guess({ ...at, subject: 'autumn' })).type).to.equal('check');
+    expect((await guess(visitor())).type).to.equal('check');
   });
 
   it('admits one attempt for each that expires', async () => {
@@ -103,18 +103,14 @@ describe('redirect edge: throttle of passwords', () => {
     // Wrong attempts 40, 30, 20, 10 and 0 seconds ago.
     for (let attempts = 0; attempts < 5; attempts += 1) {
       await age(at, 10);
-      await guess(node(), at);
+      await guess(at);
     }
     for (const wait of [20, 10, 10, 10, 10, 20]) {
-      expectWait(await guess(node(), at), wait);
+      expectWait(await guess(at), wait);
       await age(at, wait - 5);
-      expectWait(await guess(node(), at), 5);
+      expectWait(await guess(at), 5);
       await age(at, 5);
-      const nodes = [node(), node()];
-      const admissions = await Promise.all(
-        Array.from({ length: 10 }, (_, index) => guess(nodes[index % 2] ?? node(), at)),
-      );
-      expect(passed(admissions), `after ${wait} s`).to.equal(1);
+      expect(passed(await guessTogether(at, 10)), `after ${wait} s`).to.equal(1);
     }
   });
 
@@ -123,7 +119,7 @@ describe('redirect edge: throttle of passwords', () => {
     const wrongAt: number[] = [];
     // 7 divides neither 60 nor the waits, so attempts come at all offsets.
     for (let seconds = 0; seconds < 600; seconds += 7) {
-      const admissions = await Promise.all([guess(node(), at), guess(node(), at)]);
+      const admissions = await guessTogether(at, 2);
       wrongAt.push(...Array.from({ length: passed(admissions) }, () => seconds));
       await age(at, 7);
     }
@@ -134,29 +130,14 @@ describe('redirect edge: throttle of passwords', () => {
     expect(wrongAt.length, 'no fewer than the limit allows').to.be.at.least(45);
   });
 
-  it('admits a sixth attempt when the first one is a minute old', async () => {
-    const at = visitor();
-    for (let attempts = 0; attempts < 20; attempts += 1) {
-      expect((await guess(node(), at)).type).to.equal('check');
-      await age(at, 12);
-    }
-  });
-
-  it('admits five attempts again after a minute', async () => {
-    const at = visitor();
-    for (let attempts = 0; attempts < 5; attempts += 1) await guess(node(), at);
-    await age(at, 60);
-    const admissions = [];
-    for (let attempts = 0; attempts < 6; attempts += 1) admissions.push(await guess(node(), at));
-    expect(passed(admissions)).to.equal(5);
-  });
-
-  it('counts checks of a dead process as wrong attempts', async () => {
+  it('counts checks of a dead process as wrong attempts for a minute', async () => {
     const at = visitor();
     const dead = node();
     for (let attempts = 0; attempts < 5; attempts += 1) await dead.admit(at);
     await age(at, 15);
-    expectWait(await guess(node(), at), 60);
+    expectWait(await guess(at), 60);
+    await age(at, 61);
+    expect((await guess(at)).type).to.equal('check');
   });
 
   it('does not count an attempt that was not checked', async () => {
@@ -171,8 +152,8 @@ describe('redirect edge: throttle of passwords', () => {
   it('deletes its rows after two minutes', async () => {
     await database.pool.query('DELETE FROM ledger.password_tries');
     const [old, recent] = [visitor(), visitor()];
-    await guess(node(), old);
-    await guess(node(), recent);
+    await guess(old);
+    await guess(recent);
     await age(old, 121);
     expect(await deleteOldAttempts(database.pool)).to.equal(1);
     const { rows } = await database.pool.query('SELECT client FROM ledger.password_tries');

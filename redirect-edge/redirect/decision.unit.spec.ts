@@ -1,276 +1,204 @@
 import { expect } from 'chai';
 import type { RedirectRule } from '../../schemas/redirect-rules.js';
-import { evolveLink, initialState, type LinkState } from '../../schemas/folds/link.js';
+import { evolveLink, initialState } from '../../schemas/folds/link.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
-import { answerSpecification } from '../../schemas/testing/decider-specification.js';
 import { at, blocked, created, expired, noon, unblocked } from '../../schemas/testing/events.js';
-import {
-  decideEntry,
-  decidePreview,
-  decideVisit,
-  servedLink,
-  type FormEntry,
-  type EntryDecision,
-  type PreviewDecision,
-  type VisitRequest,
-  type VisitDecision,
-} from './decision.js';
+import { decideEntry, decidePreview, decideVisit, servedLink } from './decision.js';
+import type { VisitRequest } from './decision.js';
 
-const given = answerSpecification<LinkState, LinkEvent, VisitRequest, VisitDecision>({
-  initialState,
-  evolve: evolveLink,
-  answer: (visit, state) => decideVisit(servedLink(state, 1), visit),
-});
+const linkOf = (...history: readonly LinkEvent[]) =>
+  servedLink(history.reduce(evolveLink, initialState), 1);
 
-const visit = (fields: Partial<VisitRequest> = {}): VisitRequest => ({
-  head: false,
-  bot: false,
-  office: false,
-  now: noon.getTime(),
-  ...fields,
-});
-const kinds = [
-  visit(),
-  visit({ head: true }),
-  visit({ bot: true }),
-  visit({ head: true, bot: true }),
+const visit = { head: false, bot: false, office: false, now: noon.getTime() };
+const kinds: readonly VisitRequest[] = [
+  ...[visit, { ...visit, head: true }, { ...visit, bot: true }],
+  { ...visit, head: true, bot: true },
 ];
 const officeKinds = kinds.map((kind) => ({ ...kind, office: true }));
 
+const passwordHash = '$argon2id$…';
+const [expiresAt, startsAt] = [at(60).toISOString(), at(60).toISOString()];
 const unlimited = created('spring');
 const limited = created('spring', { maxClicks: 3 });
-const passwordHash = '$argon2id$…';
 const secured = created('spring', { passwordHash });
 const securedAndLimited = created('spring', { passwordHash, maxClicks: 3 });
-const securedAndEnding = created('spring', { passwordHash, expiresAt: at(60).toISOString() });
-const ending = created('spring', { expiresAt: at(60).toISOString() });
+const ending = created('spring', { expiresAt });
+const securedAndEnding = created('spring', { passwordHash, expiresAt });
+const every = [unlimited, limited, ending, secured, securedAndLimited, securedAndEnding];
 
 describe('redirect edge: decision for a visit', () => {
-  it('redirects and counts visitors and bots; does not count HEAD', () => {
-    given(unlimited).when(visit()).then({ type: 'redirect', counted: true });
-    given(unlimited)
-      .when(visit({ bot: true }))
-      .then({ type: 'redirect', counted: true });
-    for (const bot of [true, false]) {
-      given(unlimited)
-        .when(visit({ head: true, bot }))
-        .then({ type: 'redirect', counted: false });
+  const expectVisits = (
+    visits: readonly VisitRequest[],
+    type: string,
+    ...history: readonly LinkEvent[]
+  ): void => {
+    for (const request of visits)
+      expect(decideVisit(linkOf(...history), request).type).to.equal(type);
+  };
+
+  it('redirects, and counts everything except HEAD', () => {
+    for (const request of kinds) {
+      const redirect = { type: 'redirect', counted: !request.head };
+      expect(decideVisit(linkOf(unlimited), request)).to.deep.equal(redirect);
     }
   });
 
   it('takes a click of a limited link; bots and HEAD get the form', () => {
-    given(limited).when(visit()).then({ type: 'takeClick' });
-    for (const kind of kinds.slice(1)) given(limited).when(kind).then({ type: 'askToContinue' });
+    expectVisits([visit], 'takeClick', limited);
+    expectVisits(kinds.slice(1), 'askToContinue', limited);
   });
 
   it('requires the password for every client', () => {
-    for (const link of [secured, securedAndLimited, securedAndEnding]) {
-      for (const kind of kinds) given(link).when(kind).then({ type: 'askPassword' });
-    }
-  });
-
-  it('is notFound before the start of any link', () => {
-    const startsAt = at(60).toISOString();
-    const before = { type: 'notFound' } as const;
-    for (const options of [{}, { maxClicks: 3 }, { passwordHash }]) {
-      const scheduled = created('spring', { ...options, startsAt });
-      for (const kind of [...kinds, ...officeKinds]) given(scheduled).when(kind).then(before);
-      const served = servedLink(evolveLink(initialState, scheduled), 1);
-      expect(decidePreview(served, noon.getTime())).to.deep.equal(before);
-      expect(decidePreview(served, at(60).getTime())).to.include({ type: 'preview' });
-    }
-    const scheduled = servedLink(
-      evolveLink(initialState, created('spring', { passwordHash, startsAt })),
-      1,
-    );
-    expect(decideEntry(scheduled, { now: noon.getTime(), accepted: true })).to.deep.equal(before);
-    given(created('spring', { startsAt }))
-      .when(visit({ now: at(60).getTime() }))
-      .then({ type: 'redirect', counted: true });
-    given(created('spring', { startsAt }), blocked('spring', 2))
-      .when(visit())
-      .then({ type: 'blocked' });
+    for (const link of [secured, securedAndLimited, securedAndEnding])
+      expectVisits(kinds, 'askPassword', link);
   });
 
   it('is a page that refreshes for Microsoft Office, of every link', () => {
-    for (const link of [unlimited, limited, ending, secured, securedAndLimited]) {
-      for (const kind of officeKinds) {
-        given(link).when(kind).then({ type: 'refresh' });
-        given(link, expired('spring', 2)).when(kind).then({ type: 'expired' });
-      }
-    }
+    for (const link of every) expectVisits(officeKinds, 'refresh', link);
   });
 
-  it('is notFound without a link', () => {
-    for (const kind of kinds) given().when(kind).then({ type: 'notFound' });
+  it('is notFound without a link, and before the start of any link', () => {
+    expectVisits(kinds, 'notFound');
+    for (const options of [{}, { maxClicks: 3 }, { passwordHash }]) {
+      expectVisits(
+        [...kinds, ...officeKinds],
+        'notFound',
+        created('spring', { ...options, startsAt }),
+      );
+    }
+    const scheduled = created('spring', { startsAt });
+    expectVisits([{ ...visit, now: at(60).getTime() }], 'redirect', scheduled);
+    expectVisits([visit], 'blocked', scheduled, blocked('spring', 2));
   });
 
   it('is expired from the millisecond of the expiry on', () => {
-    given(ending)
-      .when(visit({ now: at(59.999).getTime() }))
-      .then({ type: 'redirect', counted: true });
-    for (const kind of kinds) {
-      given(ending)
-        .when({ ...kind, now: at(60).getTime() })
-        .then({ type: 'expired' });
-    }
+    expectVisits([{ ...visit, now: at(59.999).getTime() }], 'redirect', ending);
+    expectVisits(
+      kinds.map((kind) => ({ ...kind, now: at(60).getTime() })),
+      'expired',
+      ending,
+    );
   });
 
   it('is the expiry or block of the link for every visitor', () => {
-    for (const link of [unlimited, limited, ending, secured, securedAndLimited]) {
-      for (const kind of kinds) {
-        given(link, expired('spring', 2)).when(kind).then({ type: 'expired' });
-        given(link, blocked('spring', 2)).when(kind).then({ type: 'blocked' });
-        given(link, blocked('spring', 2), expired('spring', 3))
-          .when({ ...kind, now: at(90).getTime() })
-          .then({ type: 'blocked' });
-        given(link, blocked('spring', 2), expired('spring', 3), unblocked('spring', 4))
-          .when(kind)
-          .then({ type: 'expired' });
-      }
+    const [block, expiry] = [blocked('spring', 2), expired('spring', 3)];
+    const later = kinds.map((kind) => ({ ...kind, now: at(90).getTime() }));
+    for (const link of every) {
+      expectVisits([...kinds, ...officeKinds], 'expired', link, expired('spring', 2));
+      expectVisits(kinds, 'blocked', link, block);
+      expectVisits(later, 'blocked', link, block, expiry);
+      expectVisits(kinds, 'expired', link, block, expiry, unblocked('spring', 4));
     }
   });
 });
 
 describe('redirect edge: decision for a submitted form', () => {
-  const given = answerSpecification<LinkState, LinkEvent, FormEntry, EntryDecision>({
-    initialState,
-    evolve: evolveLink,
-    answer: (entry, state) => decideEntry(servedLink(state, 1), entry),
-  });
-  const entry = { now: noon.getTime(), accepted: false };
-  const accepted = { ...entry, accepted: true };
+  const redirect = { type: 'redirect', counted: true };
+  const checkPassword = { type: 'checkPassword', passwordHash };
+  const [takeClick, noForm] = [{ type: 'takeClick' }, { type: 'noForm' }];
+  const scheduled = created('spring', { passwordHash, startsAt });
 
-  it('redirects and counts after the correct password', () => {
-    given(secured).when(entry).then({ type: 'checkPassword', passwordHash });
-    given(secured).when(accepted).then({ type: 'redirect', counted: true });
-  });
-
-  it('takes a click of a limited link, after the password if it has one', () => {
-    given(limited).when(entry).then({ type: 'takeClick' });
-    given(securedAndLimited).when(entry).then({ type: 'checkPassword', passwordHash });
-    given(securedAndLimited).when(accepted).then({ type: 'takeClick' });
-  });
-
-  it('is noForm for a link without a password and a limit', () => {
-    for (const submitted of [entry, accepted]) {
-      given().when(submitted).then({ type: 'noForm' });
-      for (const link of [unlimited, ending]) {
-        given(link).when(submitted).then({ type: 'noForm' });
-        given(link, expired('spring', 2)).when(submitted).then({ type: 'noForm' });
-      }
-    }
-  });
+  for (const [title, history, first, afterPassword] of [
+    ['redirects and counts after the correct password', [secured], checkPassword, redirect],
+    ['takes a click of a limited link', [limited], takeClick, takeClick],
+    ['takes a click after the correct password', [securedAndLimited], checkPassword, takeClick],
+    ['is noForm without a link', [], noForm, noForm],
+    ['is noForm without a password and a limit', [ending], noForm, noForm],
+    ['is noForm after the expiry too', [unlimited, expired('spring', 2)], noForm, noForm],
+    ['is notFound before the start', [scheduled], { type: 'notFound' }, { type: 'notFound' }],
+  ] as const) {
+    it(title, () => {
+      const link = linkOf(...history);
+      const decide = (accepted: boolean) => decideEntry(link, { now: noon.getTime(), accepted });
+      expect([decide(false), decide(true)]).to.deep.equal([first, afterPassword]);
+    });
+  }
 
   it('is the expiry or block of the link, also after the password check', () => {
-    for (const submitted of [entry, accepted]) {
-      given(securedAndEnding)
-        .when({ ...submitted, now: at(60).getTime() })
-        .then({ type: 'expired' });
+    for (const accepted of [false, true]) {
+      const decide = (now: Date, ...history: readonly LinkEvent[]) =>
+        decideEntry(linkOf(...history), { now: now.getTime(), accepted }).type;
+      expect(decide(at(60), securedAndEnding)).to.equal('expired');
       for (const link of [secured, limited]) {
-        given(link, expired('spring', 2)).when(submitted).then({ type: 'expired' });
-        given(link, blocked('spring', 2)).when(submitted).then({ type: 'blocked' });
+        expect(decide(noon, link, expired('spring', 2))).to.equal('expired');
+        expect(decide(noon, link, blocked('spring', 2))).to.equal('blocked');
       }
     }
   });
 });
 
 describe('redirect edge: decision for a preview', () => {
-  const given = answerSpecification<LinkState, LinkEvent, Date, PreviewDecision>({
-    initialState,
-    evolve: evolveLink,
-    answer: (now, state) => decidePreview(servedLink(state, 1), now.getTime()),
-  });
+  const decide = (now: Date, ...history: readonly LinkEvent[]) =>
+    decidePreview(linkOf(...history), now.getTime());
   const preview = {
     type: 'preview',
     locations: ['https://example.com/spring'],
     createdAt: noon.getTime(),
     expiresAt: null,
-  } as const;
+  };
 
   it('has the destination, creation time and expiry', () => {
-    given(unlimited).when(noon).then(preview);
-    given(ending)
-      .when(noon)
-      .then({ ...preview, expiresAt: at(60).getTime() });
+    expect(decide(noon, unlimited)).to.deep.equal(preview);
+    expect(decide(noon, ending)).to.deep.equal({ ...preview, expiresAt: at(60).getTime() });
   });
 
   it('hides the destination of a link with a password or a limit', () => {
-    for (const link of [limited, secured, securedAndLimited]) {
-      given(link)
-        .when(noon)
-        .then({ ...preview, locations: null });
-    }
+    for (const link of [limited, secured, securedAndLimited])
+      expect(decide(noon, link)).to.deep.equal({ ...preview, locations: null });
   });
 
   it('has every possible destination once', () => {
-    const rules = [
-      { name: 'a', when: { os: ['iOS' as const] }, url: 'https://example.com/ios' },
-      {
-        ...{ name: 'b', when: {} },
-        split: [
-          { name: 'a', url: 'https://example.com/spring', weight: 1 },
-          { name: 'b', url: 'https://example.com/b', weight: 1 },
-        ],
-      },
+    const split = ['spring', 'b'].map((name) => ({
+      ...{ name, url: `https://example.com/${name}`, weight: 1 },
+    }));
+    const rules: RedirectRule[] = [
+      { name: 'a', when: { os: ['iOS'] }, url: 'https://example.com/ios' },
+      { name: 'b', when: {}, split },
     ];
-    const urls = ['ios', 'spring', 'b'].map((path) => `https://example.com/${path}`);
-    given(created('spring', { rules }))
-      .when(noon)
-      .then({ ...preview, locations: urls });
+    const locations = ['ios', 'spring', 'b'].map((path) => `https://example.com/${path}`);
+    const link = created('spring', { rules });
+    expect(decide(noon, link)).to.deep.equal({ ...preview, locations });
   });
 
-  it('is the expiry or block of the link', () => {
-    given().when(noon).then({ type: 'notFound' });
-    given(ending).when(at(60)).then({ type: 'expired' });
-    given(unlimited, expired('spring', 2)).when(noon).then({ type: 'expired' });
-    given(unlimited, blocked('spring', 2)).when(noon).then({ type: 'blocked' });
+  it('is the state of a link that does not redirect', () => {
+    const scheduled = created('spring', { startsAt });
+    expect(decide(noon)).to.deep.equal({ type: 'notFound' });
+    expect(decide(noon, scheduled)).to.deep.equal({ type: 'notFound' });
+    expect(decide(at(60), scheduled)).to.include({ type: 'preview' });
+    expect(decide(at(60), ending)).to.deep.equal({ type: 'expired' });
+    expect(decide(noon, unlimited, expired('spring', 2))).to.deep.equal({ type: 'expired' });
+    expect(decide(noon, unlimited, blocked('spring', 2))).to.deep.equal({ type: 'blocked' });
   });
 });
 
 describe('redirect edge: cached link', () => {
-  it('has the location and the times of the state', () => {
-    const data = { url: 'https://exämple.com/ä', maxClicks: 3, expiresAt: at(60).toISOString() };
-    const state = evolveLink(initialState, created('spring', data, { account: 'acme' }));
-    expect(servedLink(state, 1)).to.deep.equal({
-      subject: 'spring',
-      account: 'acme',
-      startsAt: null,
-      status: 'active',
-      location: 'https://xn--exmple-cua.com/%C3%A4',
-      rules: null,
-      forwardQuery: false,
-      createdAt: noon.getTime(),
-      expiresAt: at(60).getTime(),
-      limited: true,
-      passwordHash: null,
-      sequence: 1,
-    });
-  });
-
-  it('has the locations of rules', () => {
+  it('has the locations and the times of the state', () => {
     const rules = [
       { name: 'ä', when: {}, url: 'https://exämple.com/ä' },
       { name: 'b', when: {}, split: [{ name: 'c', url: 'https://example.com/ ö', weight: 2 }] },
     ] as unknown as RedirectRule[];
-    const state = evolveLink(initialState, created('spring', { rules, forwardQuery: true }));
-    expect(servedLink(state, 1)).to.deep.include({
+    const data = { url: 'https://exämple.com/ä', maxClicks: 3, startsAt, expiresAt, rules };
+    const link = linkOf(created('spring', { ...data, forwardQuery: true }, { account: 'acme' }));
+    const [location, path] = ['https://xn--exmple-cua.com/%C3%A4', '%20%C3%B6'];
+    expect(link).to.deep.equal({
+      ...{ subject: 'spring', account: 'acme', status: 'active', location },
       rules: [
-        { name: 'ä', when: {}, url: 'https://xn--exmple-cua.com/%C3%A4' },
+        { name: 'ä', when: {}, url: location },
         {
-          ...{ name: 'b', when: {} },
-          split: [{ name: 'c', url: 'https://example.com/%20%C3%B6', weight: 2 }],
+          name: 'b',
+          when: {},
+          split: [{ name: 'c', url: `https://example.com/${path}`, weight: 2 }],
         },
       ],
-      forwardQuery: true,
+      ...{ forwardQuery: true, createdAt: noon.getTime(), startsAt: at(60).getTime() },
+      ...{ expiresAt: at(60).getTime(), limited: true, passwordHash: null, sequence: 1 },
     });
   });
 
-  it('has neither expiry nor limit by default', () => {
-    expect(servedLink(evolveLink(initialState, unlimited), 1)).to.include({
-      passwordHash: null,
-      expiresAt: null,
-      limited: false,
+  it('has no times, rules, limit and password by default', () => {
+    expect(linkOf(unlimited)).to.include({
+      ...{ startsAt: null, expiresAt: null, rules: null, forwardQuery: false },
+      ...{ limited: false, passwordHash: null },
     });
   });
 });

@@ -11,10 +11,8 @@ const link: ServedLink = {
 };
 const now = Date.parse('2026-05-20T12:00:00Z');
 const analyzer = createVisitAnalyzer({
-  countries: () => 'DE',
-  keys: { of: () => 'a key' },
-  isOwnHost: () => false,
-  trustedProxies: () => false,
+  ...{ countries: () => 'DE', keys: { of: () => 'a key' } },
+  ...{ isOwnHost: () => false, trustedProxies: () => false },
 });
 const visit = (
   fields: Partial<ServedLink>,
@@ -53,10 +51,7 @@ describe('redirect edge: destination of a visit', () => {
       { name: 'french', when: { languages: ['fr'] }, url: 'https://example.com/fr' },
       {
         ...{ name: 'test', when: { countries: ['DE'] } },
-        split: [
-          { name: 'a', url: 'https://example.com/a', weight: 1 },
-          { name: 'b', url: 'https://example.com/b', weight: 1 },
-        ],
+        split: ['a', 'b'].map((name) => ({ name, url: `https://example.com/${name}`, weight: 1 })),
       },
     ];
     const french = visit({ rules }, { headers: { 'accept-language': 'fr' } });

@@ -1,24 +1,15 @@
 import { expect } from 'chai';
-import {
-  mkdir,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  symlink,
-  truncate,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { v7 } from 'uuid';
 import { writeEvent } from '../../schemas/events/codec.js';
 import { spoolSource } from '../../schemas/events/envelope.js';
 import { spooledVisit } from '../../schemas/testing/events.js';
 import { segmentPath } from './segment.js';
+import { boundSetAside, setAsideIn } from './set-aside.js';
+import { shippedSoFar } from './shipped.js';
 import { append, FakeLog, range, visit } from './testing/harness.js';
 import { spoolFixture } from './testing/spool-fixture.js';
 import { eventRecord, writeOrphan } from './testing/orphan-folder.js';
@@ -31,18 +22,14 @@ describe('redirect edge: spool of an ended process', () => {
   const bench = spoolFixture();
 
   const spoolDir = () => readdir(bench.root);
+  const isGone = (id: string) =>
+    eventually('the orphan is gone', async () => !(await spoolDir()).includes(id));
   const adoptAll = async () => {
     const spool = await bench.open();
     await eventually('no orphan is left', async () =>
-      (await spoolDir()).every((name) => !isOrphan(name, spool.id)),
+      (await spoolDir()).every((name) => name === spool.id || name.endsWith('.bad')),
     );
     return spool;
-  };
-  const isOrphan = (name: string, ownId: string) => name !== ownId && !name.endsWith('.bad');
-  const flip = async (path: string, offset: number) => {
-    const bytes = await readFile(path);
-    bytes[offset] = (bytes[offset] ?? 0) ^ 1;
-    await writeFile(path, bytes);
   };
 
   it('is shipped unchanged and deleted, at the start and later', async () => {
@@ -51,7 +38,7 @@ describe('redirect edge: spool of an ended process', () => {
     expect(bench.log.visitsOf(early.id)).to.deep.equal(range(1, 51));
 
     const late = await writeOrphan(bench.dataDir, [10]);
-    await eventually('the late orphan is gone', async () => !(await spoolDir()).includes(late.id));
+    await isGone(late.id);
     expect(bench.log.visitsOf(late.id)).to.deep.equal(range(1, 10));
     expect(bench.log.records).lengthOf(61);
     expect(spool.counters.adopted).to.equal(2);
@@ -63,12 +50,10 @@ describe('redirect edge: spool of an ended process', () => {
     const folder = join(bench.root, id);
     await mkdir(folder, { recursive: true });
     const source = spoolSource(id);
-    const values = range(1, 30).map((sequence) =>
-      writeEvent({
-        ...spooledVisit('ünlink', { source, sequence, id: v7() }),
-        correlationid: String(sequence),
-      }),
-    );
+    const values = range(1, 30).map((sequence) => {
+      const correlationId = String(sequence);
+      return writeEvent(spooledVisit('ünlink', { source, sequence, id: v7(), correlationId }));
+    });
     const records = values.map((value, index) => eventRecord(index + 1, 'ünlink', value));
     await writeFile(segmentPath(folder, 1), Buffer.concat(records.slice(0, 20)));
     // The last record is incomplete.
@@ -99,64 +84,52 @@ describe('redirect edge: spool of an ended process', () => {
     const spool = await bench.open();
     await append(spool, visit(1));
     await eventually('the visit is shipped', () => bench.log.visitsOf(spool.id).length === 1);
-    await eventually('the orphan is gone', async () => !(await spoolDir()).includes(orphan.id));
+    await isGone(orphan.id);
     expect(bench.log.visitsOf(orphan.id)).to.deep.equal(range(1, 20_000));
   });
 
-  it('is truncated before an incomplete record', async () => {
-    const orphan = await writeOrphan(bench.dataDir, [5, 5]);
-    await truncate(orphan.segments[1] ?? '', sum(orphan.sizes.slice(5)) - 1);
-    await adoptAll();
-    expect(bench.log.visitsOf(orphan.id)).to.deep.equal(range(1, 9));
-    expect(await spoolDir()).lengthOf(1);
-  });
+  for (const [title, segments, shipped, sizeOf] of [
+    ['is truncated before an incomplete record', [5, 5], 9, (size: number) => size - 1],
+    ['is truncated before zeros of a power loss', [5], 5, (size: number) => size + 4096],
+    ['may contain only an incomplete record', [1], 0, () => 10],
+  ] as const) {
+    it(title, async () => {
+      const orphan = await writeOrphan(bench.dataDir, segments);
+      const last = orphan.sizes.slice(-(segments.at(-1) ?? 0));
+      await truncate(orphan.segments.at(-1) ?? '', sizeOf(sum(last)));
+      await adoptAll();
+      expect(bench.log.visitsOf(orphan.id)).to.deep.equal(range(1, shipped));
+      expect(await spoolDir()).lengthOf(1);
+    });
+  }
 
-  it('is truncated before zeros of a power loss', async () => {
-    const orphan = await writeOrphan(bench.dataDir, [5]);
-    await truncate(orphan.segments[0] ?? '', sum(orphan.sizes) + 4096);
-    await adoptAll();
-    expect(bench.log.visitsOf(orphan.id)).to.deep.equal(range(1, 5));
-  });
+  for (const [which, segments, shipped] of [
+    ['an earlier segment', [10, 10], [...range(1, 4), ...range(11, 20)]],
+    ['its last segment', [10], range(1, 4)],
+  ] as const) {
+    it(`is shipped without the damaged part of ${which}, which is set aside`, async () => {
+      const orphan = await writeOrphan(bench.dataDir, segments);
+      const [first = ''] = orphan.segments;
+      const offset = sum(orphan.sizes.slice(0, 4));
+      const damaged = await readFile(first);
+      damaged[offset + 20] = (damaged[offset + 20] ?? 0) ^ 1;
+      await writeFile(first, damaged);
 
-  it('may contain only an incomplete record', async () => {
-    const orphan = await writeOrphan(bench.dataDir, [1]);
-    await truncate(orphan.segments[0] ?? '', 10);
-    await adoptAll();
-    expect(bench.log.records).to.be.empty;
-  });
-
-  it('is shipped without the damaged part of an earlier segment, which is set aside', async () => {
-    const orphan = await writeOrphan(bench.dataDir, [10, 10]);
-    const [first = ''] = orphan.segments;
-    const offset = sum(orphan.sizes.slice(0, 4));
-    await flip(first, offset + 20);
-    const damaged = await readFile(first);
-
-    const spool = await adoptAll();
-    expect(bench.log.visitsOf(orphan.id)).to.deep.equal([...range(1, 4), ...range(11, 20)]);
-    const names = (await spoolDir()).filter((name) => name.endsWith('.bad'));
-    expect(names).to.deep.equal([`${orphan.id}.0000000000000001.${offset}.bad`]);
-    const copy = await readFile(join(bench.root, names[0] ?? ''));
-    expect(copy.equals(damaged.subarray(offset))).to.be.true;
-    expect(spool.counters.damaged).to.equal(1);
-    const [error] = bench.logLines.filter(({ level }) => level === 50);
-    expect(error).to.include({ file: first, offset });
-    expect(spool.depth()).to.deep.equal({ bytes: 0, events: 0 });
-    // A scan may have counted the file while it was written.
-    await eventually('the file is counted', () => spool.setAside().bytes === copy.length);
-    expect(spool.setAside().files).to.equal(1);
-  });
-
-  it('is shipped without the damaged part of its last segment, which is set aside', async () => {
-    const orphan = await writeOrphan(bench.dataDir, [10]);
-    const [first = ''] = orphan.segments;
-    const offset = sum(orphan.sizes.slice(0, 4));
-    await flip(first, offset + 20);
-    await adoptAll();
-    expect(bench.log.visitsOf(orphan.id)).to.deep.equal(range(1, 4));
-    const names = (await spoolDir()).filter((name) => name.endsWith('.bad'));
-    expect(names).to.deep.equal([`${orphan.id}.0000000000000001.${offset}.bad`]);
-  });
+      const spool = await adoptAll();
+      expect(bench.log.visitsOf(orphan.id)).to.deep.equal(shipped);
+      const names = (await spoolDir()).filter((name) => name.endsWith('.bad'));
+      expect(names).to.deep.equal([`${orphan.id}.0000000000000001.${offset}.bad`]);
+      const copy = await readFile(join(bench.root, names[0] ?? ''));
+      expect(copy.equals(damaged.subarray(offset))).to.be.true;
+      expect(spool.counters.damaged).to.equal(1);
+      const [error] = bench.logLines.filter(({ level }) => level === 50);
+      expect(error).to.include({ file: first, offset });
+      expect(spool.depth()).to.deep.equal({ bytes: 0, events: 0 });
+      // A scan may have counted the file while it was written.
+      await eventually('the file is counted', () => spool.setAside().bytes === copy.length);
+      expect(spool.setAside().files).to.equal(1);
+    });
+  }
 
   it('does not count for the size limit of the edge that adopts it', async () => {
     bench.log.isUnavailable = true;
@@ -201,8 +174,10 @@ describe('redirect edge: spool of an ended process', () => {
     await append(owner, visit(1));
     const other = new FakeLog();
     await bench.open({ ship: other.ship, scanEveryMs: 5 });
-    await sleep(200);
-    expect(other.records).to.be.empty;
+    // Each scan finds both spools.
+    const orphan = await writeOrphan(bench.dataDir, [1]);
+    await isGone(orphan.id);
+    expect(other.visitsOf(owner.id)).to.be.empty;
     expect(bench.logLines.filter(({ level }) => level === 50)).to.be.empty;
   });
 
@@ -232,10 +207,8 @@ describe('redirect edge: spool of an ended process', () => {
     await symlink(folder, first);
     const healthy = await writeOrphan(bench.dataDir, [5]);
     const spool = await bench.open({ maxBytes: 65_536, scanEveryMs: 5 });
-    await eventually(
-      'the healthy orphan is shipped',
-      () => bench.log.visitsOf(healthy.id).length === 5,
-    );
+    await isGone(healthy.id);
+    expect(bench.log.visitsOf(healthy.id)).to.deep.equal(range(1, 5));
     await eventually('more than 30 visits are adopted', () => spool.counters.adopted > 30);
     await append(spool, visit(1));
     expect(bench.log.visitsOf(broken.id)).to.be.empty;
@@ -245,10 +218,7 @@ describe('redirect edge: spool of an ended process', () => {
     const repaired = join(bench.dataDir, 'repaired');
     await writeFile(repaired, bytes);
     await rename(repaired, first);
-    await eventually(
-      'the broken orphan is gone',
-      async () => !(await spoolDir()).includes(broken.id),
-    );
+    await isGone(broken.id);
     expect(bench.log.visitsOf(broken.id)).to.deep.equal(range(1, 6));
   });
 
@@ -258,7 +228,7 @@ describe('redirect edge: spool of an ended process', () => {
     await writeFile(join(otherFolder, '0000000000000001.seg'), 'not ours');
     const orphan = await writeOrphan(bench.dataDir, [1]);
     await bench.open();
-    await eventually('the orphan is gone', async () => !(await spoolDir()).includes(orphan.id));
+    await isGone(orphan.id);
     expect(await readdir(otherFolder)).lengthOf(1);
   });
 
@@ -277,4 +247,78 @@ describe('redirect edge: spool of an ended process', () => {
       expect(shipped).to.deep.equal([range(1, index + 1)]);
     }
   });
+});
+
+const generousMs = 20_000;
+
+describe('redirect edge: wait until the spools of a data directory are shipped', () => {
+  const bench = spoolFixture();
+
+  it('ends immediately without a spool, or with an empty one', async () => {
+    expect(await shippedSoFar(bench.root, generousMs)).to.equal(0);
+    await bench.open();
+    expect(await shippedSoFar(bench.root, generousMs)).to.equal(0);
+  });
+
+  it('ends when the earlier visits are in the log, even if more visits follow', async () => {
+    const spool = await bench.open({ segmentBytes: 4_096 });
+    for (let round = 0; round < 20; round += 1) {
+      const before = range(round * 50 + 1, round * 50 + 50);
+      await Promise.all(before.map((number) => append(spool, visit(number))));
+      const waiting = shippedSoFar(bench.root, generousMs);
+      expect(await waiting).to.equal(0);
+      expect(bench.log.visitsOf(spool.id)).to.include.members(before);
+    }
+  });
+
+  it('continues until the log is available again', async () => {
+    const spool = await bench.open();
+    bench.log.isUnavailable = true;
+    await append(spool, visit(1));
+    const waiting = shippedSoFar(bench.root, generousMs);
+    await eventually('a second attempt', () => bench.log.attempts > 1);
+    expect(bench.log.records).to.be.empty;
+    bench.log.isUnavailable = false;
+    expect(await waiting).to.equal(0);
+    expect(bench.log.visitsOf(spool.id)).to.deep.equal([1]);
+  });
+
+  it('returns the bytes that are not in the log at the deadline', async () => {
+    const orphan = await writeOrphan(bench.dataDir, [3, 2]);
+    expect(await shippedSoFar(bench.root, 0)).to.equal(sum(orphan.sizes));
+    expect(await readdir(bench.root)).to.deep.equal([orphan.id]);
+  });
+
+  it('includes the spool of an ended process, which another process ships', async () => {
+    const orphan = await writeOrphan(bench.dataDir, [200, 100]);
+    await bench.open();
+    expect(await shippedSoFar(bench.root, generousMs)).to.equal(0);
+    expect(bench.log.visitsOf(orphan.id)).to.deep.equal(range(1, 300));
+  });
+});
+
+describe('redirect edge: files that are set aside', () => {
+  const bench = spoolFixture();
+
+  for (const [title, files, bytes, bounds, kept] of [
+    ['are deleted beyond the maximum of bytes, the oldest first', 5, 10, [100, 35], 3],
+    ['are deleted beyond the maximum of files, the oldest first', 5, 10, [3, 1_000], 3],
+    ['include the newest file, even if it is too large', 1, 100, [1, 10], 1],
+  ] as const) {
+    it(title, async () => {
+      const names = Array.from({ length: files }, (_, age) => `${age}.bad`);
+      for (const [age, name] of names.entries()) {
+        const path = join(bench.dataDir, name);
+        await writeFile(path, Buffer.alloc(bytes));
+        await utimes(path, 1_000_000 - age, 1_000_000 - age);
+      }
+      await mkdir(join(bench.dataDir, 'a-spool'));
+      const [maxFiles, maxBytes] = bounds;
+      await boundSetAside(bench.dataDir, bench.logger, { files: maxFiles, bytes: maxBytes });
+      const left = (await readdir(bench.dataDir)).sort();
+      expect(left).to.deep.equal([...names.slice(0, kept), 'a-spool']);
+      expect(await setAsideIn(bench.dataDir)).to.deep.equal({ files: kept, bytes: kept * bytes });
+      expect(bench.logLines.map(({ file }) => file)).to.have.length(files - kept);
+    });
+  }
 });

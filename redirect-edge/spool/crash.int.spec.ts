@@ -23,14 +23,13 @@ interface Report {
 describe('redirect edge: spool of a process', () => {
   const bench = spoolFixture();
   const children: ChildProcess[] = [];
-
+  const kill = async (child: ChildProcess) => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  };
   afterEach(async () => {
-    for (const child of children.splice(0)) {
-      if (child.exitCode === null && child.signalCode === null) {
-        child.kill('SIGKILL');
-        await once(child, 'exit');
-      }
-    }
+    for (const child of children.splice(0)) await kill(child);
   });
 
   const notes = (name: string) => join(bench.dataDir, name);
@@ -49,17 +48,16 @@ describe('redirect edge: spool of a process', () => {
     };
     return { child, report };
   };
-  const kill = async (child: ChildProcess) => {
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-  };
-  /** The complete lines of a file. */
-  const linesOf = async (file: string) => (await readFile(file, 'utf8')).split('\n').slice(0, -1);
+  /** The complete lines of a file, which may not exist yet. */
+  const linesOf = async (file: string) =>
+    (await readFile(file, 'utf8').catch(() => '')).split('\n').slice(0, -1);
   const acked = async (name: string) => (await linesOf(notes(`${name}.acked`))).map(Number);
   const shippedBy = async (name: string) =>
     (await linesOf(notes(`${name}.log`))).map(
       (line) => JSON.parse(line) as { key: string; value: string },
     );
+  const isGone = (id: string) =>
+    eventually('the orphan is gone', async () => !(await readdir(bench.root)).includes(id));
   const adopt = async () => {
     const spool = await bench.open();
     await eventually('one spool is left', async () => (await readdir(bench.root)).length === 1);
@@ -67,39 +65,31 @@ describe('redirect edge: spool of a process', () => {
     return bench.log;
   };
 
-  for (const round of [1, 2, 3]) {
-    it(`loses no acknowledged visit when killed with -9 without a log (${round})`, async () => {
-      const { child, report } = start('write-without-log', 'edge');
-      const { id } = await report();
-      await sleep(200 + 200 * Math.random());
-      await kill(child);
-      const promised = await acked('edge');
-      expect(promised.length).to.be.greaterThan(100);
+  for (const [title, task] of [
+    ['loses no acknowledged visit when killed with -9 without a log', 'write-without-log'],
+    ['leaves no gap and no disorder in the log when killed with -9 during shipping', 'write'],
+  ] as const) {
+    for (const round of [1, 2, 3]) {
+      it(`${title} (${round})`, async () => {
+        const { child, report } = start(task, 'edge');
+        const { id } = await report();
+        const written = task === 'write' ? shippedBy : acked;
+        await eventually('visits are written', async () => (await written('edge')).length > 100);
+        await sleep(200 * Math.random());
+        await kill(child);
+        const promised = await acked('edge');
+        const before = await shippedBy('edge');
 
-      const log = await adopt();
-      const found = log.visitsOf(id);
-      // Visits without an acknowledgement may follow.
-      expect(found).to.deep.equal(range(1, found.length));
-      expect(found.length).to.be.at.least(promised.at(-1) ?? 0);
-      expect(log.sequences).to.deep.equal(found);
-    });
-
-    it(`leaves no gap and no disorder in the log when killed with -9 during shipping (${round})`, async () => {
-      const { child, report } = start('write', 'edge');
-      const { id } = await report();
-      await sleep(200 + 200 * Math.random());
-      await kill(child);
-      const promised = await acked('edge');
-      const before = await shippedBy('edge');
-      expect(before.length).to.be.greaterThan(100);
-
-      const log = await adopt();
-      const found = visitsOf([...before, ...log.records], id);
-      expect(found).to.deep.equal(range(1, found.length));
-      expect(found.length).to.be.at.least(promised.at(-1) ?? 0);
-      // At most one batch, whose position was not written, is repeated.
-      expect(before.length + log.records.length - found.length).to.be.at.most(2000);
-    });
+        const log = await adopt();
+        const found = visitsOf([...before, ...log.records], id);
+        // Visits without an acknowledgement may follow.
+        expect(found).to.deep.equal(range(1, found.length));
+        expect(found.length).to.be.at.least(promised.at(-1) ?? 0);
+        // At most one batch, whose position was not written, is repeated.
+        const most = task === 'write' ? 2000 : 0;
+        expect(before.length + log.records.length - found.length).to.be.at.most(most);
+      });
+    }
   }
 
   it('is adopted by exactly one of two edges', async () => {
@@ -107,12 +97,9 @@ describe('redirect edge: spool of a process', () => {
     const { id } = await dead.report();
     const adopters = ['left', 'right'].map((name) => start('adopt', name));
     await Promise.all(adopters.map(({ report }) => report()));
-    await sleep(300);
+    await eventually('visits are acknowledged', async () => (await acked('dead')).length > 100);
     await kill(dead.child);
-    await eventually(
-      'the spool of the killed process is gone',
-      async () => !(await readdir(bench.root)).includes(id),
-    );
+    await isGone(id);
 
     const logs = await Promise.all(['left', 'right'].map(shippedBy));
     const shipped = logs.map((records) => visitsOf(records, id)).filter(({ length }) => length > 0);
@@ -151,16 +138,10 @@ describe('redirect edge: spool of a process', () => {
     });
 
     it('does not grow with the spools that it adopts', async () => {
-      const { id } = await writeOrphan(
-        bench.dataDir,
-        Array.from({ length: 8 }, () => 25_000),
-      );
+      const { id } = await writeOrphan(bench.dataDir, new Array<number>(8).fill(25_000));
       const { child, report } = start('adopt-uncopied', 'edge', '', limits);
       await report();
-      await eventually(
-        'the spool of the killed process is gone',
-        async () => !(await readdir(bench.root)).includes(id),
-      );
+      await isGone(id);
       child.kill('SIGTERM');
       const { maxRssMib, shipped } = await report();
       expect(shipped).to.equal(200_000);

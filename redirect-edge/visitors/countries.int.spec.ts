@@ -43,18 +43,14 @@ describe('redirect edge: countries', () => {
     'special use': ['0.0.0.0', '192.0.0.1', '192.88.99.1', '198.18.0.1', '::', '64:ff9b::808:808'],
     'multicast and reserved': ['224.0.0.1', '240.0.0.1', '255.255.255.255', 'ff02::1'],
   };
-  for (const [range, addresses] of Object.entries(reserved)) {
-    it(`are unknown for ${range} addresses, also if the database has them`, async () => {
-      const bundled = await openCountries(readConfig({}).geoipFile, logger);
-      const everywhere = await opened(mmdbFile({ country_code: 'CH' }, 6, 'all'));
-      for (const address of addresses) {
-        expect([bundled(address), everywhere(address)], address).to.deep.equal([null, null]);
-      }
-    });
-  }
-
-  it('are known for the public addresses next to reserved ranges', async () => {
+  it('are unknown for reserved addresses, also if the database has them', async () => {
+    const bundled = await openCountries(readConfig({}).geoipFile, logger);
     const everywhere = await opened(mmdbFile({ country_code: 'CH' }, 6, 'all'));
+    for (const [range, addresses] of Object.entries(reserved)) {
+      for (const address of addresses)
+        expect(bundled(address) ?? everywhere(address), `${range} ${address}`).to.be.null;
+    }
+    // The public addresses next to reserved ranges.
     for (const address of [
       ...['9.255.255.255', '11.0.0.0', '172.15.255.255', '172.32.0.0', '192.167.255.255'],
       ...['192.169.0.0', '100.63.255.255', '100.128.0.0', '169.253.255.255', '169.255.0.0'],
@@ -80,9 +76,8 @@ describe('redirect edge: countries', () => {
       it(`are read from the layout of ${product}, in a tree of IPv${ipVersion}`, async () => {
         const countries = await opened(mmdbFile(record, ipVersion));
         expect(countries('8.8.8.8')).to.equal('CH');
-        expect(countries('192.0.2.1')).to.be.null;
-        expect(countries('2001:db8::1')).to.be.null;
-        expect(countries('1::')).to.be.null;
+        for (const other of ['192.0.2.1', '2001:db8::1', '1::'])
+          expect(countries(other), other).to.be.null;
       });
     }
   }

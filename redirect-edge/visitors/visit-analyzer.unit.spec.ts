@@ -1,9 +1,12 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { BlockList } from 'node:net';
 import { trustIn } from '../../ops/http/client-address.js';
 import { catalogue } from '../../schemas/events/catalogue.js';
 import { queryOf } from '../redirect/response.js';
-import { createVisitAnalyzer, type ClientParts, type VisitAnalyzer } from './visit-analyzer.js';
+import { languageOf } from './language.js';
+import { isPrefetch } from './prefetch.js';
+import { createVisitAnalyzer, type ClientParts } from './visit-analyzer.js';
 
 const proxies = new BlockList();
 proxies.addAddress('10.0.0.1');
@@ -12,20 +15,27 @@ const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefo
 const link = { subject: 'spring', sequence: 3 };
 
 type Visit = ClientParts & { readonly url: string };
-const analyzerOf = (analyzer: VisitAnalyzer) => (visit: Visit, ofLink: typeof link, now: number) =>
-  analyzer.dataOf(analyzer.visitorOf(visit, now), ofLink, queryOf(visit), now);
+type Options = Parameters<typeof createVisitAnalyzer>[0];
+const createAnalyzer = (options: Partial<Options> = {}) =>
+  createVisitAnalyzer({
+    ...{ countries: () => null, keys: { of: () => null }, isOwnHost: () => false },
+    trustedProxies: trustIn(proxies),
+    ...options,
+  });
+const analyzerOf = (options?: Partial<Options>) => {
+  const analyzer = createAnalyzer(options);
+  return (visit: Visit, ofLink: typeof link, now: number) =>
+    analyzer.dataOf(analyzer.visitorOf(visit, now), ofLink, queryOf(visit), now);
+};
 
 const [today, tomorrow] = [Date.parse('2026-05-20T23:59:59.999Z'), Date.parse('2026-05-21')];
 
 describe('redirect edge: visit analyzer', () => {
-  const analyzer = analyzerOf(
-    createVisitAnalyzer({
-      countries: (address) => ({ '198.51.100.7': 'DE', '2001:db8:1::7': 'FR' })[address] ?? null,
-      keys: { of: (time) => (time === today ? 'a' : 'b').repeat(64) },
-      isOwnHost: ({ host }) => host === 'sho.rt',
-      trustedProxies: trustIn(proxies),
-    }),
-  );
+  const analyzer = analyzerOf({
+    countries: (address) => ({ '198.51.100.7': 'DE', '2001:db8:1::7': 'FR' })[address] ?? null,
+    keys: { of: (time) => (time === today ? 'a' : 'b').repeat(64) },
+    isOwnHost: ({ host }) => host === 'sho.rt',
+  });
 
   const request = (
     headers: Record<string, string> = {},
@@ -48,16 +58,8 @@ describe('redirect edge: visit analyzer', () => {
     const data = analyzer(request({}, { url: '/spring?qr' }), link, today);
     const { visitor: hash, ...others } = data;
     expect(others).to.deep.equal({
-      bot: false,
-      country: 'DE',
-      referrer: 'example.com',
-      browser: 'Firefox',
-      os: 'Linux',
-      device: 'desktop',
-      language: 'de',
-      trigger: 'qr',
-      version: 3,
-      target: null,
+      ...{ bot: false, country: 'DE', referrer: 'example.com', browser: 'Firefox', os: 'Linux' },
+      ...{ device: 'desktop', language: 'de', trigger: 'qr', version: 3, target: null },
     });
     expect(hash).to.match(/^[\w-]{16}$/);
     catalogue.LinkVisited.data.parse({ click: null, ...data });
@@ -65,17 +67,12 @@ describe('redirect edge: visit analyzer', () => {
 
   it('looks up an address once a minute', () => {
     const lookups: string[] = [];
-    const counting = analyzerOf(
-      createVisitAnalyzer({
-        countries: (address) => {
-          lookups.push(address);
-          return 'DE';
-        },
-        keys: { of: () => null },
-        isOwnHost: () => false,
-        trustedProxies: trustIn(proxies),
-      }),
-    );
+    const counting = analyzerOf({
+      countries: (address) => {
+        lookups.push(address);
+        return 'DE';
+      },
+    });
     const country = (now: number): unknown => counting(request(), link, now).country;
     expect([today, today + 59_999].map(country)).to.deep.equal(['DE', 'DE']);
     expect(lookups).to.have.length(1);
@@ -114,12 +111,7 @@ describe('redirect edge: visit analyzer', () => {
   });
 
   it('determines the network from trusted headers, unless the client opts out', () => {
-    const visitAnalyzer = createVisitAnalyzer({
-      countries: (address) => (address === '198.51.100.7' ? 'DE' : null),
-      keys: { of: () => null },
-      isOwnHost: () => false,
-      trustedProxies: trustIn(proxies),
-    });
+    const visitAnalyzer = createAnalyzer();
     const through = (header: string): Visit =>
       request({ 'x-forwarded-for': header }, { address: '10.0.0.1' });
     const requests = [
@@ -157,15 +149,7 @@ describe('redirect edge: visit analyzer', () => {
     });
 
     it('by no hash without a key or an address', () => {
-      const keyless = analyzerOf(
-        createVisitAnalyzer({
-          countries: () => null,
-          keys: { of: () => null },
-          isOwnHost: () => false,
-          trustedProxies: () => false,
-        }),
-      );
-      expect(keyless(request(), link, today).visitor).to.be.null;
+      expect(analyzerOf()(request(), link, today).visitor).to.be.null;
       expect(visitor({}, { address: '' })).to.be.null;
     });
   });
@@ -182,4 +166,47 @@ describe('redirect edge: visit analyzer', () => {
       });
     }
   });
+});
+
+describe('redirect edge: language', () => {
+  const languages = {
+    ...{ de: 'de', 'de-CH,de;q=0.9,en;q=0.8': 'de', 'EN-us': 'en', 'en;q=0.5, fr': 'en' },
+    ...{ ' fil-PH': 'fil', 'zh-Hant-TW': 'zh', '*': null, 'i-klingon': null, 'x-jane': null },
+    ...{ 'jane-doe': null, deutsch: null, d3: null, ', de': null, '': null },
+  };
+  for (const [header, language] of Object.entries(languages)) {
+    it(`is ${language ?? 'unknown'} for "${header}"`, () => {
+      expect(languageOf(header)).to.equal(language);
+    });
+  }
+
+  it('is two or three letters, or unknown', () => {
+    fc.assert(
+      fc.property(fc.string(), (header) => {
+        expect(languageOf(header) ?? 'no').to.match(/^[a-z]{2,3}$/);
+      }),
+    );
+  });
+});
+
+describe('redirect edge: prefetch', () => {
+  const examples: readonly (readonly [boolean, Record<string, string>])[] = [
+    [true, { 'sec-purpose': 'prefetch' }],
+    [true, { 'sec-purpose': 'prefetch;prerender' }],
+    [true, { 'sec-purpose': 'prefetch;anonymous-client-ip' }],
+    [true, { purpose: 'Preview' }],
+    [true, { 'x-purpose': 'preview' }],
+    [true, { purpose: '', 'x-moz': 'PREFETCH' }],
+    [false, {}],
+    [false, { 'sec-purpose': '' }],
+    [false, { purpose: 'navigation' }],
+    [false, { 'x-purpose': 'prefetching' }],
+    [false, { 'sec-fetch-mode': 'prefetch' }],
+    [false, { 'x-moz': '1' }],
+  ];
+  for (const [expected, headers] of examples) {
+    it(`is ${expected ? '' : 'not '}${JSON.stringify(headers)}`, () => {
+      expect(isPrefetch(headers)).to.equal(expected);
+    });
+  }
 });

@@ -12,7 +12,7 @@ import { launch } from '../../../ops/test/support/process.js';
 import { alterRecord, newSealKey, sealAll, splitRows } from '../../../ops/test/support/sealing.js';
 import { eventually } from '../../../ops/test/support/waiting.js';
 import { verifySeals } from '../../../ops/tools/audit/seals/verify.js';
-import { topics } from '../../../schemas/events/topics.js';
+import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { created } from '../../../schemas/testing/events.js';
 import type { SealKey } from '../seals/seal-key.js';
 import { startCompactor, type Compactor } from './compactor.js';
@@ -46,11 +46,16 @@ describe('compaction of the embedded log', () => {
   const seal = (): Promise<void> =>
     sealAll({ pool: database.pool, log, signer }, { records: 1_000, ms: 20 });
 
-  /** Appends visits, each in a row of its own, as they were before there were batches. */
+  /** Appends visits, each in its own row, the format of old logs. */
   const append = async (records: number | readonly NewRecord[]): Promise<void> => {
     const added = typeof records === 'number' ? recordsOf(visits, code, records) : records;
     await log.append(visits, added);
     await splitRows(database.pool);
+  };
+
+  /** Appends visits, with one row for each number. */
+  const appendRows = async (...rows: readonly number[]): Promise<void> => {
+    for (const records of rows) await log.append(visits, recordsOf(visits, code, records));
   };
 
   const start = (): Compactor => {
@@ -67,7 +72,7 @@ describe('compaction of the embedded log', () => {
     running = [];
   };
 
-  /** Until it has looked once more, and found nothing to do. */
+  /** Resolves when the compactor has checked the log, and this number of records must wait. */
   const waitingIs = (compactor: Compactor, waiting: number): Promise<void> =>
     eventually(`${waiting} wait`, () => compactor.progress()?.waiting === waiting);
 
@@ -84,12 +89,15 @@ describe('compaction of the embedded log', () => {
     return records;
   };
 
-  /** How many records the rows of a table hold, in order. */
-  const rowsIn = async (table: 'records' | 'segments'): Promise<readonly number[]> => {
+  /** The numbers of records in the rows of a table, in order. */
+  const rowsIn = async (
+    table: 'records' | 'segments',
+    topic: TopicName = visits,
+  ): Promise<readonly number[]> => {
     const { rows } = await database.pool.query<{ records: number }>(
       `SELECT records FROM log.${table} JOIN log.partitions ON id = partition_id
        WHERE topic = $1 ORDER BY partition, first_offset`,
-      [visits],
+      [topic],
     );
     return rows.map(({ records }) => records);
   };
@@ -99,16 +107,21 @@ describe('compaction of the embedded log', () => {
     return (await verifySeals({ pool: database.pool, log, keys, known: [] })).isIntact;
   };
 
+  /** Expects that the work does not change what readers see. */
+  const expectUnchanged = async (work: () => Promise<unknown>): Promise<void> => {
+    const before = await readAll();
+    await work();
+    expect(await readAll()).to.deep.equal(before);
+    expect(await verified()).to.equal(true);
+  };
+
   it('puts sealed visits together, up to 1,000 a row; readers see what they saw', async () => {
     await append(2_345);
     await seal();
-    const before = await readAll();
     expect(await rowsIn('records')).to.have.lengthOf(2_345);
-    await compact();
+    await expectUnchanged(() => compact());
     expect(await rowsIn('records')).to.deep.equal([]);
     expect(await rowsIn('segments')).to.deep.equal([1_000, 1_000, 345]);
-    expect(await readAll()).to.deep.equal(before);
-    expect(await verified()).to.equal(true);
   });
 
   it('makes progress in a process that is never idle', async () => {
@@ -140,43 +153,33 @@ describe('compaction of the embedded log', () => {
     expect(await rowsIn('segments')).to.deep.equal([259]);
     await append(1_000);
     await seal();
-    const before = await readAll();
-    await compact();
+    await expectUnchanged(() => compact());
     expect(await rowsIn('segments')).to.deep.equal([1_000, 259]);
-    expect(await readAll()).to.deep.equal(before);
-    expect(await verified()).to.equal(true);
   });
 
   it('moves large rows unchanged, and packs small ones between them', async () => {
-    for (const records of [300, 30, 30, 400, 1, 100, 40]) {
-      await log.append(visits, recordsOf(visits, code, records));
-    }
+    await appendRows(300, 30, 30, 400, 1, 100, 40);
     await seal();
-    const before = await readAll();
-    const sizes = async (table: 'records' | 'segments'): Promise<readonly number[]> => {
-      const { rows } = await database.pool.query<{ bytes: number }>(
-        `SELECT pg_column_size(value) AS bytes FROM log.${table}
-         WHERE records >= 100 ORDER BY first_offset`,
+    const sizes = async (table: 'records' | 'segments'): Promise<readonly unknown[]> => {
+      const { rows } = await database.pool.query<Record<string, unknown>>(
+        `SELECT pg_column_size(value) FROM log.${table} WHERE records >= 100 ORDER BY first_offset`,
       );
-      return rows.map(({ bytes }) => bytes);
+      return rows;
     };
     const bytes = await sizes('records');
-    await compact();
+    await expectUnchanged(() => compact());
     expect(await rowsIn('segments')).to.deep.equal([300, 60, 400, 1, 100, 40]);
     expect(await rowsIn('records')).to.deep.equal([]);
     expect(await sizes('segments')).to.deep.equal(bytes);
-    expect(await readAll()).to.deep.equal(before);
 
-    await log.append(visits, recordsOf(visits, code, 60));
-    await log.append(visits, recordsOf(visits, code, 500));
+    await appendRows(60, 500);
     await seal();
-    await compact();
+    await expectUnchanged(() => compact());
     expect(await rowsIn('segments')).to.deep.equal([300, 60, 400, 1, 100, 100, 500]);
-    expect(await verified()).to.equal(true);
   });
 
   it('moves an altered large row unchanged, so that an audit detects it', async () => {
-    await log.append(visits, recordsOf(visits, code, 300));
+    await appendRows(300);
     await seal();
     await alterRecord(database.pool, { ...topicPartition, offset: 200 }, (value) =>
       value.replace('"bot":false', '"bot":true'),
@@ -187,8 +190,7 @@ describe('compaction of the embedded log', () => {
   });
 
   it('reports a missing large row', async () => {
-    for (const records of [300, 300, 300])
-      await log.append(visits, recordsOf(visits, code, records));
+    await appendRows(300, 300, 300);
     await seal();
     await database.pool.query('DELETE FROM log.records WHERE first_offset = 300');
     const compactor = start();
@@ -199,7 +201,7 @@ describe('compaction of the embedded log', () => {
   it('does not compact records without a checkpoint', async () => {
     await append(200);
     await seal();
-    await log.append(visits, recordsOf(visits, code, 300));
+    await appendRows(300);
     await compact(300);
     expect(await rowsIn('segments')).to.deep.equal([200]);
     expect(await rowsIn('records')).to.deep.equal([300]);
@@ -214,11 +216,8 @@ describe('compaction of the embedded log', () => {
     await append([{ key: code, value: 'no\nevent' }]);
     await append(60);
     await seal();
-    const before = await readAll();
-    await compact();
+    await expectUnchanged(() => compact());
     expect(await rowsIn('segments')).to.deep.equal([121, 1, 60]);
-    expect(await readAll()).to.deep.equal(before);
-    expect(await verified()).to.equal(true);
   });
 
   it('compacts records that a retired key has sealed, with the chain from its start', async () => {
@@ -260,12 +259,7 @@ describe('compaction of the embedded log', () => {
     const codes = Array.from({ length: 300 }, () => codeIn(links, partition));
     await transaction(pool, (tx) => execute(tx, outbox.record(codes.map((code) => created(code)))));
     await seal();
-    const rows = async (): Promise<readonly number[]> => {
-      const found = await pool.query<{ records: number }>(
-        'SELECT records FROM log.segments ORDER BY first_offset',
-      );
-      return found.rows.map(({ records }) => records);
-    };
+    const rows = () => rowsIn('segments', links);
     const applied = async (offset: number, ...names: readonly string[]): Promise<void> => {
       for (const name of names) {
         await pool.query(
@@ -289,7 +283,6 @@ describe('compaction of the embedded log', () => {
     ]);
     const compactor = start();
     await waitingIs(compactor, 100);
-    await sleep(100);
     expect(await rows()).to.deep.equal([200]);
     await pool.query('DELETE FROM projection_history.dead_letters');
     await waitingIs(compactor, 0);
@@ -305,20 +298,18 @@ describe('compaction of the embedded log', () => {
   it('compacts each record once with several processes and broken connections', async () => {
     await append(4_000);
     await seal();
-    const before = await readAll();
-    const compactors = [start(), start(), start()];
-    const { pool } = database;
-    for (let cut = 0; cut < 5; cut += 1) {
-      await pool.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE datname = current_database() AND pid <> pg_backend_pid()`,
-      );
-      await sleep(30);
-    }
-    for (const compactor of compactors) await waitingIs(compactor, 0);
+    await expectUnchanged(async () => {
+      const compactors = [start(), start(), start()];
+      for (let cut = 0; cut < 5; cut += 1) {
+        await database.pool.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+        );
+        await sleep(30);
+      }
+      for (const compactor of compactors) await waitingIs(compactor, 0);
+    });
     expect(await rowsIn('segments')).to.deep.equal([1_000, 1_000, 1_000, 1_000]);
-    expect(await readAll()).to.deep.equal(before);
-    expect(await verified()).to.equal(true);
   });
 
   it('loses nothing when it is killed at any moment', async () => {
@@ -329,11 +320,8 @@ describe('compaction of the embedded log', () => {
     let kills = 0;
     while ((await rowsIn('records')).length > 0) {
       const rows = (await rowsIn('segments')).length;
-      const { child, ended } = launch({}, [
-        program,
-        database.url,
-        signer.memory.folder.replace(/\.signed$/, ''),
-      ]);
+      const keyFile = signer.memory.folder.replace(/\.signed$/, '');
+      const { child, ended } = launch({}, [program, database.url, keyFile]);
       await eventually('it works', async () => (await rowsIn('segments')).length > rows);
       await sleep(kills);
       child.kill('SIGKILL');
