@@ -20,10 +20,11 @@ describe('command API: API-key handler, on two nodes', () => {
   const eventsOf = async ({ id }: TestKey): Promise<readonly ApiKeyEvent[]> =>
     (await nodes[0].events('accounts')).filter(({ subject }) => subject === id) as ApiKeyEvent[];
 
-  it('detects whether there are keys', async () => {
+  it('detects whether there are keys, and that a key is unknown', async () => {
     expect(await handlers[0].any()).to.be.false;
     await newKey(nodes[0]);
     expect(await handlers[1].any()).to.be.true;
+    expect(await handlers[1].find('no')).to.equal(null);
   });
 
   it('decides concurrent changes one after the other; the table equals the fold', async () => {
@@ -134,108 +135,33 @@ describe('command API: API-key handler, on two nodes', () => {
     expect(state.status).to.equal('revoked');
   });
 
-  describe('a key whose descendant exceeds it', () => {
-    const unknown = { type: 'refused', refusal: { type: 'unknown' } };
-
-    /** All commands of a key on another one. */
-    const manage = (by: TestKey, { id }: TestKey) =>
-      Promise.all([
-        handlers[0].rotate(callerOf(by), id, 0),
-        handlers[1].rotate(callerOf(by), id, 600),
-        handlers[0].handleFor(callerOf(by), id, {
-          type: 'ChangeApiKey',
-          data: { name: 'renamed' },
-        }),
-        handlers[1].handleFor(callerOf(by), id, { type: 'ChangeApiKey', data: { scopes: [] } }),
-        handlers[0].handleFor(callerOf(by), id, { type: 'ChangeApiKey', data: { active: false } }),
-        handlers[1].handleFor(callerOf(by), id, { type: 'RevokeApiKey', data: {} }),
-      ]);
-
-    it('does not manage it while its scopes exceed its own', async () => {
-      const root = await newKey(nodes[0]);
-      const parent = await derivedKey(nodes[0], root);
-      const child = await derivedKey(nodes[1], parent);
-      const narrow = { type: 'ChangeApiKey', data: { scopes: ['keys:manage'] } } as const;
-      await handlers[1].handleFor(callerOf(root), parent.id, narrow);
-      for (const outcome of await manage(parent, child)) expect(outcome).to.deep.include(unknown);
-      expect(await eventsOf(child)).to.have.length(1);
-      await handlers[1].handleFor(callerOf(root), child.id, narrow);
-      expect(await handlers[0].rotate(callerOf(parent), child.id, 0)).to.include({ type: 'done' });
-    });
-
-    it('does not manage it while it ends later', async () => {
-      const root = await newKey(nodes[0]);
-      const parent = await derivedKey(nodes[0], root);
-      const endless = await derivedKey(nodes[0], parent);
-      const later = await derivedKey(nodes[0], parent, 7_200);
-      const earlier = await derivedKey(nodes[0], parent, 600);
-      const end = { type: 'ChangeApiKey', data: { expiresIn: 3_600 } } as const;
-      await handlers[0].handle(parent.id, end, actor);
-      for (const child of [endless, later]) {
-        for (const outcome of await manage(parent, child)) expect(outcome).to.deep.include(unknown);
-        expect(await eventsOf(child)).to.have.length(1);
-      }
-      expect(await handlers[0].rotate(callerOf(parent), earlier.id, 0)).to.include({
-        type: 'done',
-      });
-      expect(await handlers[0].rotate(callerOf(root), endless.id, 0)).to.include({ type: 'done' });
-    });
-
-    it('never rotates it after its own scopes were reduced concurrently, on two nodes', async () => {
-      const root = await newKey(nodes[0]);
-      const parent = await derivedKey(nodes[0], root);
-      const child = await derivedKey(nodes[0], parent);
-      const narrow: readonly Scope[] = ['keys:manage'];
-      await Promise.all(
-        Array.from({ length: 40 }, async (_, index) => {
-          await sleep(index * 2);
-          if (index % 4 > 0) return handlers[0].rotate(callerOf(parent), child.id, 0);
-          const scopes = index % 8 === 0 ? narrow : scopeNames;
-          const change = { type: 'ChangeApiKey', data: { scopes } } as const;
-          return handlers[1].handleFor(callerOf(root), parent.id, change);
-        }),
-      );
-      // In log order: when it rotated the child, it had all scopes.
-      let state: ApiKeyState = noKey;
-      for (const event of (await nodes[0].events('accounts')) as readonly ApiKeyEvent[]) {
-        if (event.subject === parent.id) state = evolveApiKey(state, event);
-        else if (event.subject === child.id && event.actor === parent.id) {
-          if (event.type === 'linklog.ApiKeyCreated.v3') continue;
-          expect(state.status !== 'none' && state.key.scopes).to.deep.equal([...scopeNames]);
-        }
-      }
-      expect(state.status).to.equal('active');
-    });
-  });
-
-  it('does not reactivate a key that an ancestor deactivated, even if it deactivated the key itself before', async () => {
+  it('never rotates a descendant that exceeds its concurrently reduced scopes, on two nodes', async () => {
     const root = await newKey(nodes[0]);
     const parent = await derivedKey(nodes[0], root);
     const child = await derivedKey(nodes[0], parent);
-    const set = (by: TestKey, active: boolean) =>
-      handlers[1].handleFor(callerOf(by), child.id, { type: 'ChangeApiKey', data: { active } });
-    const statusAfter = async (by: TestKey, active: boolean) => {
-      const outcome = await set(by, active);
-      return outcome.type === 'done' ? outcome.state.status : outcome.refusal.type;
-    };
-    expect(await statusAfter(parent, false)).to.equal('inactive');
-    expect(await statusAfter(parent, true)).to.equal('active');
-    await set(root, false);
-    expect(await statusAfter(parent, true)).to.equal('deactivatedAbove');
-    expect(await statusAfter(parent, false)).to.equal('inactive');
-    expect(await statusAfter(parent, true)).to.equal('deactivatedAbove');
-    expect(await statusAfter(root, true)).to.equal('active');
-    await set(parent, false);
-    await set(root, false);
-    const rename = { type: 'ChangeApiKey', data: { name: 'renamed' } } as const;
-    await handlers[0].handleFor(callerOf(parent), child.id, rename);
-    expect(await statusAfter(parent, true)).to.equal('deactivatedAbove');
-    const found = await handlers[0].find(child.id);
-    expect(found?.state).to.deep.equal((await eventsOf(child)).reduce(evolveApiKey, noKey));
-    expect(await statusAfter(root, true)).to.equal('active');
+    const narrow: readonly Scope[] = ['keys:manage'];
+    await Promise.all(
+      Array.from({ length: 40 }, async (_, index) => {
+        await sleep(index * 2);
+        if (index % 4 > 0) return handlers[0].rotate(callerOf(parent), child.id, 0);
+        const scopes = index % 8 === 0 ? narrow : scopeNames;
+        const change = { type: 'ChangeApiKey', data: { scopes } } as const;
+        return handlers[1].handleFor(callerOf(root), parent.id, change);
+      }),
+    );
+    // In log order: when it rotated the child, it had all scopes.
+    let state: ApiKeyState = noKey;
+    for (const event of (await nodes[0].events('accounts')) as readonly ApiKeyEvent[]) {
+      if (event.subject === parent.id) state = evolveApiKey(state, event);
+      else if (event.subject === child.id && event.actor === parent.id) {
+        if (event.type === 'linklog.ApiKeyCreated.v3') continue;
+        expect(state.status !== 'none' && state.key.scopes).to.deep.equal([...scopeNames]);
+      }
+    }
+    expect(state.status).to.equal('active');
   });
 
-  it('revokes a key permanently and once under concurrent requests', async () => {
+  it('revokes a key once under concurrent requests', async () => {
     const key = await newKey(nodes[0]);
     const revoke = { type: 'RevokeApiKey', data: {} } as const;
     const outcomes = await Promise.all(
@@ -247,19 +173,6 @@ describe('command API: API-key handler, on two nodes', () => {
       expect(outcome.type === 'done' && outcome.state.status).to.equal('revoked');
     }
     expect(await eventsOf(key)).to.have.length(2);
-    const change = { type: 'ChangeApiKey', data: { active: true } } as const;
-    expect(await handlers[0].handle(key.id, change, actor)).to.deep.equal({
-      type: 'refused',
-      refusal: { type: 'revoked' },
-    });
-  });
-
-  it('refuses commands on unknown keys', async () => {
-    const refused = { type: 'refused', refusal: { type: 'unknown' } };
-    expect(await handlers[0].handle('no', { type: 'RevokeApiKey', data: {} }, actor)).to.deep.equal(
-      refused,
-    );
-    expect(await handlers[0].find('no')).to.equal(null);
   });
 
   it('lists keys page by page in the order of creation', async () => {
