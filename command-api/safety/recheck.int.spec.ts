@@ -5,7 +5,7 @@ import { createLogger } from '../../ops/platform/logging.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { named, type TestNode } from '../../ops/test/support/node.js';
 import type { LedgerLinkEvent } from '../../schemas/folds/ledger-link.js';
-import { blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
+import { created } from '../../schemas/testing/events.js';
 import { createLinkBlockHandler } from '../links/block/handler.js';
 import { actor } from '../testing/keys.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
@@ -154,15 +154,6 @@ describe('command API: links that are checked again, by two nodes', () => {
     expect(rows).to.have.length(0);
   });
 
-  it('blocks links that become unsafe, with actor and reason', async () => {
-    await record(linkOf('spring', 2 * minuteMs), linkOf('autumn', 2 * minuteMs));
-    double.listed.add('spring.example');
-    await (await checker()).runAll();
-    expect(await blocks()).to.deep.equal([['spring', 'web-safety', 'Safe Browsing']]);
-    const [event] = named('LinkBlocked', await nodes[0].events('links'));
-    expect(event?.correlationid).to.match(/^recheck-/);
-  });
-
   it('checks each link once, in pages, on several nodes', async () => {
     const subjects = Array.from({ length: 95 }, (_, index) => `many-${index}`);
     // Ten links have the same creation time, and a page ends among them.
@@ -182,11 +173,11 @@ describe('command API: links that are checked again, by two nodes', () => {
     await (await checker(nodes[0], { schedule })).runAll();
     expect(checkedHosts().sort()).to.deep.equal([...subjects].sort());
     expect(Math.max(...double.urls().map(({ length }) => length))).to.equal(10);
-    expect((await blocks()).map(([subject]) => subject)).to.deep.equal([
-      'many-3',
-      'many-50',
-      'many-94',
-    ]);
+    const verdict = ['web-safety', 'Safe Browsing'];
+    const unsafe = ['many-3', 'many-50', 'many-94'];
+    expect(await blocks()).to.deep.equal(unsafe.map((subject) => [subject, ...verdict]));
+    const [event] = named('LinkBlocked', await nodes[0].events('links'));
+    expect(event?.correlationid).to.match(/^recheck-/);
   });
 
   it('checks the destinations of rules, in pages of one call', async () => {
@@ -300,25 +291,6 @@ describe('command API: links that are checked again, by two nodes', () => {
     await Promise.all([first.runAll(), second.runAll()]);
     expect((await blocks()).map(([subject]) => subject)).to.deep.equal(['one', 'other']);
     expect((await first.runAll()) + (await second.runAll())).to.equal(0);
-  });
-
-  it('ignores links that are unblocked by an operator, blocked or expired', async () => {
-    const old = 2 * minuteMs;
-    await record(
-      linkOf('evil-cleared', old),
-      blocked('evil-cleared', 2, { time: ago(0) }),
-      unblocked('evil-cleared', 3, { time: ago(0) }),
-      linkOf('evil-blocked', old),
-      blocked('evil-blocked', 2, { time: ago(0) }),
-      linkOf('evil-gone', old),
-      expired('evil-gone', 2, 'time', { time: ago(0) }),
-    );
-    await writeFile(file, 'evil-cleared.example\n');
-    await (await checker()).runAll();
-    expect(await blocks()).to.deep.equal([
-      ['evil-blocked', undefined, 'phishing'],
-      ['evil-cleared', undefined, 'phishing'],
-    ]);
   });
 
   it('does not block a link again after an operator unblocked it', async () => {
