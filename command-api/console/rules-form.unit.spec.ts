@@ -82,27 +82,28 @@ describe('the form of redirect rules', () => {
         expect(toForm(request)).to.deep.equal(form);
         expect(field.parse(request ?? [])).to.deep.equal(request);
       }),
+      { numRuns: 30 },
     );
   });
 
   it('has the maxima of the API', () => {
     const url = 'https://example.com/';
-    const rulesOf = (count: number): readonly RuleForm[] =>
-      Array.from({ length: count }, (_, id) => id).reduce<readonly RuleForm[]>(
-        (rules) => [...rules, { ...newRule(rules), entries: [{ ...newEntry([]), url }] }],
-        [],
-      );
-    const splitOf = (count: number): readonly RuleForm[] => {
-      let split = [{ ...newEntry([]), url }];
-      while (split.length < count) split = [...split, { ...newEntry(split), url }];
-      return [{ ...newRule([]), entries: split }];
+    const rulesOf = (count: number): readonly RuleForm[] => {
+      let rules: readonly RuleForm[] = [];
+      while (rules.length < count) rules = [...rules, { ...newRule(rules), ...splitOf(1) }];
+      return rules;
+    };
+    const splitOf = (count: number) => {
+      let entries = [{ ...newEntry([]), url }];
+      while (entries.length < count) entries = [...entries, { ...newEntry(entries), url }];
+      return { entries };
     };
     expect(maxRules).to.equal(maxRulesOfApi);
     const accepts = (form: readonly RuleForm[]): boolean =>
       field.safeParse(toRequest(form)).success;
     expect(accepts(rulesOf(maxRules))).to.equal(true);
-    expect(accepts(splitOf(maxEntries))).to.equal(true);
-    expect(accepts(splitOf(maxEntries + 1))).to.equal(false);
+    expect(accepts([{ ...newRule([]), ...splitOf(maxEntries) }])).to.equal(true);
+    expect(accepts([{ ...newRule([]), ...splitOf(maxEntries + 1) }])).to.equal(false);
   });
 
   it('removes empty conditions, and ignores the order of conditions', () => {
@@ -142,21 +143,19 @@ describe('the form of redirect rules', () => {
 
   it('summarizes conditions', () => {
     const night = { from: '22:00', to: '06:00', tz: 'Europe/Berlin' };
-    expect(
-      describeConditions({
-        ...{ os: ['iOS'], countries: ['DE', 'AT'] },
-        weekly: { days: [1, 2, 3, 4, 5], ...night },
-      }),
-    ).to.equal('iOS in Germany or Austria, Mon–Fri 22:00–06:00 Europe/Berlin');
-    expect(describeConditions({})).to.equal('All visitors');
-    expect(describeConditions({ countries: ['CH'] })).to.equal('In Switzerland');
-    expect(describeConditions({ devices: ['tv', 'mobile'], languages: ['de'] })).to.equal(
-      'TV or Mobile, language German',
-    );
-    const days = [1, 2, 4, 6, 7];
-    expect(describeConditions({ weekly: { days, ...night } })).to.equal(
-      'Mon, Tue, Thu, Sat, Sun 22:00–06:00 Europe/Berlin',
-    );
+    const weekdays = { days: [1, 2, 3, 4, 5], ...night };
+    const others = { days: [1, 2, 4, 6, 7], ...night };
+    const summaries: readonly (readonly [RuleConditions, string])[] = [
+      [
+        { os: ['iOS'], countries: ['DE', 'AT'], weekly: weekdays },
+        'iOS in Germany or Austria, Mon–Fri 22:00–06:00 Europe/Berlin',
+      ],
+      [{}, 'All visitors'],
+      [{ countries: ['CH'] }, 'In Switzerland'],
+      [{ devices: ['tv', 'mobile'], languages: ['de'] }, 'TV or Mobile, language German'],
+      [{ weekly: others }, 'Mon, Tue, Thu, Sat, Sun 22:00–06:00 Europe/Berlin'],
+    ];
+    for (const [when, text] of summaries) expect(describeConditions(when)).to.equal(text);
   });
 
   it('describes the path of an error', () => {
@@ -167,18 +166,21 @@ describe('the form of redirect rules', () => {
       const [issue] = error?.issues ?? [];
       return issue ? describeError(messageWithPath(issue)) : '';
     };
-    expect(errorOf([rule, { ...rule, when: { countries: ['DE', 'de'] } }])).to.match(
-      /^Rule 2, countries: must be an ISO 3166-1/,
-    );
-    expect(errorOf([{ ...rule, url: null, split: [entry, { ...entry, weight: 0 }] }])).to.match(
-      /^Rule 1, entry 2, weight: must be an integer/,
-    );
-    expect(errorOf([{ ...rule, when: 1 }])).to.equal('Rule 1: must be an object');
-    expect(errorOf([rule, rule])).to.equal('rules: has two rules of the same name');
-    expect(describeError('Please provide a valid URL')).to.equal('Please provide a valid URL');
-    expect(describeError('rules[1].url: Please provide a valid URL', 'No host.')).to.equal(
-      'Rule 2, url: No host.',
-    );
-    expect(describeError('Please provide a valid URL', 'No host.')).to.equal('No host.');
+    const split = [entry, { ...entry, weight: 0 }];
+    for (const [rules, error] of [
+      [
+        [rule, { ...rule, when: { countries: ['DE', 'de'] } }],
+        /^Rule 2, countries: must be an ISO/,
+      ],
+      [[{ ...rule, url: null, split }], /^Rule 1, entry 2, weight: must be an integer/],
+      [[{ ...rule, when: 1 }], /^Rule 1: must be an object$/],
+      [[rule, rule], /^rules: has two rules of the same name$/],
+    ] as const) {
+      expect(errorOf(rules)).to.match(error);
+    }
+    const invalid = 'Please provide a valid URL';
+    expect(describeError(invalid)).to.equal(invalid);
+    expect(describeError(`rules[1].url: ${invalid}`, 'No host.')).to.equal('Rule 2, url: No host.');
+    expect(describeError(invalid, 'No host.')).to.equal('No host.');
   });
 });
