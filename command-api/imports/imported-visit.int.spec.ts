@@ -150,7 +150,6 @@ describe('imports: statistics of imported visits', function () {
   };
 
   const check = async (): Promise<void> => {
-    const years = Array.from({ length: 8 }, (_, index) => 2019 + index);
     const owners = [
       ...links.map(({ subject }) => {
         const own = expectedVisits.filter((visit) => visit.subject === subject);
@@ -164,24 +163,19 @@ describe('imports: statistics of imported visits', function () {
     ];
     for (const { read, owner, own, opening } of owners) {
       const clicks = own.filter(({ data }) => !data.bot);
-      const now = `${today}T13:00:00Z`;
-      const { clicks: total, lastAccessed } = await statisticsOf(read, owner, today, now);
-      expect(total, owner).to.equal(clicks.length + opening);
+      const all = await statisticsOf(read, owner, today, `${today}T13:00:00Z`);
+      expect(all.clicks, owner).to.equal(clicks.length + opening);
+      const times = clicks.map(({ time }) => time).sort();
       if (read === readLinkStatistics) {
-        const times = clicks.map(({ time }) => time).sort();
-        expect(lastAccessed?.toISOString(), owner).to.equal(times.at(-1));
+        expect(all.lastAccessed?.toISOString(), owner).to.equal(times.at(-1));
       }
-      for (const year of years) {
+      for (let year = 2019; year < 2027; year += 1) {
         await checkPeriod(read, owner, own, `${year}-01-01`, `${year + 1}-01-01`);
-      }
-      for (const day of new Set(own.map(dayOf))) {
-        const next = new Date(Date.parse(day) + dayMs).toISOString().slice(0, 10);
-        await checkPeriod(read, owner, own, day, next);
       }
     }
   };
 
-  it('equal plain counts of each day and country, although parts of the import are repeated', async () => {
+  it('equal plain counts of each day, country and browser, although parts of the import are repeated', async () => {
     await append(0, 700);
     await project();
     await appendEvents(liveVisits.slice(0, 30));

@@ -244,14 +244,9 @@ describe('command API: shorten handler, on two nodes', () => {
         const failures = { domainInactive: result, aliasTaken: result, linksExhausted: result };
         return index === 49 ? { type: 'refused', result } : { type: 'ready', failures };
       });
-      const request: ShortenCommand = {
-        ...command(key, links),
-        idempotency: {
-          scope: { keyId: key.id, path: '/v2/shorten/batch', idempotencyKey: 'large' },
-          bodyHash,
-          form: { type: 'batch', shortUrlHost, items },
-        },
-      };
+      const scope = { keyId: key.id, path: '/v2/shorten/batch', idempotencyKey: 'large' };
+      const form = { type: 'batch', shortUrlHost, items } as const;
+      const request = { ...command(key, links), idempotency: { scope, bodyHash, form } };
       expect(countTypes(await shorten(request))).to.deep.equal({ created: 49 });
       const { rows } = await node.pool.query<{ bytes: number }>(
         'SELECT octet_length(answer) AS bytes FROM ledger.idempotency WHERE key_id = $1',
@@ -374,20 +369,15 @@ describe('command API: shorten handler, on two nodes', () => {
 
     it('creates 60 links for 150 concurrent calls on two nodes', async () => {
       const key = await newKey(node);
-      const admissions = admissionsOf(nodes);
-      const [first, second] = admissions;
-      const results = await alternate(
-        [admittingHandler(nodes[0], first), admittingHandler(nodes[1], second)],
-        150,
-        (handler) => handler.admitAndCreate(request(key)),
-      );
+      const [first, second] = admissionsOf(nodes);
+      const both = [admittingHandler(nodes[0], first), admittingHandler(nodes[1], second)] as const;
+      const results = await alternate(both, 150, (handler) => handler.admitAndCreate(request(key)));
       expect(results.filter(({ result }) => result?.type === 'decided')).to.have.length(60);
       expect(results.filter(({ result }) => result === null)).to.have.length(90);
       expect(await meterOf(node, key)).to.include({ month_calls: 60, month_links: 60 });
       expect(await createdEventsOf(key)).to.have.length(60);
-      const [a, b] = admissions.map(({ counts }) => counts);
-      expect((a?.admitted ?? 0) + (b?.admitted ?? 0)).to.equal(60);
-      expect((a?.rateLimited ?? 0) + (b?.rateLimited ?? 0)).to.equal(90);
+      expect(first.counts.admitted + second.counts.admitted).to.equal(60);
+      expect(first.counts.rateLimited + second.counts.rateLimited).to.equal(90);
     });
 
     it('spends a call and no link on a request that is refused after admission', async () => {

@@ -26,17 +26,13 @@ import { fixture } from '../../../ops/test/support/fixture.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
 /** A link for the naive list. */
-interface ExpectedLink {
-  readonly subject: string;
-  readonly account: string;
-  readonly seconds: number;
-  readonly url: string;
-  readonly host: string;
-  readonly title: string | null;
-  readonly note: string | null;
+interface ExpectedLink
+  extends
+    Readonly<Record<'subject' | 'account' | 'url' | 'host', string>>,
+    Readonly<Record<'title' | 'note', string | null>>,
+    Readonly<Record<'seconds' | 'clicks', number>> {
   readonly tags: readonly string[];
   readonly status: 'deleted' | 'blocked' | 'disabled' | 'expired' | 'active';
-  readonly clicks: number;
 }
 
 const now = at(10_000);
@@ -53,13 +49,8 @@ const destinations = [
 ] as const;
 
 /** Texts of letters with two cases, and of wildcards of LIKE. */
-const someText = (min: number, max: number) =>
-  fc
-    .array(fc.constantFrom('a', 'A', 'ä', 'Ä', 'ω', 'Ω', 'σ', 'Σ', 'ж', 'Ж', '%', '_', '\\', ' '), {
-      minLength: min,
-      maxLength: max,
-    })
-    .map((characters) => characters.join(''));
+const someText = (minLength: number, maxLength: number) =>
+  fc.string({ unit: fc.constantFrom(...Array.from('aAäÄωΩσΣжЖ%_\\ ')), minLength, maxLength });
 
 /** PostgreSQL sorts `ｂ` before the emoji, UTF-16 after it. */
 const someCode = fc.stringMatching(/^[aAbBｂ🎉]{3,5}$/u);
@@ -91,16 +82,14 @@ const someLinks: fc.Arbitrary<readonly ExpectedLink[]> = fc
     ),
   );
 
+const someTerm = someText(2, 4).filter((text) => !text.includes(' '));
+
 const someQuery = fc.record(
   {
     sort: fc.constantFrom('created', 'clicks'),
     search: fc.oneof(
-      fc
-        .array(
-          someText(2, 4).filter((text) => !text.includes(' ')),
-          { minLength: 1, maxLength: 2 },
-        )
-        .map((terms) => terms.join(' ')),
+      fc.tuple(someTerm, someTerm).map((terms) => terms.join(' ')),
+      someTerm,
       fc.constantFrom('aBa', '://', 'EXAMPLE', '/%/', '3?Ä', 'aba EXAMPLE', 'not', 'ex ab'),
     ),
     tag: fc.subarray(tags),
@@ -205,24 +194,24 @@ describe('command API: lists of links', () => {
     const after = next === null ? null : readCursor(next, query);
     const request = { query, after, limit, now };
     const listed = await listLinks(node.pool, node.outbox, request, effort);
-    return {
-      subjects: listed.links.map(({ link }) => link.link.subject),
-      clicks: listed.links.map(({ clicks }) => clicks.clicks),
-      next: listed.next && writeCursor(listed.next, query),
-    };
+    const subjects = listed.links.map(({ link }) => link.link.subject);
+    return { subjects, next: listed.next && writeCursor(listed.next, query) };
   };
 
-  const wholeList = async (query: ListQuery, limit: number, effort?: Effort) => {
-    const subjects: string[] = [];
+  const pagesOf = async (query: ListQuery, limit: number, effort?: Effort) => {
+    const pages: (readonly string[])[] = [];
     let next: string | null = null;
     do {
       const read = await page(query, limit, next, effort);
       expect(read.subjects).to.have.lengthOf.at.most(limit);
-      subjects.push(...read.subjects);
+      pages.push(read.subjects);
       next = read.next;
     } while (next !== null);
-    return subjects;
+    return pages;
   };
+
+  const wholeList = async (query: ListQuery, limit: number, effort?: Effort) =>
+    (await pagesOf(query, limit, effort)).flat();
 
   /** The list in portions of one snapshot, as exports read it. */
   const exported = (query: AccountQuery, size: number, effort?: Effort) =>
@@ -280,22 +269,22 @@ describe('command API: lists of links', () => {
     const accounts = ['a', 'b', 'c', 'd'];
     await given(...accounts.map((account) => created(`of-${account}`, {}, { account })));
     const query = { ...queryOf({ search: 'of-d' }), account: null };
-    const pagesOf = async (effort?: Effort): Promise<readonly (readonly string[])[]> => {
-      const pages: (readonly string[])[] = [];
-      let next: string | null = null;
-      do {
-        const read = await page(query, 10, next, effort);
-        pages.push(read.subjects);
-        next = read.next;
-      } while (next !== null);
-      return pages;
+    const bounds = {
+      examined: 9,
+      tagged: 9,
+      steps: 1,
+      indexed: 9,
+      few: 0,
+      clicked: 1,
+      accounts: 9,
     };
-    const effort = {
-      ...{ examined: 9, tagged: 9, steps: 1, indexed: 9, few: 0, clicked: 1, accounts: 9 },
-    };
-    expect(await pagesOf({ ...effort, accounts: 1 })).to.deep.equal([[], [], [], ['of-d']]);
-    expect(await pagesOf({ ...effort, examined: 2 })).to.deep.equal([[], ['of-d']]);
-    expect(await pagesOf()).to.deep.equal([['of-d']]);
+    for (const [effort, expected] of [
+      [{ ...bounds, accounts: 1 }, [[], [], [], ['of-d']]],
+      [{ ...bounds, examined: 2 }, [[], ['of-d']]],
+      [undefined, [['of-d']]],
+    ] as const) {
+      expect(await pagesOf(query, 10, effort)).to.deep.equal(expected);
+    }
   });
 
   it('contains each link once while others are created, changed and deleted', async () => {
@@ -326,30 +315,6 @@ describe('command API: lists of links', () => {
 
   describe('search', () => {
     const found = async (query: object) => (await wholeList(queryOf(query), 100)).sort();
-
-    it('finds links with each term in subject, destination, title, note or a tag', async () => {
-      await given(
-        created('by-code', {}, acme),
-        created('u', { url: 'https://example.com/Camping?x=%C3%A4' }, acme),
-        created('t', { title: 'Spring sale', note: 'camping in the woods' }, acme),
-        created('n', { note: 'first line\nsecond\tline' }, acme),
-        created('g', { tags: ['Spring', 'camp site'] }, acme),
-      );
-      for (const [search, subjects] of [
-        ['BY-C', ['by-code']],
-        ['camp', ['g', 't', 'u']],
-        ['camp spring', ['g', 't']],
-        ['spring camp', ['g', 't']],
-        ['  spring\u3000sale\n', ['t']],
-        ['ng sa', ['t']],
-        ['second line', ['n']],
-        ['ca', ['g', 't', 'u']],
-        ['%c', ['u']],
-        ['spring winter', []],
-      ] as const) {
-        expect(await found({ search }), search).to.deep.equal(subjects);
-      }
-    });
 
     it('compares folded texts, including tags', async () => {
       const texts = {
