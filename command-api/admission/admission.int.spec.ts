@@ -133,15 +133,6 @@ describe('command API: admission, on two nodes', () => {
     expect(await openCallsOf(node, child)).to.equal(0);
   });
 
-  it('admits exactly the remaining calls of the root’s month to its derived keys', async () => {
-    const root = await newKey(node);
-    const children = [await derivedKey(node, root), await derivedKey(nodes[1], root)];
-    await setMeter(node, root, `month_calls = 1993, month = ${thisMonth}`);
-    const results = await Promise.all(children.map((key) => call(key, 20)));
-    expect(countOutcomes(results.flat())).to.deep.equal({ admitted: 7, callsExhausted: 33 });
-    expect(await meterOf(node, root)).to.include({ window_calls: 7, month_calls: 2_000 });
-  });
-
   it('admits a derived key only while it and its root are active and not expired', async () => {
     const root = await newKey(node);
     const child = await derivedKey(node, root);

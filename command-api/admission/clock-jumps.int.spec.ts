@@ -119,16 +119,6 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
     });
   }
 
-  it('a month starts when PostgreSQL has reported it for more than a minute', async () => {
-    const key = await newKey(node);
-    await setMeter(node, key, `month = '${thisMonth()}', month_calls = 2000`);
-    await database.setClockOffset(31 * day);
-    expect(await admitted(key, 10)).to.equal(0);
-    await trustClock();
-    expect(await admitted(key, 10)).to.equal(10);
-    expect(await meterOf(node, key)).to.include({ month_calls: 10 });
-  });
-
   it('a clock that returns from another month restores the usage of the right month', async () => {
     const key = await newKey(node, 'INDIE');
     expect(await admitted(key, 30)).to.equal(30);
