@@ -1,10 +1,7 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
 import { z } from 'zod';
-import { deviceTypes, osFamilies } from '../../schemas/events/visitor.js';
 import { messageWithPath, rulesField } from '../../schemas/http/rules.js';
 import { maxRules as maxRulesOfApi, type RuleConditions } from '../../schemas/redirect-rules.js';
-import { zones } from '../../schemas/testing/zones.js';
 import {
   describeConditions,
   describeError,
@@ -24,70 +21,41 @@ import {
 
 const field = rulesField(() => false);
 
-const names = fc.stringMatching(/^[\w-]{1,50}$/);
-const urls = fc.nat().map((id) => `https://example.com/${id}`);
-const times = fc
-  .date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })
-  .map((date) => date.toISOString());
-const minutes = fc
-  .nat(1_439)
-  .map((minute) => new Date(minute * 60_000).toISOString().slice(11, 16));
-
-const lists = { minLength: 1, maxLength: 3 };
-const weekly = fc
-  .record({
-    days: fc
-      .uniqueArray(fc.integer({ min: 1, max: 7 }), { minLength: 1 })
-      .map((days) => days.sort((a, b) => a - b)),
-    from: minutes,
-    to: minutes,
-    tz: fc.constantFrom(...zones),
-  })
-  .filter(({ from, to }) => from !== to);
+const url = 'https://example.com/';
+const time = '2026-11-27T22:30:00.000Z';
+const weekly = { days: [1, 5], from: '22:00', to: '06:00', tz: 'Europe/Berlin' };
 
 /** In the order of the form. */
-const conditions = fc.record(
-  {
-    countries: fc.uniqueArray(fc.stringMatching(/^[A-Z]{2}$/), lists),
-    devices: fc.uniqueArray(fc.constantFrom(...deviceTypes), lists),
-    os: fc.uniqueArray(fc.constantFrom(...osFamilies), lists),
-    languages: fc.uniqueArray(fc.stringMatching(/^[a-z]{2,3}$/), lists),
-    after: times,
-    before: times,
-    weekly,
-  },
-  { requiredKeys: [] },
-) as fc.Arbitrary<RuleConditions>;
+const allConditions: RuleConditions = {
+  ...{ countries: ['DE', 'AT'], devices: ['tv', 'mobile'], os: ['iOS'], languages: ['de', 'nds'] },
+  ...{ after: time, before: '2027-01-01T00:00:00.000Z', weekly },
+};
 
-const entries = fc.oneof(
-  urls.map((url) => [{ ...newEntry([]), url }]),
-  fc.uniqueArray(
-    fc.record({ name: names, url: urls, weight: fc.integer({ min: 1, max: 1_000 }) }),
-    { selector: ({ name }) => name, minLength: 2, maxLength: maxEntries },
-  ),
-);
-
-const forms: fc.Arbitrary<readonly RuleForm[]> = fc
-  .uniqueArray(fc.record({ name: names, when: conditions, entries }), {
-    selector: ({ name }) => name,
-    maxLength: 5,
-  })
-  .map((rules) => rules.map((rule, id) => ({ id, ...rule })));
+const forms: readonly (readonly RuleForm[])[] = [
+  [],
+  [{ id: 0, name: 'all', when: allConditions, entries: [{ ...newEntry([]), url }] }],
+  [
+    { id: 0, name: 'one', when: { before: time }, entries: [{ ...newEntry([]), url }] },
+    {
+      ...{ id: 1, name: 'split', when: {} },
+      entries: [
+        { name: 'a', url, weight: 1 },
+        { name: 'b-2', url: `${url}b`, weight: 1_000 },
+      ],
+    },
+  ],
+];
 
 describe('the form of redirect rules', () => {
   it('is preserved by its request, which the API accepts unchanged', () => {
-    fc.assert(
-      fc.property(forms, (form) => {
-        const request = toRequest(form);
-        expect(toForm(request)).to.deep.equal(form);
-        expect(field.parse(request ?? [])).to.deep.equal(request);
-      }),
-      { numRuns: 30 },
-    );
+    for (const form of forms) {
+      const request = toRequest(form);
+      expect(toForm(request)).to.deep.equal(form);
+      expect(field.parse(request ?? [])).to.deep.equal(request);
+    }
   });
 
   it('has the maxima of the API', () => {
-    const url = 'https://example.com/';
     const rulesOf = (count: number): readonly RuleForm[] => {
       let rules: readonly RuleForm[] = [];
       while (rules.length < count) rules = [...rules, { ...newRule(rules), ...splitOf(1) }];
@@ -111,7 +79,7 @@ describe('the form of redirect rules', () => {
     expect(withCondition(when, 'weekly', null)).to.deep.equal({});
     expect(withCondition({ os: ['iOS'] }, 'os', [])).to.deep.equal({});
     expect(withCondition({ after: '2026-01-01T00:00:00.000Z' }, 'after', '')).to.deep.equal({});
-    const [name, url] = ['a', 'https://example.com/'];
+    const name = 'a';
     const form = toForm([{ name, when: { os: ['iOS'], countries: ['DE'] }, url }]);
     const other = toForm([{ name, when: { countries: ['DE'], os: ['iOS'] }, url }]);
     expect(haveEqualRules(form, other)).to.equal(true);
@@ -119,9 +87,7 @@ describe('the form of redirect rules', () => {
   });
 
   it('moves rules within the list only', () => {
-    const rules = toForm(
-      ['a', 'b', 'c'].map((name) => ({ name, when: {}, url: 'https://example.com/' })),
-    );
+    const rules = toForm(['a', 'b', 'c'].map((name) => ({ name, when: {}, url })));
     const namesOf = (moved: readonly RuleForm[]) => moved.map(({ name }) => name).join('');
     expect(namesOf(moveRule(rules, 2, -1))).to.equal('acb');
     expect(namesOf(moveRule(rules, 0, 1))).to.equal('bac');
@@ -130,13 +96,11 @@ describe('the form of redirect rules', () => {
   });
 
   it('shows times as local times, to the minute', () => {
-    fc.assert(
-      fc.property(times, (time) => {
-        const local = toLocalTime(time);
-        expect(new Date(local).getTime() % 60_000).to.equal(0);
-        expect(toLocalTime(fromLocalTime(local))).to.equal(local);
-      }),
-    );
+    for (const shown of [time, '2026-07-01T12:00:59.999Z', '1970-01-01T00:00:30.000Z']) {
+      const local = toLocalTime(shown);
+      expect(new Date(local).getTime() % 60_000).to.equal(0);
+      expect(toLocalTime(fromLocalTime(local))).to.equal(local);
+    }
     expect(toLocalTime(undefined)).to.equal('');
     expect(fromLocalTime('')).to.equal('');
   });
@@ -159,7 +123,7 @@ describe('the form of redirect rules', () => {
   });
 
   it('describes the path of an error', () => {
-    const rule = { name: 'a', when: {}, url: 'https://example.com/' };
+    const rule = { name: 'a', when: {}, url };
     const entry = { name: 'a', url: 'https://example.com/', weight: 1 };
     const errorOf = (rules: unknown): string => {
       const { error } = z.object({ rules: field }).safeParse({ rules });

@@ -1,11 +1,8 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
-import { readEvent, writeEvent } from '../../schemas/events/codec.js';
 import type { LinkState } from '../../schemas/folds/link.js';
 import {
   commandMetadata,
-  commandOf,
   commandSpecification,
   metadataOfEvent,
 } from '../../schemas/testing/decider-specification.js';
@@ -117,30 +114,5 @@ describe('command API: importing a link', () => {
     for (const history of [[other], [foreign]]) {
       refuses(history, importLink(), 'codeTaken', { isDeleted: false });
     }
-  });
-
-  it('creates events that readers accept, and nothing when it is repeated', () => {
-    const time = fc
-      .date({ min: new Date('2001-01-01'), max: new Date('2099-01-01'), noInvalidDate: true })
-      .map((date) => date.toISOString());
-    const clicks = fc.nat(2_000_000_000);
-    const links = fc.record({
-      ...{ createdAt: fc.option(time), startsAt: fc.option(time), expiresAt: fc.option(time) },
-      ...{ maxClicks: fc.option(fc.integer({ min: 1, max: 1_000_000_000 })) },
-      ...{ clicks, visits: clicks, disabled: fc.boolean(), forwardQuery: fc.boolean() },
-      ...{ title: fc.option(fc.string({ minLength: 1 })), tags: fc.array(fc.string()) },
-    });
-    fc.assert(
-      fc.property(links, (changes) => {
-        const events = eventsOf(changes);
-        for (const [index, event] of events.entries()) {
-          expect(readEvent(writeEvent(event))).to.deep.equal(event);
-          expect(event.sequence).to.equal(index + 1);
-        }
-        const state = events.reduce(importLinkDecider.evolve, importLinkDecider.initialState);
-        const command = commandOf<ImportLink>('sale', commandMetadata)(importLink(changes));
-        expect(importLinkDecider.decide(command, state)).to.deep.equal({ type: 'unchanged' });
-      }),
-    );
   });
 });

@@ -1,25 +1,17 @@
-import { expect } from 'chai';
-import fc from 'fast-check';
-import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
 import { evolveApiKey, noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
-import { planNames } from '../../schemas/plans.js';
 import { scopeNames, type Scope } from '../../schemas/scopes.js';
 import {
-  commandMetadata,
-  commandOf,
   commandSpecification,
   metadataOfEvent,
   type FlatCommand,
 } from '../../schemas/testing/decider-specification.js';
 import {
   at,
-  idOf,
   keyChanged,
   keyCreated,
   keyHash,
   keyRevoked,
   keyRotated,
-  noon,
 } from '../../schemas/testing/events.js';
 import { decisionsOf } from '../testing/decisions.js';
 import {
@@ -313,51 +305,5 @@ describe('command API: rotating an API key', () => {
     refuses([rootKey, ...rotations], rotate(60, root), 'tooManySecrets');
     accepts([rootKey, ...rotations.slice(1)], rotate(60, root), rotated('key-1', 101, 70));
     accepts([rootKey, ...rotations], rotate(0, root), rotated('key-1', 101, 10));
-  });
-});
-
-describe('command API: events of an API key', () => {
-  const someChange = fc.record(
-    {
-      name: fc.constantFrom('website', 'shop'),
-      plan: fc.constantFrom(...planNames),
-      active: fc.boolean(),
-      scopes: fc.subarray([...scopeNames]),
-      expiresIn: fc.constantFrom(null, 60),
-    },
-    { requiredKeys: [] },
-  );
-  const command = fc.oneof(
-    fc.constant(create),
-    someChange.map((values) => change(values)),
-    fc.constant(revoke()),
-  );
-
-  it('have consecutive sequences and ascending times, and a repeated command adds none', () => {
-    const steps = fc.array(fc.tuple(command, fc.integer({ min: -100, max: 300 })));
-    fc.assert(
-      fc.property(steps, (requested) => {
-        let state: ApiKeyState = noKey;
-        let now = noon;
-        const events: ApiKeyEvent[] = [];
-        for (const [values, seconds] of requested) {
-          now = new Date(now.getTime() + seconds * 1_000);
-          const id = idOf(events.length);
-          const decided = commandOf<ApiKeyCommand>('key-1', { ...commandMetadata, now, id })(
-            values,
-          );
-          const decision = apiKeyDecider.decide(decided, state);
-          if (decision.type !== 'accepted') continue;
-          expect(state.status).to.not.equal('revoked');
-          state = decision.events.reduce(evolveApiKey, state);
-          events.push(...decision.events);
-          expect(state).to.have.nested.property('key.sequence', events.length);
-          expect(apiKeyDecider.decide(decided, state).type).to.not.equal('accepted');
-        }
-        const times = events.map(({ time }) => time);
-        expect(times).to.deep.equal([...times].sort());
-      }),
-      { numRuns: 50 },
-    );
   });
 });

@@ -1,22 +1,12 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
 import {
   evolveLedgerLink,
-  initialState,
   type LedgerLinkState,
   type LedgerLinkEvent,
 } from '../../../schemas/folds/ledger-link.js';
 import type { BatchResult } from '../../../schemas/http/batch.js';
 import { deciderSpecification } from '../../../schemas/testing/decider-specification.js';
-import {
-  at,
-  blocked,
-  created,
-  expired,
-  idOf,
-  noon,
-  unblocked,
-} from '../../../schemas/testing/events.js';
+import { at, blocked, created, expired, idOf, noon } from '../../../schemas/testing/events.js';
 import {
   toResponse,
   responseOfOutline,
@@ -27,12 +17,10 @@ import {
   type ResponseForm,
   type BatchItem,
   type BatchOutline,
-  type CreateLink,
   type NewLink,
   type ShortenOutcome,
 } from './command.js';
 import { decisionsOf } from '../../testing/decisions.js';
-import { expireLinkDecider, type ExpireLink } from '../expire/command.js';
 
 const createLink: NewLink = {
   ...{ custom: true, url: 'https://example.com/spring', expiresIn: 60, maxClicks: 5 },
@@ -41,18 +29,15 @@ const createLink: NewLink = {
   ...{ keyId: 'key-1', account: 'acme' },
 };
 
-const createAt = (data: NewLink, now: Date): CreateLink => ({
-  ...{ type: 'CreateLink', subject: 'spring', data },
-  metadata: { now, id: idOf(1), actor: 'key-1', requestId: 'request-1' },
-});
-
 describe('command API: creating a link', () => {
+  const metadata = { now: noon, id: idOf(1), actor: 'key-1', requestId: 'request-1' };
   const { accepts, refuses } = decisionsOf(
     deciderSpecification<NewLink, LedgerLinkEvent, LedgerLinkState, { readonly type: 'codeTaken' }>(
       {
         initialState: createLinkDecider.initialState,
         evolve: evolveLedgerLink,
-        decide: (data: NewLink, link) => createLinkDecider.decide(createAt(data, noon), link),
+        decide: (data, link) =>
+          createLinkDecider.decide({ type: 'CreateLink', subject: 'spring', data, metadata }, link),
       },
     ),
   );
@@ -79,54 +64,6 @@ describe('command API: creating a link', () => {
     for (const history of [[], [expired('spring', 2)], [blocked('spring', 2)]]) {
       refuses([created('spring'), ...history], createLink, 'codeTaken');
     }
-  });
-});
-
-describe('command API: events of a link', () => {
-  const step = fc.record({
-    type: fc.constantFrom('create', 'expire', 'block', 'unblock'),
-    // Clocks can go back.
-    seconds: fc.integer({ min: -100, max: 300 }),
-  });
-  const expireAt = (now: Date, id: string): ExpireLink => ({
-    ...{ type: 'ExpireLink', subject: 'spring', data: null },
-    metadata: { now, id, actor: 'system', requestId: null },
-  });
-
-  it('have consecutive sequences and ascending times, and at most one is an expiry', () => {
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
-        let link: LedgerLinkState = initialState;
-        let now = noon;
-        const events: LedgerLinkEvent[] = [];
-        const record = (event: LedgerLinkEvent): void => {
-          link = evolveLedgerLink(link, event);
-          events.push(event);
-        };
-        for (const { type, seconds } of steps) {
-          now = new Date(now.getTime() + seconds * 1_000);
-          const id = idOf(events.length);
-          if (type === 'create' || type === 'expire') {
-            const decision =
-              type === 'create'
-                ? createLinkDecider.decide(createAt(createLink, now), link)
-                : expireLinkDecider.decide(expireAt(now, id), link);
-            if (decision.type === 'accepted') decision.events.forEach(record);
-          } else if (link.status === 'taken') {
-            const time = now < link.lastEventAt ? link.lastEventAt : now;
-            const change = type === 'block' ? blocked : unblocked;
-            record(change('spring', link.sequence + 1, { time }));
-          }
-        }
-        expect(events.map(({ sequence }) => sequence)).to.deep.equal(
-          events.map((_, index) => index + 1),
-        );
-        const times = events.map(({ time }) => time);
-        expect(times).to.deep.equal([...times].sort());
-        const expiries = events.filter(({ type }) => type === 'linklog.LinkExpired.v1');
-        expect(expiries.length).to.be.at.most(1);
-      }),
-    );
   });
 });
 
