@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
 import { rejection } from '../../ops/test/support/waiting.js';
 import type { NewRecord } from '../../ops/event-log/port.js';
 import { readEvent } from '../../schemas/events/codec.js';
@@ -11,7 +10,6 @@ import {
   writeImportedVisit,
   type ImportedVisit,
 } from './imported-visit.js';
-import { codePoint } from '../../schemas/testing/code-point.js';
 
 const importId = '0199d1ab-0000-7000-8000-000000000001';
 const isOwnHost = ({ host }: URL): boolean => host === 'sho.rt';
@@ -85,26 +83,20 @@ describe('imports: visits', () => {
   });
 
   it('are read equally by the fast decoder and by the schemas', () => {
-    const time = fc
-      .date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
-      .map((date) => date.toISOString());
-    const visits = fc.record({
-      ...{ code: fc.constant('spring'), domain: fc.constant(null), time },
-      country: fc.option(fc.stringMatching(/^[A-Z]{2}$/)),
-      referrer: fc.option(fc.oneof(fc.webUrl(), fc.domain(), fc.string({ unit: codePoint }))),
-      userAgent: fc.option(fc.oneof(fc.constant(firefox), fc.string({ unit: codePoint }))),
-    });
-    const subjects = fc.stringMatching(/^(?:go\.example\/)?[\p{L}\p{M}\p{Nd}_.~-]{1,40}$/u);
-    const sequences = fc.integer({ min: 1, max: 2 ** 48 - 1 });
-    fc.assert(
-      fc.property(visits, subjects, sequences, (visit, subject, sequence) => {
-        const value = writeImportedVisit({ ...imported(visit, sequence), subject }, isOwnHost);
+    const texts = ['', '"\\\n\u0001', '\u2028é🎉', 'a\ud83d', firefox];
+    const visits: readonly Partial<SourceVisit>[] = [
+      ...texts.flatMap((text) => [{ referrer: text }, { userAgent: text }]),
+      ...[{ country: 'DE' }, { referrer: 'https://ü.example/"' }],
+      ...['0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'].map((time) => ({ time })),
+    ];
+    for (const visit of visits) {
+      for (const subject of ['é🎉~.-_', 'go.example/spring']) {
+        const value = writeImportedVisit({ ...imported(visit, 2 ** 48 - 1), subject }, isOwnHost);
         const schemas = readEvent(`${value} `);
         expect(readSpooledVisit(value), value).to.deep.equal(schemas).and.not.be.null;
-        expect(schemas).to.include({ subject, sequence, time: visit.time });
-      }),
-      { numRuns: 100 },
-    );
+        expect(schemas).to.include({ subject, sequence: 2 ** 48 - 1 });
+      }
+    }
   });
 
   it('are appended in sequence and in bounded portions, each after the one before is durable', async () => {

@@ -1,11 +1,8 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
-import { eventId } from '../../schemas/decision.js';
-import { catalogue, type EventNamed, type WebhookEvent } from '../../schemas/events/catalogue.js';
+import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { exists, noWebhook, type WebhookState } from '../../schemas/folds/webhook.js';
+import { noWebhook } from '../../schemas/folds/webhook.js';
 import {
-  commandMetadata,
   commandSpecification,
   metadataOfEvent,
 } from '../../schemas/testing/decider-specification.js';
@@ -18,7 +15,7 @@ import {
   webhookDisabled,
 } from '../../schemas/testing/events.js';
 import { decisionsOf } from '../testing/decisions.js';
-import { webhookDecider, type WebhookCommand } from './command.js';
+import { webhookDecider } from './command.js';
 
 const subject = 'hook-1';
 const { accepts, ignores, refuses } = decisionsOf(commandSpecification(subject, webhookDecider));
@@ -92,6 +89,12 @@ describe('command API: webhooks', () => {
     accepts(disabled, rotate(), changedTo({ secrets, status: 'disabled' }, 3));
   });
 
+  it('change never earlier than their last event', () => {
+    const late = [webhookCreated(subject, {}, { time: at(99) })];
+    const event = newEvent('WebhookDeleted', {}, { ...metadata(2), time: at(99) });
+    accepts(late, remove, event);
+  });
+
   it('are deleted permanently', () => {
     accepts(created, remove, newEvent('WebhookDeleted', {}, metadata(2)));
     for (const command of [remove, rotate(), change({ status: 'enabled' })]) {
@@ -141,101 +144,6 @@ describe('command API: secrets of webhooks', () => {
       after({ secrets }),
       change({ status: 'paused' }),
       changedTo({ status: 'paused', secrets }, 3),
-    );
-  });
-});
-
-describe('command API: any commands on a webhook', () => {
-  const nullable = <Value>(values: fc.Arbitrary<Value>) => fc.option(values, { nil: null });
-  const account = fc.constantFrom('acme', 'acme', 'acme', 'other');
-  const someChanges = fc.record(
-    {
-      url: fc.constantFrom('https://a.example/', 'https://b.example/'),
-      types: nullable(fc.subarray(['LinkCreated', 'LinkVisited'])),
-      domain: nullable(fc.constantFrom('go.example')),
-      description: nullable(fc.string({ maxLength: 5 })),
-      status: fc.constantFrom('enabled' as const, 'paused' as const),
-    },
-    { requiredKeys: [] },
-  );
-  const typed = <Type extends string>(type: Type) => fc.constant(type);
-  const someCommand = fc.oneof(
-    fc.record({ type: typed('ChangeWebhook'), account, changes: someChanges }),
-    fc.record({
-      ...{ type: typed('RotateWebhookSecret'), account, secret: fc.uuid() },
-      overlapSeconds: fc.integer({ min: 0, max: 604_800 }),
-    }),
-    fc.constant('disable' as const),
-    fc.record({ type: typed('DeleteWebhook'), account }),
-  );
-  /** Commands after pauses (s), which may be negative: clocks differ. */
-  const pause = fc.integer({ min: -10, max: 400_000 });
-  const someSteps = fc.array(fc.tuple(someCommand, pause), { maxLength: 20 });
-
-  const checkEvent = (before: WebhookState, after: WebhookState, event: WebhookEvent): void => {
-    expect(event).to.include({ subject, account: 'acme', sequence: before.sequence + 1 });
-    expect(after.sequence).to.equal(event.sequence);
-    expect(new Date(event.time)).to.be.at.least(before.lastEventAt);
-    expect(event.data).not.to.have.property('disabledReason');
-    const name = event.type.split('.')[1] as 'WebhookChanged';
-    expect(catalogue[name].data.safeParse(event.data).success, event.type).to.equal(true);
-  };
-
-  /** 1 to 5 secrets, the newest of them without an end; no secret is prolonged. */
-  const checkSecrets = (before: WebhookState, after: WebhookState, event: WebhookEvent): void => {
-    if (!exists(before) || !exists(after)) return;
-    const [newest, ...earlier] = after.secrets;
-    expect(newest?.endsAt).to.equal(null);
-    expect(earlier.length).to.be.below(5);
-    expect(after.createdAt).to.equal(before.createdAt);
-    if (newest?.secret === before.secrets[0]?.secret) {
-      expect(after.secrets).to.deep.equal(before.secrets);
-      return;
-    }
-    const { secrets, lastEventAt, sequence } = after;
-    expect(after).to.deep.equal({ ...before, secrets, lastEventAt, sequence });
-    for (const { secret: name, endsAt } of earlier) {
-      const known = before.secrets.find((candidate) => candidate.secret === name);
-      expect(known, name).not.to.equal(undefined);
-      expect((endsAt ?? '') <= (known?.endsAt ?? '9999'), `${name} ends later`).to.equal(true);
-      expect((endsAt ?? '') > event.time, `${name} has ended`).to.equal(true);
-    }
-  };
-
-  it('leave valid events in sequence that change only the values of the command', () => {
-    fc.assert(
-      fc.property(someSteps, (steps) => {
-        let state = created.reduce(webhookDecider.evolve, noWebhook);
-        let now = at(1);
-        for (const [index, [step, seconds]] of steps.entries()) {
-          now = new Date(now.getTime() + seconds * 1_000);
-          const before = state;
-          if (step === 'disable') {
-            const time = state.lastEventAt;
-            const event = webhookDisabled(subject, state.sequence + 1, 'gone', { time });
-            if (exists(state)) state = webhookDecider.evolve(state, event);
-            continue;
-          }
-          const { type, ...data } = step;
-          const id = eventId(commandMetadata.id, index);
-          const command = { type, subject, data, metadata: { ...commandMetadata, now, id } };
-          const decision = webhookDecider.decide(command as WebhookCommand, state);
-          if (decision.type === 'refused') {
-            expect(exists(state) && step.account === 'acme').to.equal(false);
-          }
-          if (decision.type !== 'accepted') continue;
-          expect(decision.events).to.have.length(1);
-          state = decision.events.reduce(webhookDecider.evolve, state);
-          for (const event of decision.events) {
-            checkEvent(before, state, event);
-            checkSecrets(before, state, event);
-          }
-          // The same command again changes nothing, except a rotation.
-          if (type !== 'ChangeWebhook') continue;
-          const again = webhookDecider.decide(command as WebhookCommand, state);
-          expect(again).to.deep.equal({ type: 'unchanged' });
-        }
-      }),
     );
   });
 });
