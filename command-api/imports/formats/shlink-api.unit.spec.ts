@@ -32,14 +32,10 @@ const link = (row: number, fields: Partial<SourceLink> = {}): SourceRecord =>
 const invalid = (row: number, message: string, code: string | null, target: string | null = null) =>
   invalidRecord(row, message, { code, url: target });
 
-const read = (...lines: readonly (object | string)[]): Promise<readonly SourceRecord[]> =>
-  readRecords(
-    readShlinkApi,
-    lines
-      .map((line) => (typeof line === 'string' ? line : JSON.stringify(line)))
-      .map((line) => `${line}\n`)
-      .join(''),
-  );
+const read = (...lines: readonly (object | string)[]): Promise<readonly SourceRecord[]> => {
+  const texts = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line)));
+  return readRecords(readShlinkApi, texts.map((text) => `${text}\n`).join(''));
+};
 
 const readLink = async (fields: object, rules: unknown = null): Promise<SourceLink> => {
   const [record] = await read({ link: { ...shortUrl, ...fields }, rules });
@@ -47,18 +43,17 @@ const readLink = async (fields: object, rules: unknown = null): Promise<SourceLi
   return record.link;
 };
 
-type Condition = readonly [type: string, value: string | null];
-
-/** The rules of a link whose rules have these conditions. */
-const readRules = async (
-  ...rules: readonly (readonly Condition[])[]
-): Promise<Pick<SourceLink, 'rules' | 'messages'>> => {
+/** The rules of a link whose rules have these conditions: a type, and a value after a space. */
+const readRules = async (...rules: readonly (readonly string[])[]) => {
+  const conditionOf = (condition: string) => {
+    const [type = '', ...values] = condition.split(' ');
+    return { type, matchKey: null, matchValue: values.length === 0 ? null : values.join(' ') };
+  };
   const read = await readLink(
     {},
     rules.map((conditions, index) => ({
-      longUrl: `https://example.org/${index + 1}`,
-      priority: index + 1,
-      conditions: conditions.map(([type, matchValue]) => ({ type, matchKey: null, matchValue })),
+      ...{ longUrl: `${url}${index + 1}`, priority: index + 1 },
+      conditions: conditions.map(conditionOf),
     })),
   );
   return { rules: read.rules, messages: read.messages };
@@ -122,9 +117,10 @@ describe('imports: API of Shlink', () => {
   });
 
   it('reads times without an offset in the zones of the options', async () => {
+    const time = '2024-08-15T12:00:00';
     const lines = [
-      { link: { ...shortUrl, dateCreated: '2024-08-15T12:00:00' }, rules: null },
-      { visit: { ...visit, date: '2024-08-15T12:00:00' }, shortCode: 'a' },
+      { link: { ...shortUrl, dateCreated: time }, rules: null },
+      { visit: { ...visit, date: time }, shortCode: 'a' },
     ];
     const text = lines.map((line) => JSON.stringify(line)).join('\n');
     const zones = { linkZone: 'Asia/Tokyo', visitZone: 'Europe/Berlin' };
@@ -165,55 +161,43 @@ describe('imports: API of Shlink', () => {
       invalid(12, `The row has ${stored}`, 'spring', url),
       link(13),
     ]);
-  });
-
-  it('reads an installation without links', async () => {
     expect(await read()).to.deep.equal([]);
   });
 });
 
 describe('imports: redirect rules of Shlink', () => {
   it('converts each condition that has an equivalent', async () => {
-    const devices: Readonly<Record<string, readonly string[]>> = {
-      ...{ android: ['Android'], ios: ['iOS'], mobile: ['Android', 'iOS'], macos: ['macOS'] },
-      ...{ windows: ['Windows'], linux: ['Linux'], chromeos: ['Chrome OS'] },
-      desktop: ['Windows', 'macOS', 'Linux', 'Chrome OS'],
+    const conditions: Readonly<Record<string, object>> = {
+      'device android': { os: ['Android'] },
+      'device ios': { os: ['iOS'] },
+      'device mobile': { os: ['Android', 'iOS'] },
+      'device windows': { os: ['Windows'] },
+      'device macos': { os: ['macOS'] },
+      'device linux': { os: ['Linux'] },
+      'device chromeos': { os: ['Chrome OS'] },
+      'device desktop': { os: ['Windows', 'macOS', 'Linux', 'Chrome OS'] },
+      'browser edge': { browsers: ['Microsoft Edge'] },
+      'browser android_browser': { browsers: ['Android Browser'] },
+      'geolocation-country-code DE': { countries: ['DE'] },
+      'geolocation-country-code at': { countries: ['AT'] },
+      'language  De': { languages: ['de'] },
+      'after-date 2025-01-01T00:00:00+01:00': { after: '2024-12-31T23:00:00.000Z' },
+      'before-date 2025-01-01T00:00:00Z': { before: '2025-01-01T00:00:00.000Z' },
     };
-    const conditions: readonly (readonly [type: string, value: string, when: object])[] = [
-      ...Object.entries(devices).map(([device, os]) => ['device', device, { os }] as const),
-      ['browser', 'edge', { browsers: ['Microsoft Edge'] }],
-      ['browser', 'android_browser', { browsers: ['Android Browser'] }],
-      ['geolocation-country-code', 'DE', { countries: ['DE'] }],
-      ['geolocation-country-code', 'at', { countries: ['AT'] }],
-      ['language', ' De', { languages: ['de'] }],
-      ['after-date', '2025-01-01T00:00:00+01:00', { after: '2024-12-31T23:00:00.000Z' }],
-      ['before-date', '2025-01-01T00:00:00Z', { before: '2025-01-01T00:00:00.000Z' }],
-    ];
-    const read = await readRules(...conditions.map(([type, value]) => [[type, value]] as const));
-    const rules = conditions.map(([, , when], index) => rule(index + 1, when));
+    const read = await readRules(...Object.keys(conditions).map((condition) => [condition]));
+    const rules = Object.values(conditions).map((when, index) => rule(index + 1, when));
     expect(read).to.deep.equal({ rules, messages: [] });
   });
 
   it('combines the conditions of a rule', async () => {
-    const read = await readRules(
-      [
-        ['device', 'desktop'],
-        ['device', 'linux'],
-        ['geolocation-country-code', 'DE'],
-        ['after-date', '2025-01-01T00:00:00Z'],
-        ['after-date', '2025-03-01T00:00:00Z'],
-        ['after-date', '2025-02-01T00:00:00Z'],
-        ['before-date', '2026-02-01T00:00:00Z'],
-        ['before-date', '2026-01-01T00:00:00Z'],
-      ],
-      Array.from({ length: 2 }, () => ['language', 'de'] as const),
-    );
-    expect(read).to.deep.equal({
+    const places = ['device desktop', 'device linux', 'geolocation-country-code DE'];
+    const after = ['01', '03', '02'].map((month) => `after-date 2025-${month}-01T00:00:00Z`);
+    const before = ['02', '01'].map((month) => `before-date 2026-${month}-01T00:00:00Z`);
+    const all = [...places, ...after, ...before];
+    const period = { after: '2025-03-01T00:00:00.000Z', before: '2026-01-01T00:00:00.000Z' };
+    expect(await readRules(all, ['language de', 'language de'])).to.deep.equal({
       rules: [
-        rule(1, {
-          ...{ os: ['Linux'], countries: ['DE'] },
-          ...{ after: '2025-03-01T00:00:00.000Z', before: '2026-01-01T00:00:00.000Z' },
-        }),
+        rule(1, { os: ['Linux'], countries: ['DE'], ...period }),
         rule(2, { languages: ['de'] }),
       ],
       messages: [],
@@ -221,35 +205,25 @@ describe('imports: redirect rules of Shlink', () => {
   });
 
   it('leaves out a rule that has no equivalent, with a message', async () => {
-    const unknown: readonly Condition[] = [
-      ['query-param', 'x'],
-      ['valueless-query-param', null],
-      ['ip-address', '1.2.3.*'],
-      ['geolocation-city-name', 'Rome'],
-      ['language', 'de-AT'],
-      ['device', 'constructor'],
-      ['browser', 'lynx'],
-      ['before-date', 'soon'],
+    const unknown = [
+      ...['query-param x', 'ip-address 1.2.3.*', 'geolocation-city-name Rome', 'language de-AT'],
+      ...['device constructor', 'browser lynx', 'before-date soon'],
     ];
-    const conditionsOf = (...list: readonly Condition[]) => list;
-    const languages = conditionsOf(['language', 'de'], ['language', 'fr']);
-    const mixed = conditionsOf(['device', 'android'], ['query-param', 'x']);
-    const faults: readonly (readonly [readonly Condition[], string])[] = [
+    const faults: readonly (readonly [conditions: readonly string[], fault: string])[] = [
       ...unknown.map((condition) => {
-        const fault = `its condition "${condition[0]}: ${condition[1] ?? ''}" has no equivalent`;
-        return [[condition], fault] as const;
+        const shown = condition.replace(' ', ': ');
+        return [[condition], `its condition "${shown}" has no equivalent`] as const;
       }),
-      [mixed, 'its condition "query-param: x" has no equivalent'],
-      [languages, 'its several conditions "language" have no equivalent'],
+      [['valueless-query-param'], 'its condition "valueless-query-param: " has no equivalent'],
+      [['device android', 'query-param x'], 'its condition "query-param: x" has no equivalent'],
+      [['language de', 'language fr'], 'its several conditions "language" have no equivalent'],
       [[], 'it has no conditions, so that it never applies'],
     ];
-    const read = await readRules(...faults.map(([conditions]) => conditions), [['device', 'ios']]);
-    expect(read).to.deep.equal({
-      rules: [rule(faults.length + 1, { os: ['iOS'] })],
-      messages: faults.map(
-        ([, fault], index) => `Redirect rule ${index + 1} was left out: ${fault}.`,
-      ),
-    });
+    const read = await readRules(...faults.map(([conditions]) => conditions), ['device ios']);
+    expect(read.rules).to.deep.equal([rule(faults.length + 1, { os: ['iOS'] })]);
+    expect(read.messages).to.deep.equal(
+      faults.map(([, fault], index) => `Redirect rule ${index + 1} was left out: ${fault}.`),
+    );
   });
 
   it('sorts rules by priority', async () => {
@@ -263,7 +237,7 @@ describe('imports: redirect rules of Shlink', () => {
   });
 
   it('reads the first 20 rules', async () => {
-    const many = Array.from({ length: 23 }, () => [['device', 'ios']] as const);
+    const many = Array.from({ length: 23 }, () => ['device ios']);
     const { rules, messages } = await readRules(...many);
     expect(rules).to.have.length(20);
     expect(messages).to.deep.equal(['3 redirect rules were left out: a link has at most 20.']);
