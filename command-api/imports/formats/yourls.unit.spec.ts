@@ -15,8 +15,6 @@ const read = (sql: string, options = {}, chunkLength = 7): Promise<readonly Sour
 /** A dump of mysqldump of MariaDB; `´` stands for a backtick. */
 const dump = String.raw`-- MySQL dump 10.19  Distrib 10.3.39-MariaDB, for debian-linux-gnu (x86_64)
 /*!40101 SET NAMES utf8mb4 */;
-/*!40103 SET @OLD_TIME_ZONE=@@TIME_ZONE */;
-/*!40103 SET TIME_ZONE='+00:00' */;
 DROP TABLE IF EXISTS ´yourls_log´;
 CREATE TABLE ´yourls_log´ (
   ´click_id´ int(11) NOT NULL AUTO_INCREMENT,
@@ -69,7 +67,7 @@ const visit = (row: number, changes: Partial<SourceVisit>): SourceRecord => ({
 
 describe('imports: SQL dumps of YOURLS', () => {
   it('have a link for each URL, and a visit for each click', async () => {
-    const rows = { log: 17, url: 28 };
+    const rows = { log: 15, url: 26 };
     const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/112.0';
     const news = 'https://news.example/?q=a';
     const time = '2023-05-03T00:00:00.000Z';
