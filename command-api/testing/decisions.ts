@@ -1,18 +1,9 @@
 import type { Refusal } from '../../schemas/decision.js';
-
-interface Outcome<Event, Refused extends Refusal> {
-  readonly then: (...events: readonly Event[]) => void;
-  readonly thenNothing: () => void;
-  readonly thenRefused: (type: Refused['type'], data?: Omit<Refused, 'type'> | object) => void;
-}
-
-type Specification<Requested, Event, Refused extends Refusal> = (...history: readonly Event[]) => {
-  readonly when: (command: Requested) => Outcome<Event, Refused>;
-};
+import type { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 
 /** The expectations of a decider specification, each as one call: history, command, decision. */
 export const decisionsOf = <Requested, Event, Refused extends Refusal>(
-  given: Specification<Requested, Event, Refused>,
+  given: ReturnType<typeof deciderSpecification<Requested, Event, unknown, Refused>>,
 ) => ({
   accepts: (history: readonly Event[], command: Requested, ...events: readonly Event[]): void => {
     given(...history)
