@@ -1,6 +1,7 @@
 import {
-  commandOf,
-  deciderSpecification,
+  commandMetadata,
+  commandSpecification,
+  metadataOfEvent,
   type FlatCommand,
 } from '../../../schemas/testing/decider-specification.js';
 import {
@@ -14,7 +15,6 @@ import {
   enabled,
   expired,
   idOf,
-  idOfEvent,
   visited,
 } from '../../../schemas/testing/events.js';
 import { ruleUrls, type RedirectRule } from '../../../schemas/redirect-rules.js';
@@ -37,18 +37,12 @@ const evolve = (state: ManagedLink, event: LedgerLinkEvent): ManagedLink =>
     ? { ...state, ledger: evolveLedgerLink(state.ledger, event) }
     : evolveManagedLink(state, event);
 
-const command = commandOf<LinkCommand>('spring', {
-  now: at(100),
-  id: idOf(1),
-  actor: 'key-1',
-  requestId: 'request-1',
-});
-
 const { accepts, ignores, refuses } = decisionsOf(
-  deciderSpecification<Values, LedgerLinkEvent, ManagedLink, LinkRefusal>({
-    ...{ initialState: linkChangeDecider.initialState, evolve },
-    decide: (values, state) => linkChangeDecider.decide(command(values), state),
-  }),
+  commandSpecification<LinkCommand, LedgerLinkEvent, ManagedLink, LinkRefusal>(
+    'spring',
+    { ...linkChangeDecider, evolve },
+    { ...commandMetadata, now: at(100), actor: 'key-1' },
+  ),
 );
 
 const url = 'https://example.net/';
@@ -71,8 +65,7 @@ const change = (
 const remove: Values = { type: 'DeleteLink', account: 'acme', versions: null };
 /** @param number of the event in the decision */
 const metadata = (number = 1) => ({
-  ...{ id: idOfEvent(number), time: at(100), account: 'acme' },
-  ...{ actor: 'key-1', correlationId: 'request-1' },
+  ...{ ...metadataOfEvent(number), time: at(100), account: 'acme', actor: 'key-1' },
 });
 
 const expiredNow = (sequence: number) =>
