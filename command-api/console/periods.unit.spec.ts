@@ -214,6 +214,7 @@ describe('the series of two periods', () => {
         expect(sum(shown)).to.be.at.most(sum(earlier));
         if (now.length >= earlier.length) expect(sum(shown)).to.equal(sum(earlier));
       }),
+      { numRuns: 50 },
     );
   });
 });

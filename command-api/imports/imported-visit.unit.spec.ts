@@ -112,10 +112,10 @@ describe('imports: visits', () => {
         }
       },
     };
-    const sequences = Array.from({ length: 4_500 }, (_, index) => 3 * index + 1);
+    const sequences = Array.from({ length: 4_001 }, (_, index) => 3 * index + 1);
     const visits = sequences.map((sequence) => imported({}, sequence));
     await appendVisits(log, visits, isOwnHost);
-    expect(sizes).to.deep.equal([2_000, 2_000, 500]);
+    expect(sizes).to.deep.equal([2_000, 2_000, 1]);
     expect(appended).to.deep.equal(sequences);
     await appendVisits(log, [], isOwnHost);
     expect(sizes).to.have.lengthOf(3);
@@ -128,7 +128,7 @@ describe('imports: visits', () => {
       calls += 1;
       return calls === 2 ? Promise.reject(failure) : Promise.resolve();
     };
-    const visits = Array.from({ length: 5_000 }, (_, index) => imported({}, index + 1));
+    const visits = Array.from({ length: 4_001 }, (_, index) => imported({}, index + 1));
     expect(await rejection(appendVisits({ append }, visits, isOwnHost))).to.equal(failure);
     expect(calls).to.equal(2);
   });

@@ -200,7 +200,7 @@ describe('imports: checks of rows', () => {
           expect(readEvent(writeEvent(event))).to.deep.equal(event);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 });
