@@ -5,6 +5,7 @@ import { createLogger } from '../../ops/platform/logging.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { named, type TestNode } from '../../ops/test/support/node.js';
 import { created } from '../../schemas/testing/events.js';
+import { emptyTables } from '../../projectors/testing/tables.js';
 import { createLinkBlockHandler } from '../links/block/handler.js';
 import { actor } from '../testing/keys.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
@@ -22,17 +23,19 @@ const logger = createLogger('silent');
 const minuteMs = 60_000;
 
 describe('command API: links that are checked again, by two nodes', () => {
-  const database = databaseFixture('recheck', { per: 'test' });
-  const nodes = twoLedgersFixture(database, { per: 'test' });
+  const database = databaseFixture('recheck');
+  const nodes = twoLedgersFixture(database);
   const double = safeBrowsingFixture({ per: 'test' });
   const folder = folderFixture();
   let file: string;
 
-  before(() => {
-    file = path.join(folder.path, 'list.txt');
-  });
   beforeEach(async () => {
+    file = path.join(folder.path, 'list.txt');
     await writeFile(file, '# nothing\n');
+    await emptyTables(database.pool, 'projection_redirects');
+    for (const table of ['ledger.links', 'ledger.safety_scans', 'log.records']) {
+      await database.pool.query(`DELETE FROM ${table}`);
+    }
   });
 
   /** A process that has read the current file. */
