@@ -67,10 +67,10 @@ describe('the history of a link', () => {
       { field: 'Name', after: 'N' },
       { field: 'Scopes', after: 'links:read' },
     ]);
-    const { data: _data, ...shown } = event('MaintenanceSwitched', { on: true });
-    expect(describeEvent(event('MaintenanceSwitched', { on: true }))).to.deep.equal({
-      ...{ ...shown, changes: [{ field: 'On', after: 'yes' }] },
-    });
+    const switched = describeEvent(event('MaintenanceSwitched', { on: true }));
+    const changes = [{ field: 'On', after: 'yes' }];
+    const type = 'linklog.MaintenanceSwitched.v1';
+    expect(switched).to.deep.equal({ type, time: at, actor: 'key_1', changes });
   });
 
   it('names the empty values of an event that has all values after the change', () => {

@@ -54,13 +54,13 @@ describe('pasted links', () => {
   }
 
   it('have a URL and a code in either order, without a header', () => {
-    const both = [
+    const rows = [
       [a, 'one', null],
       [b, 'two', null],
     ];
-    expect(table(read(`${a};one\n${b};two\n${b}`))).to.deep.equal([...both, [b, null, null]]);
-    expect(table(read(`one\t${a}\ntwo\t${b}`))).to.deep.equal(both);
-    expect(table(read(`https://go.example/one ${a}`))).to.deep.equal(both.slice(0, 1));
+    expect(table(read(`${a};one\n${b};two\n${b}`))).to.deep.equal([...rows, [b, null, null]]);
+    expect(table(read(`one\t${a}\ntwo\t${b}`))).to.deep.equal(rows);
+    expect(table(read(`https://go.example/one ${a}`))).to.deep.equal(rows.slice(0, 1));
   });
 
   it('need a URL column, but no column of codes', () => {

@@ -14,7 +14,7 @@ const names = [
 ];
 
 describe('command API: public suffixes', () => {
-  it('include top-level domains, and names below which anyone can register one', async () => {
+  it('include top-level domains, and names below which registries assign names', async () => {
     for (const suffix of suffixes) expect(await isPublicSuffix(suffix), suffix).to.equal(true);
     for (const name of names) expect(await isPublicSuffix(name), name).to.equal(false);
   });

@@ -46,7 +46,10 @@ describe('streams of events', () => {
         const [keys] = values;
         const valid = keys.filter((hash) => hash !== 'revoked');
         const rows = valid.map((hash) => ({ hash, scopes: ['events:read'] }));
-        queries.push({ keys, respond: () => void result.resolve({ rows }) });
+        const respond = () => {
+          result.resolve({ rows });
+        };
+        queries.push({ keys, respond });
         return result.promise;
       },
     };

@@ -163,11 +163,11 @@ describe('imports: statistics of imported visits', function () {
     ];
     for (const { read, owner, own, opening } of owners) {
       const clicks = own.filter(({ data }) => !data.bot);
-      const all = await statisticsOf(read, owner, today, `${today}T13:00:00Z`);
-      expect(all.clicks, owner).to.equal(clicks.length + opening);
+      const total = await statisticsOf(read, owner, today, `${today}T13:00:00Z`);
+      expect(total.clicks, owner).to.equal(clicks.length + opening);
       const times = clicks.map(({ time }) => time).sort();
       if (read === readLinkStatistics) {
-        expect(all.lastAccessed?.toISOString(), owner).to.equal(times.at(-1));
+        expect(total.lastAccessed?.toISOString(), owner).to.equal(times.at(-1));
       }
       for (let year = 2019; year < 2027; year += 1) {
         await checkPeriod(read, owner, own, `${year}-01-01`, `${year + 1}-01-01`);

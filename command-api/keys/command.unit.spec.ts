@@ -270,8 +270,8 @@ describe('command API: a key that manages a key', () => {
   it('stays deactivated by an ancestor, even if a descendant deactivates or renames it', () => {
     accepts([grandchild, offBy('key-2')], deactivate(root), offBy('key-1', 3));
     for (const by of [root, child]) ignores([grandchild, offBy('key-1')], deactivate(by));
-    const both = change({ active: false, name: 'shop' }, child);
-    accepts([grandchild, offBy('key-1')], both, offBy('key-1', 3, { name: 'shop' }));
+    const renaming = change({ active: false, name: 'shop' }, child);
+    accepts([grandchild, offBy('key-1')], renaming, offBy('key-1', 3, { name: 'shop' }));
   });
 
   it('deactivates keys, and reactivates them unless an operator deactivated them', () => {

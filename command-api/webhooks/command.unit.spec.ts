@@ -67,8 +67,8 @@ describe('command API: webhooks', () => {
   });
 
   it('are unchanged by the values that they have', () => {
-    const all = { ...terms, status: 'enabled' };
-    for (const same of [{}, all, { url: terms.url }, { types: null }, { status: 'enabled' }]) {
+    const values = { ...terms, status: 'enabled' };
+    for (const same of [{}, values, { url: terms.url }, { types: null }, { status: 'enabled' }]) {
       ignores(created, change(same));
     }
     const paused: Changes = { types: ['LinkVisited'], status: 'paused' };

@@ -16,9 +16,9 @@ describe('command API: keys that open the console', () => {
     (await createConsoleToken(database.pool, id))?.token ?? '';
 
   it('are active, and so are their roots and secrets', async () => {
-    const end = (column: string, of: string, { id }: TestKey) =>
+    const end = (column: string, owner: string, { id }: TestKey) =>
       database.pool.query(
-        `UPDATE ledger.${column} = now() - interval '1 second' WHERE ${of} = $1`,
+        `UPDATE ledger.${column} = now() - interval '1 second' WHERE ${owner} = $1`,
         [id],
       );
     const [root, other] = [await newKey(node), await newKey(node)];

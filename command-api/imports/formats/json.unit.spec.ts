@@ -177,16 +177,17 @@ describe('imports: JSON of Bitly', () => {
 });
 
 describe('imports: export of Linklog', () => {
-  const exported = {
-    ...{ domain: 'go.example', code: 'käse', alias: 'käse', url, title: 't', note: 'n' },
+  const fields = {
+    ...{ domain: 'go.example', code: 'käse', url, title: 't', note: 'n' },
     ...{ tags: ['a,b'], createdAt: '2024-01-02T03:04:05.678Z', startsAt: null },
     ...{ expiresAt: '2030-01-01T00:00:00.000Z', maxClicks: 5, clicks: 3, disabled: true },
     rules: [{ name: 'de', when: { countries: ['DE'] }, url: 'https://de.example/' }],
     ...{ forwardQuery: true, hasPassword: true },
   };
 
+  const exported = { ...fields, alias: 'käse' };
+
   it('reads each line with all its fields, and an empty file as no links', async () => {
-    const { alias: _alias, ...fields } = exported;
     const plain = { code: 'b', alias: null, url, rules: null, tags: [] };
     const text = `${JSON.stringify(exported)}\n${JSON.stringify(plain)}\n`;
     const second = link(2, { code: 'b', isCustom: false, url });
@@ -209,10 +210,10 @@ describe('imports: export of Linklog', () => {
 describe('imports: JSON, properties', () => {
   it('reads the same records from any chunks, or reports the same fault', async () => {
     const parts = ['{', '}', '[', ']', ',', '"', '\\', '\n', ' ', ':', 'a', '{"data":[', kutt('x')];
-    const rests = fc.array(fc.constantFrom(...parts)).map((list) => list.join(''));
+    const endings = fc.array(fc.constantFrom(...parts)).map((list) => list.join(''));
     const heads = fc.constantFrom('', '[', '{"total":1,"data":[');
     await fc.assert(
-      fc.asyncProperty(heads, rests, fc.integer({ min: 1, max: 7 }), (head, rest, size) =>
+      fc.asyncProperty(heads, endings, fc.integer({ min: 1, max: 7 }), (head, rest, size) =>
         expectSameFromChunks(readKuttJson, head + rest, size),
       ),
     );

@@ -190,12 +190,12 @@ describe('imports: redirect rules of Shlink', () => {
   });
 
   it('combines the conditions of a rule', async () => {
-    const places = ['device desktop', 'device linux', 'geolocation-country-code DE'];
+    const visitor = ['device desktop', 'device linux', 'geolocation-country-code DE'];
     const after = ['01', '03', '02'].map((month) => `after-date 2025-${month}-01T00:00:00Z`);
     const before = ['02', '01'].map((month) => `before-date 2026-${month}-01T00:00:00Z`);
-    const all = [...places, ...after, ...before];
+    const conditions = [...visitor, ...after, ...before];
     const period = { after: '2025-03-01T00:00:00.000Z', before: '2026-01-01T00:00:00.000Z' };
-    expect(await readRules(all, ['language de', 'language de'])).to.deep.equal({
+    expect(await readRules(conditions, ['language de', 'language de'])).to.deep.equal({
       rules: [
         rule(1, { os: ['Linux'], countries: ['DE'], ...period }),
         rule(2, { languages: ['de'] }),

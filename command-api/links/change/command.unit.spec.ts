@@ -183,8 +183,8 @@ describe('command API: changing a link', () => {
 
   it('enables a link without an edit if the requested limit is the current one', () => {
     const off = [limited, ...clicks, disabled('spring', 2)];
-    const both = change({ maxClicks: 3, disabled: false }, safe);
-    accepts(off, both, enabled('spring', 3, metadata()));
+    const enabling = change({ maxClicks: 3, disabled: false }, safe);
+    accepts(off, enabling, enabled('spring', 3, metadata()));
     const lower = change({ maxClicks: 2, disabled: false }, safe);
     refuses(off, lower, 'clicksTaken', { taken: 3 });
   });
@@ -223,9 +223,9 @@ describe('command API: changing a link', () => {
     const none = { rules: null, forwardQuery: false };
     refuses([link], change({ rules }), 'unchecked', { urls });
     refuses([link], change({ rules }, urls.slice(1)), 'unchecked', { urls });
-    const both = { rules, forwardQuery: true };
-    accepts([link], change(both, urls), editedNow(2, both));
-    ignores(ruled, change(structuredClone(both)));
+    const ruledQuery = { rules, forwardQuery: true };
+    accepts([link], change(ruledQuery, urls), editedNow(2, ruledQuery));
+    ignores(ruled, change(structuredClone(ruledQuery)));
     accepts(ruled, change(none), editedNow(3, none));
     ignores([link], change(none));
     const off = [...ruled, disabled('spring', 3)];

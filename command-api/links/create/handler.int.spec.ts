@@ -105,9 +105,9 @@ describe('command API: shorten handler, on two nodes', () => {
     const commands = Array.from({ length: 20 }, () => command(key));
     // PostgreSQL rejects this character in a text.
     const invalid = command(key, [alias(key, 'nul\0')]);
-    const all = commands.toSpliced(7, 0, invalid);
-    const results = await Promise.allSettled(all.map(handlers[0].shorten));
-    const rejected = all.filter((_, index) => results[index]?.status === 'rejected');
+    const requests = commands.toSpliced(7, 0, invalid);
+    const results = await Promise.allSettled(requests.map(handlers[0].shorten));
+    const rejected = requests.filter((_, index) => results[index]?.status === 'rejected');
     expect(rejected).to.deep.equal([invalid]);
     expect(await monthLinksOf(key)).to.equal(20);
   });
@@ -356,8 +356,13 @@ describe('command API: shorten handler, on two nodes', () => {
     it('creates 60 links for 150 concurrent calls on two nodes', async () => {
       const key = await newKey(node);
       const [first, second] = admissionsOf(nodes);
-      const both = [admittingHandler(nodes[0], first), admittingHandler(nodes[1], second)] as const;
-      const results = await alternate(both, 150, (handler) => handler.admitAndCreate(request(key)));
+      const combined = [
+        admittingHandler(nodes[0], first),
+        admittingHandler(nodes[1], second),
+      ] as const;
+      const results = await alternate(combined, 150, (handler) =>
+        handler.admitAndCreate(request(key)),
+      );
       expect(results.filter(({ result }) => result?.type === 'decided')).to.have.length(60);
       expect(results.filter(({ result }) => result === null)).to.have.length(90);
       expect(await meterOf(node, key)).to.include({ month_calls: 60, month_links: 60 });

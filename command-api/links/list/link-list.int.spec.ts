@@ -256,8 +256,10 @@ describe('command API: lists of links', () => {
           expect(await wholeList(query, limit, effort)).to.deep.equal(naive(known, query));
           const byTime = { ...query, sort: 'created' as const };
           expect(await exported(byTime, limit, effort)).to.deep.equal(naive(known, byTime));
-          const all = { ...byTime, account: null };
-          expect(await wholeList(all, limit, effort)).to.deep.equal(naive(known, all));
+          const allAccounts = { ...byTime, account: null };
+          expect(await wholeList(allAccounts, limit, effort)).to.deep.equal(
+            naive(known, allAccounts),
+          );
         }
       }),
       { numRuns: 8 },

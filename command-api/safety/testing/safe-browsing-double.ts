@@ -138,7 +138,9 @@ export const startSafeBrowsingDouble = async (): Promise<SafeBrowsingDouble> => 
     maxConcurrent: () => most,
     stop: () =>
       new Promise((resolve) => {
-        server.close(() => void resolve());
+        server.close(() => {
+          resolve();
+        });
         server.closeAllConnections();
       }),
   };
