@@ -67,9 +67,8 @@ describe('command API: metering of calls, on two nodes', () => {
       closing = closeAllMinutes(otherNode.pool, otherNode.outbox);
       await waitForLockWaits(node);
       // Calls that are added before COMMIT are closed, too.
-      await tx.query('UPDATE ledger.usage_minutes SET calls = calls + 4 WHERE key_id = $1', [
-        locked.id,
-      ]);
+      const added = 'UPDATE ledger.usage_minutes SET calls = calls + 4 WHERE key_id = $1';
+      await tx.query(added, [locked.id]);
     });
     await closing;
     expect([await openCallsOf(node, locked), await openCallsOf(node, free)]).to.deep.equal([0, 0]);

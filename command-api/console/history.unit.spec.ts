@@ -12,12 +12,7 @@ const event = (name: string, data: HistoryEvent['data']): HistoryEvent => ({
 
 const [a, b, c] = ['https://a.example/', 'https://b.example/', 'https://c.example/'];
 const created = event('LinkCreated', {
-  url: a,
-  custom: false,
-  expiresAt: null,
-  maxClicks: null,
-  keyId: 'key_1',
-  tags: ['x'],
+  ...{ url: a, custom: false, expiresAt: null, maxClicks: null, keyId: 'key_1', tags: ['x'] },
 });
 
 /** The changes of the last event. */
@@ -57,15 +52,13 @@ describe('the history of a link', () => {
       { field: 'Redirect rules', before: 'none', after: `ios: iOS → ${b}` },
       { field: 'Password', after: 'set' },
     ]);
-    expect(last(event('LinkExpired', { reason: 'clicks' }))).to.deep.equal([
-      { field: 'Reason', after: 'its clicks are used up' },
-    ]);
-    expect(last(event('LinkBlocked', { reason: 'phishing' }))).to.deep.equal([
-      { field: 'Reason', after: 'phishing' },
-    ]);
-    expect(last(event('LinkNamed', { unknown: { x: 1 } }))).to.deep.equal([
-      { field: 'unknown', after: '{"x":1}' },
-    ]);
+    for (const [name, data, change] of [
+      ['LinkExpired', { reason: 'clicks' }, { field: 'Reason', after: 'its clicks are used up' }],
+      ['LinkBlocked', { reason: 'phishing' }, { field: 'Reason', after: 'phishing' }],
+      ['LinkNamed', { unknown: { x: 1 } }, { field: 'unknown', after: '{"x":1}' }],
+    ] as const) {
+      expect(last(event(name, data))).to.deep.equal([change]);
+    }
   });
 
   it('leaves out empty values of an event whose earlier values are not known', () => {
@@ -74,12 +67,10 @@ describe('the history of a link', () => {
       { field: 'Name', after: 'N' },
       { field: 'Scopes', after: 'links:read' },
     ]);
-    expect(describeEvent(event('MaintenanceSwitched', { on: true }))).to.deep.equal({
-      type: 'linklog.MaintenanceSwitched.v1',
-      time: at,
-      actor: 'key_1',
-      changes: [{ field: 'On', after: 'yes' }],
-    });
+    const switched = describeEvent(event('MaintenanceSwitched', { on: true }));
+    const changes = [{ field: 'On', after: 'yes' }];
+    const type = 'linklog.MaintenanceSwitched.v1';
+    expect(switched).to.deep.equal({ type, time: at, actor: 'key_1', changes });
   });
 
   it('names the empty values of an event that has all values after the change', () => {

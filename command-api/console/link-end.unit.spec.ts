@@ -8,15 +8,12 @@ describe('the end of a link in a form', () => {
   it('is never, a listed period, any period, or a time', () => {
     expect(readEnd({})).to.deep.equal({ expiresAt: null });
     expect(readEnd({ ends: '3600' })).to.deep.equal({ expiresIn: 3_600 });
-    expect(readEnd({ ends: 'period', endsIn: '30', endsUnit: 'days' })).to.deep.equal({
-      expiresIn: 2_592_000,
-    });
-    expect(readEnd({ ends: 'period', endsIn: '1.5', endsUnit: 'minutes' })).to.deep.equal({
-      expiresIn: 90,
-    });
-    expect(readEnd({ ends: 'time', endsAt: toLocalTime(time) })).to.deep.equal({
-      expiresAt: '2030-01-02T03:04:00.000Z',
-    });
+    const period = (endsIn: string, endsUnit: Unit) =>
+      readEnd({ ends: 'period', endsIn, endsUnit });
+    expect(period('30', 'days')).to.deep.equal({ expiresIn: 2_592_000 });
+    expect(period('1.5', 'minutes')).to.deep.equal({ expiresIn: 90 });
+    const expected = { expiresAt: '2030-01-02T03:04:00.000Z' };
+    expect(readEnd({ ends: 'time', endsAt: toLocalTime(time) })).to.deep.equal(expected);
   });
 
   it('is within the limits of the API', () => {

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
 import {
   apiQueryOf,
   hostIn,
@@ -28,30 +27,22 @@ describe('the console’s list of links', () => {
   });
 
   it('is read as written', () => {
-    const texts = fc.string({ unit: 'grapheme' }).map((text) => text.trim());
-    const days = fc.constantFrom('', '2026-02-28', '2028-02-29');
-    const filters = fc.record({
-      search: texts,
-      tags: fc.uniqueArray(texts.filter((text) => text !== '')),
-      status: fc.constantFrom('', ...(Object.keys(statuses) as (keyof typeof statuses)[])),
-      destination: texts,
-      domain: texts,
-      from: days,
-      to: days,
-      account: texts,
-      sort: fc.constantFrom(...(Object.keys(orders) as (keyof typeof orders)[])),
-      after: texts,
-    });
-    fc.assert(
-      fc.property(filters, (filter) => {
-        expect(readFilter(writeFilter(filter))).to.deep.equal(filter);
-        expect(showsAll(filter)).to.equal(
-          (Object.keys(noFilter) as (keyof typeof noFilter)[]).every(
-            (name) => filter[name].length === 0,
-          ),
-        );
-      }),
-    );
+    const filter: Parameters<typeof writeFilter>[0] = {
+      ...{ search: 'a&b ü', tags: ['x,y', '#z'], status: 'expired', destination: 'shop.example' },
+      ...{ domain: 'go.example', from: '2026-02-28', to: '2028-02-29', account: 'acme' },
+      ...{ sort: 'clicks', after: 'c2' },
+    };
+    expect(Object.keys(filter)).to.have.members(Object.keys(firstPage));
+    expect(readFilter(writeFilter(filter))).to.deep.equal(filter);
+    for (const name of Object.keys(noFilter) as (keyof typeof noFilter)[]) {
+      expect(showsAll({ ...firstPage, [name]: filter[name] }), name).to.equal(false);
+    }
+    for (const status of Object.keys(statuses)) {
+      expect(readFilter(`?status=${status}`)).to.include({ status });
+    }
+    for (const sort of Object.keys(orders)) {
+      expect(readFilter(`?sort=${sort}`)).to.include({ sort });
+    }
   });
 
   it('requests whole days in the time zone of the browser', () => {

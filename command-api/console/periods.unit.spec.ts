@@ -12,38 +12,32 @@ import {
   readView,
   writeView,
   type Interval,
-  type Preset,
 } from './periods.js';
 
 /** 02:00 on the 24th in Berlin. */
 const now = new Date('2026-11-24T01:00:00Z');
 const zone = 'Europe/Berlin';
 const read = (query: Record<string, string>) => readView(query, now, zone);
-const daysOf = (period: Preset) => {
-  const { from, to } = read({ period });
-  return [from, to];
-};
 
 describe('the period of a page of statistics', () => {
   it('is the last 30 days of the browser’s zone, by day, by default', () => {
     expect(read({})).to.deep.equal({
-      preset: '30d',
-      from: '2026-10-26',
-      to: '2026-11-25',
-      interval: 'day',
-      tz: zone,
-      compare: false,
-      domain: '',
+      ...{ preset: '30d', from: '2026-10-26', to: '2026-11-25', interval: 'day' },
+      ...{ tz: zone, compare: false, domain: '' },
     });
   });
 
   it('has presets that end today or earlier', () => {
-    expect(daysOf('today')).to.deep.equal(['2026-11-24', '2026-11-25']);
-    expect(daysOf('yesterday')).to.deep.equal(['2026-11-23', '2026-11-24']);
-    expect(daysOf('7d')).to.deep.equal(['2026-11-18', '2026-11-25']);
-    expect(daysOf('month')).to.deep.equal(['2026-11-01', '2026-11-25']);
-    expect(daysOf('last-month')).to.deep.equal(['2026-10-01', '2026-11-01']);
-    expect(daysOf('12m')).to.deep.equal(['2025-12-01', '2026-11-25']);
+    for (const [period, from, to] of [
+      ['today', '2026-11-24', '2026-11-25'],
+      ['yesterday', '2026-11-23', '2026-11-24'],
+      ['7d', '2026-11-18', '2026-11-25'],
+      ['month', '2026-11-01', '2026-11-25'],
+      ['last-month', '2026-10-01', '2026-11-01'],
+      ['12m', '2025-12-01', '2026-11-25'],
+    ] as const) {
+      expect(read({ period }), period).to.include({ from, to });
+    }
   });
 
   it('uses the days of its zone', () => {
@@ -51,17 +45,14 @@ describe('the period of a page of statistics', () => {
     expect(read({ period: 'today', tz: 'America/Los_Angeles' }).from).to.equal('2026-11-23');
   });
 
-  for (const [what, query] of [
-    ['a day that does not exist', { period: 'custom', from: '2026-02-30', to: '2026-03-05' }],
-    ['an end before its start', { period: 'custom', from: '2026-03-05', to: '2026-03-05' }],
-    ['an unknown preset', { period: 'constructor' }],
-  ] as const) {
-    it(`is the default if the address has ${what}`, () => {
-      expect(read(query).preset).to.equal('30d');
-    });
-  }
-
-  it('is in UTC if the zone does not exist', () => {
+  it('is the default if the address has an invalid period, and in UTC if the zone is unknown', () => {
+    for (const query of [
+      { period: 'custom', from: '2026-02-30', to: '2026-03-05' },
+      { period: 'custom', from: '2026-03-05', to: '2026-03-05' },
+      { period: 'constructor' },
+    ]) {
+      expect(read(query as Record<string, string>).preset).to.equal('30d');
+    }
     expect(read({ tz: 'Mars/Olympus' }).tz).to.equal('UTC');
   });
 
@@ -71,28 +62,17 @@ describe('the period of a page of statistics', () => {
     expect(intervalsOf({ from: '2020-01-01', to: '2026-01-01' })).to.deep.equal(['week', 'month']);
   });
 
-  const days = fc.record({
-    from: fc.integer({ min: 0, max: 20_000 }).map((count) => addDays('1980-01-01', count)),
-    count: fc.integer({ min: 1, max: 3_000 }),
-  });
-
   it('is read as written', () => {
-    const queries = fc.record({
-      period: fc.constantFrom(...presets),
-      days,
-      interval: fc.constantFrom(...intervals),
-      tz: fc.constantFrom('UTC', zone, 'Asia/Kathmandu'),
-      compare: fc.constantFrom('0', '1'),
-      domain: fc.constantFrom('', 'go.example.com'),
-    });
-    fc.assert(
-      fc.property(queries, ({ days: { from, count }, ...query }) => {
-        const view = read({ ...query, from, to: addDays(from, count) });
-        const written = Object.fromEntries(new URLSearchParams(writeView(view, zone)));
-        expect(read(written)).to.deep.equal(view);
-        expect(countDays(view)).to.be.greaterThan(0);
-      }),
-    );
+    const custom = { period: 'custom', from: '2026-02-27', to: '2026-03-02', interval: 'hour' };
+    const others = { tz: 'Asia/Kathmandu', compare: '1', domain: 'go.example.com' };
+    for (const query of [
+      ...presets.filter((period) => period !== 'custom').map((period) => ({ period, ...others })),
+      ...[custom, { ...custom, ...others }, { tz: zone, compare: '0', interval: 'week' }],
+    ]) {
+      const view = read(query);
+      const written = Object.fromEntries(new URLSearchParams(writeView(view, zone)));
+      expect(read(written)).to.deep.equal(view);
+    }
   });
 });
 
@@ -131,10 +111,8 @@ describe('the compared period', () => {
 
   it('of other days is the previous period of the same length', () => {
     const query = { from: '2026-03-01', to: '2026-03-08' };
-    expect(compared('custom', '2026-11-24T12:00Z', query)).to.deep.equal([
-      '2026-02-22',
-      '2026-03-01',
-    ]);
+    const days = ['2026-02-22', '2026-03-01'];
+    expect(compared('custom', '2026-11-24T12:00Z', query)).to.deep.equal(days);
   });
 
   const times = fc
@@ -145,7 +123,7 @@ describe('the compared period', () => {
   );
   const presetNames = fc.constantFrom(...presets.filter((name) => name !== 'custom'));
 
-  it('ends before the period, and differs in length by at most 3 days', () => {
+  it('ends before the period, differs in length by at most 3 days, and begins on the first of months', () => {
     fc.assert(
       fc.property(times, zones, presetNames, (time, tz, period) => {
         const view = readView({ period, tz }, time, tz);
@@ -154,18 +132,10 @@ describe('the compared period', () => {
         expect(to <= view.from).to.equal(true);
         const difference = countDays(view) - countDays({ from, to: to.slice(0, 10) });
         expect(Math.abs(difference)).to.be.at.most(3);
-      }),
-    );
-  });
-
-  it('of months begins on the first, and has no more days than the period', () => {
-    fc.assert(
-      fc.property(times, zones, fc.constantFrom('month', '12m'), (time, tz, period) => {
-        const view = readView({ period, tz }, time, tz);
-        const days = comparedDays(view, time);
-        expect(days.from).to.match(/-01$/);
+        if (period !== 'month' && period !== '12m') return;
+        expect(from).to.match(/-01$/);
         // A year with 29 February has one day more.
-        expect(countDays(days)).to.be.at.most(countDays(view) + (period === '12m' ? 1 : 0));
+        expect(difference).to.be.at.least(period === '12m' ? -1 : 0);
       }),
     );
   });
@@ -206,24 +176,16 @@ describe('the series of two periods', () => {
   });
 
   it('are aligned by calendar month, also if they begin within one', () => {
-    expect(
-      aligned(
-        series('2026-01-15T00:00', '2026-02-01T00:00', '2026-03-01T00:00'),
-        series('2025-11-17T00:00', '2025-12-01T00:00', '2026-01-01T00:00'),
-        'month',
-      ),
-    ).to.deep.equal(['2025-11-17T00:00', '2025-12-01T00:00', '2026-01-01T00:00']);
+    const now = series('2026-01-15T00:00', '2026-02-01T00:00', '2026-03-01T00:00');
+    const earlier = ['2025-11-17T00:00', '2025-12-01T00:00', '2026-01-01T00:00'];
+    expect(aligned(now, series(...earlier), 'month')).to.deep.equal(earlier);
   });
 
   it('are aligned by week, the first of which may be a part', () => {
-    expect(
-      aligned(
-        // Saturday, Monday; Wednesday, Monday.
-        series('2026-11-21T00:00', '2026-11-23T00:00'),
-        series('2026-11-11T00:00', '2026-11-16T00:00'),
-        'week',
-      ),
-    ).to.deep.equal(['2026-11-11T00:00', '2026-11-16T00:00']);
+    // Saturday, Monday; Wednesday, Monday.
+    const now = series('2026-11-21T00:00', '2026-11-23T00:00');
+    const earlier = ['2026-11-11T00:00', '2026-11-16T00:00'];
+    expect(aligned(now, series(...earlier), 'week')).to.deep.equal(earlier);
   });
 
   it('are aligned by the hour when the clock changes', () => {
@@ -231,22 +193,14 @@ describe('the series of two periods', () => {
     const back = series(
       ...['2026-10-25T01:00', '2026-10-25T02:00', '2026-10-25T02:00', '2026-10-25T03:00'],
     );
-    expect(alignSeries(plain, back, 'hour').map((counted) => counted?.clicks)).to.deep.equal([
-      1, 5, 4,
-    ]);
-    expect(alignSeries(back, plain, 'hour').map((counted) => counted?.clicks)).to.deep.equal([
-      1,
-      2,
-      undefined,
-      3,
-    ]);
+    const clicksOf = (now: typeof plain, earlier: typeof plain) =>
+      alignSeries(now, earlier, 'hour').map((counted) => counted?.clicks);
+    expect(clicksOf(plain, back)).to.deep.equal([1, 5, 4]);
+    expect(clicksOf(back, plain)).to.deep.equal([1, 2, undefined, 3]);
     const ahead = series('2026-03-29T01:00', '2026-03-29T03:00');
     expect(aligned(ahead, plain, 'hour')).to.deep.equal(['2026-10-24T01:00', '2026-10-24T03:00']);
-    expect(aligned(plain, ahead, 'hour')).to.deep.equal([
-      '2026-03-29T01:00',
-      null,
-      '2026-03-29T03:00',
-    ]);
+    const hours = ['2026-03-29T01:00', null, '2026-03-29T03:00'];
+    expect(aligned(plain, ahead, 'hour')).to.deep.equal(hours);
   });
 
   it('have the clicks of the earlier one at most once', () => {
@@ -260,6 +214,7 @@ describe('the series of two periods', () => {
         expect(sum(shown)).to.be.at.most(sum(earlier));
         if (now.length >= earlier.length) expect(sum(shown)).to.equal(sum(earlier));
       }),
+      { numRuns: 50 },
     );
   });
 });

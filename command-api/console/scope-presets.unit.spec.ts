@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
-import { scopeNames, type Scope } from '../../schemas/scopes.js';
+import { scopeNames } from '../../schemas/scopes.js';
 import { presetOf, presetScopes, presetsOf } from './scope-presets.js';
 
 describe('the presets of scopes', () => {
@@ -29,18 +28,5 @@ describe('the presets of scopes', () => {
 
   it('are all if a key has no other scopes', () => {
     expect(presetOf(['links:read'], ['links:read'])).to.equal('all');
-  });
-
-  it('are recognised as selected', () => {
-    const offers = fc.subarray<Scope>([...scopeNames], { minLength: 1 });
-    fc.assert(
-      fc.property(offers, (offered) => {
-        for (const preset of presetsOf(offered)) {
-          const scopes = presetScopes(preset, offered);
-          const recognised = presetOf(scopes, offered);
-          expect(recognised && presetScopes(recognised, offered)).to.deep.equal(scopes);
-        }
-      }),
-    );
   });
 });

@@ -12,126 +12,89 @@ import {
   commandSpecification,
   metadataOfEvent,
 } from '../../schemas/testing/decider-specification.js';
+import { decisionsOf } from '../testing/decisions.js';
 import { claimLifeMs, domainDecider } from './command.js';
 
 const subject = 'go.example';
-const given = commandSpecification(subject, domainDecider);
+const { accepts, ignores, refuses } = decisionsOf(commandSpecification(subject, domainDecider));
 
 const metadata = (sequence: number, account = 'acme') => ({
   ...{ ...metadataOfEvent(), sequence, subject, account },
 });
+const claimedBy = (account: string, token: string, sequence: number) =>
+  newEvent('DomainClaimed', { token }, metadata(sequence, account));
+const verifiedBy = (by: 'dns' | 'operator', sequence: number) =>
+  newEvent('DomainVerified', { by }, metadata(sequence));
 
 const claim = { type: 'ClaimDomain', account: 'acme', token: 't1', count: 0, limit: 1 } as const;
 const verify = { type: 'VerifyDomain', account: 'acme', found: ['linklog=t1'] } as const;
-const claimed = domainClaimed(subject, 1, 't1', { time: at(1) });
-const verified = domainVerified(subject, 2, { time: at(2) });
-const redirects = {
-  rootRedirect: 'https://acme.example/',
-  notFoundRedirect: null,
-  expiredRedirect: null,
-};
+const add = { type: 'AddDomain', account: 'acme' } as const;
+const release = { type: 'ReleaseDomain', account: 'acme', links: 0 } as const;
+const rootRedirect = 'https://acme.example/';
+const change = { type: 'ChangeDomain', account: 'acme', rootRedirect } as const;
+const redirects = { rootRedirect, notFoundRedirect: null, expiredRedirect: null };
+const claimed = [domainClaimed(subject, 1, 't1', { time: at(1) })];
+const verified = [...claimed, domainVerified(subject, 2, { time: at(2) })];
 
 describe('command API: domains', () => {
   it('are claimed once per account, with one token', () => {
-    given()
-      .when(claim)
-      .then(newEvent('DomainClaimed', { token: 't1' }, metadata(1)));
-    given(claimed)
-      .when({ ...claim, token: 't2' })
-      .thenNothing();
-    given(claimed, verified)
-      .when({ ...claim, token: 't2' })
-      .thenNothing();
+    accepts([], claim, claimedBy('acme', 't1', 1));
+    for (const history of [claimed, verified]) ignores(history, { ...claim, token: 't2' });
   });
 
   it('are claimed by several accounts', () => {
-    given(claimed)
-      .when({ ...claim, account: 'other', token: 't2' })
-      .then(newEvent('DomainClaimed', { token: 't2' }, metadata(2, 'other')));
+    accepts(claimed, { ...claim, account: 'other', token: 't2' }, claimedBy('other', 't2', 2));
   });
 
   it('are claimed up to the limit of the plan', () => {
-    given()
-      .when({ ...claim, count: 1 })
-      .thenRefused('domainsExhausted', { limit: 1 });
+    refuses([], { ...claim, count: 1 }, 'domainsExhausted', { limit: 1 });
   });
 
   it('are claimed again with a new token after 7 days', () => {
     const now = new Date(at(1).getTime() + claimLifeMs);
-    const late = commandSpecification(subject, domainDecider, { ...commandMetadata, now });
-    late(claimed)
-      .when({ ...claim, token: 't2' })
-      .then(newEvent('DomainClaimed', { token: 't2' }, { ...metadata(2), time: now }));
-    late(claimed).when(verify).thenRefused('notFound');
+    const late = decisionsOf(
+      commandSpecification(subject, domainDecider, { ...commandMetadata, now }),
+    );
+    const event = newEvent('DomainClaimed', { token: 't2' }, { ...metadata(2), time: now });
+    late.accepts(claimed, { ...claim, token: 't2' }, event);
+    late.refuses(claimed, verify, 'notFound');
   });
 
   it('belong to the first account that verifies them', () => {
-    given(claimed)
-      .when(verify)
-      .then(newEvent('DomainVerified', { by: 'dns' }, metadata(2)));
-    given(claimed, verified).when(verify).thenNothing();
-    given(
-      claimed,
-      domainClaimed(subject, 2, 't2', { account: 'other' }),
-      domainVerified(subject, 3),
-    )
-      .when({ type: 'VerifyDomain', account: 'other', found: ['linklog=t2'] })
-      .thenRefused('belongsToAnother');
+    accepts(claimed, verify, verifiedBy('dns', 2));
+    ignores(verified, verify);
+    const byOther = domainClaimed(subject, 2, 't2', { account: 'other' });
+    const history = [...claimed, byOther, domainVerified(subject, 3)];
+    const late = { ...verify, account: 'other', found: ['linklog=t2'] } as const;
+    refuses(history, late, 'belongsToAnother');
   });
 
   it('are not verified without the TXT record or a claim', () => {
     const found = ['v=spf1 -all', 'linklog=t2'];
-    given(claimed)
-      .when({ ...verify, found })
-      .thenRefused('recordMissing', { found });
-    given().when(verify).thenRefused('notFound');
+    refuses(claimed, { ...verify, found }, 'recordMissing', { found });
+    refuses([], verify, 'notFound');
   });
 
   it('are added by operators without a claim', () => {
-    given()
-      .when({ type: 'AddDomain', account: 'acme' })
-      .then(newEvent('DomainVerified', { by: 'operator' }, metadata(1)));
-    given(claimed, verified)
-      .when({ type: 'AddDomain', account: 'other' })
-      .thenRefused('belongsToAnother');
+    accepts([], add, verifiedBy('operator', 1));
+    refuses(verified, { ...add, account: 'other' }, 'belongsToAnother');
   });
 
   it('are changed by their owner, with an event only for a change', () => {
-    const change = {
-      type: 'ChangeDomain',
-      account: 'acme',
-      rootRedirect: redirects.rootRedirect,
-    } as const;
-    given(claimed, verified)
-      .when(change)
-      .then(newEvent('DomainChanged', redirects, metadata(3)));
-    given(claimed, verified, domainChanged(subject, 3, redirects))
-      .when(change)
-      .thenNothing();
-    given(claimed, verified)
-      .when({ ...change, account: 'other' })
-      .thenRefused('notFound');
-    given(claimed).when(change).thenRefused('notFound');
+    accepts(verified, change, newEvent('DomainChanged', redirects, metadata(3)));
+    ignores([...verified, domainChanged(subject, 3, redirects)], change);
+    refuses(verified, { ...change, account: 'other' }, 'notFound');
+    refuses(claimed, change, 'notFound');
   });
 
-  it('are released without links, and verified again by the same account', () => {
-    const release = { type: 'ReleaseDomain', account: 'acme', links: 0 } as const;
-    given(claimed, verified)
-      .when(release)
-      .then(newEvent('DomainReleased', {}, metadata(3)));
-    given(claimed, verified)
-      .when({ ...release, links: 1 })
-      .thenRefused('hasLinks');
-    given(claimed)
-      .when(release)
-      .then(newEvent('DomainReleased', {}, metadata(2)));
-    given().when(release).thenRefused('notFound');
-    const released = [claimed, verified, domainReleased(subject, 3)];
-    given(...released)
-      .when({ ...claim, token: 't3' })
-      .then(newEvent('DomainClaimed', { token: 't3' }, metadata(4)));
-    expect(released.reduce(domainDecider.evolve, domainDecider.initialState)).to.include({
-      owner: null,
-    });
+  it('are released without links, and claimed again by the same account', () => {
+    accepts(verified, release, newEvent('DomainReleased', {}, metadata(3)));
+    refuses(verified, { ...release, links: 1 }, 'hasLinks');
+    accepts(claimed, release, newEvent('DomainReleased', {}, metadata(2)));
+    refuses([], release, 'notFound');
+    const released = [...verified, domainReleased(subject, 3)];
+    accepts(released, { ...claim, token: 't3' }, claimedBy('acme', 't3', 4));
+    const state = released.reduce(domainDecider.evolve, domainDecider.initialState);
+    expect(state).to.include({ owner: null });
   });
 });

@@ -33,11 +33,8 @@ const newResponse = () => {
 /** A follower without events. */
 const follow = () => {
   const closed = deferred();
-  return {
-    cursor: startCursor,
-    next: () => closed.promise.then(() => []),
-    close: closed.resolve,
-  };
+  const next = () => closed.promise.then(() => []);
+  return { cursor: startCursor, next, close: closed.resolve };
 };
 
 describe('streams of events', () => {
@@ -47,15 +44,12 @@ describe('streams of events', () => {
       query: ({ values }: { readonly values: readonly [readonly string[]] }) => {
         const result = deferred<unknown>();
         const [keys] = values;
-        const rows = keys
-          .filter((hash) => hash !== 'revoked')
-          .map((hash) => ({ hash, scopes: ['events:read'] }));
-        queries.push({
-          keys,
-          respond: () => {
-            result.resolve({ rows });
-          },
-        });
+        const valid = keys.filter((hash) => hash !== 'revoked');
+        const rows = valid.map((hash) => ({ hash, scopes: ['events:read'] }));
+        const respond = () => {
+          result.resolve({ rows });
+        };
+        queries.push({ keys, respond });
         return result.promise;
       },
     };
@@ -87,18 +81,15 @@ describe('streams of events', () => {
   it('keep no event in memory while a client does not read, and request no more', async () => {
     const requested: WeakRef<object>[] = [];
     const written: unknown[] = [];
+    const next = () => {
+      const events = [{ index: 0, offset: 0, json: '{}' }];
+      requested.push(new WeakRef(events));
+      return Promise.resolve(events);
+    };
     const streams = openStreams({
       pool: {},
       feed: {
-        follow: () => ({
-          cursor: startCursor,
-          next: () => {
-            const events = [{ index: 0, offset: 0, json: '{}' }];
-            requested.push(new WeakRef(events));
-            return Promise.resolve(events);
-          },
-          close: () => undefined,
-        }),
+        follow: () => ({ cursor: startCursor, next, close: () => undefined }),
         encode: () => 'cursor',
       },
       slots: { release: () => Promise.resolve() },

@@ -71,38 +71,32 @@ describe('command API: scan of JSON', () => {
         if (inValue.length === 0) expect(found).to.equal(null);
         else expect(inValue).to.include(found);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     );
   });
 
-  for (const [text, found] of [
-    ['{"url":"https://example.com"}', null],
-    ['{"__proto__":{}}', '__proto__'],
-    ['{"url":"x","constructor" \n\t: null}', 'constructor'],
-    ['{"urls":[{"url":"x"},{"prototype":1}]}', 'prototype'],
-    ['{"urls":[{"a":{"b":[[{"__proto__":null}]]}}]}', '__proto__'],
-    ['{"\\u005f_proto\\u005F_":1}', '__proto__'],
-    [`{"${Array.from('constructor', asEscape).join('')}":1}`, 'constructor'],
-    ['{"a":"\\\\","prototype":1}', 'prototype'],
-    // Values and parts of names are allowed.
-    ['{"alias":"__proto__","x":["constructor"],"constructors":1,"Prototype":2}', null],
-    ['{"a":"\\"__proto__\\":1"}', null],
-    ['"__proto__"', null],
-  ] as const) {
-    it(`finds ${found ?? 'nothing'} in ${text}`, () => {
+  it('finds names in any place, and neither in values nor in parts of names', () => {
+    for (const [text, found] of [
+      ['{"url":"https://example.com"}', null],
+      ['{"__proto__":{}}', '__proto__'],
+      ['{"url":"x","constructor" \n\t: null}', 'constructor'],
+      ['{"urls":[{"url":"x"},{"prototype":1}]}', 'prototype'],
+      ['{"urls":[{"a":{"b":[[{"__proto__":null}]]}}]}', '__proto__'],
+      ['{"\\u005f_proto\\u005F_":1}', '__proto__'],
+      [`{"${Array.from('constructor', asEscape).join('')}":1}`, 'constructor'],
+      ['{"a":"\\\\","prototype":1}', 'prototype'],
+      ['{"alias":"__proto__","x":["constructor"],"constructors":1,"Prototype":2}', null],
+      ['{"a":"\\"__proto__\\":1"}', null],
+      ['"__proto__"', null],
+    ] as const) {
       JSON.parse(text);
-      expect(scan(text).found).to.equal(found);
-    });
-  }
+      expect(scan(text).found, text).to.equal(found);
+    }
+  });
 
   it('terminates for any text', () => {
-    for (const text of [
-      '['.repeat(33),
-      '"'.repeat(65_537),
-      '"\\',
-      '\\'.repeat(65_536),
-      '"a":'.repeat(9_999),
-    ]) {
+    const texts = ['['.repeat(33), '"'.repeat(65_537), '"\\', '\\'.repeat(65_536)];
+    for (const text of [...texts, '"a":'.repeat(9_999)]) {
       expect(scan(text)).to.have.property('tooDeep', text.startsWith('['));
     }
     fc.assert(fc.property(fc.string(), (text) => !scan(text).tooDeep || text.length > 32));

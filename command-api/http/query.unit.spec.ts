@@ -29,19 +29,18 @@ describe('command API: query parameters', () => {
     }
   });
 
-  const refused: readonly (readonly [string, string | null])[] = [
-    ['search=M%FCnchen', 'search'],
-    ['limit=1&tag=%ED%A0%80', 'tag'],
-    ['search=%C3%28', 'search'],
-    ['search=%C0%AF', 'search'],
-    ['search=%E4', 'search'],
-    ['t%FFg=a', null],
-  ];
-  for (const [query, name] of refused) {
-    it(`refuses invalid UTF-8: ${JSON.stringify(query)}`, () => {
-      expect(read(query)).to.deep.equal({ type: 'notUtf8', name });
-    });
-  }
+  it('refuses invalid UTF-8, with the name of the parameter', () => {
+    for (const [query, name] of [
+      ['search=M%FCnchen', 'search'],
+      ['limit=1&tag=%ED%A0%80', 'tag'],
+      ['search=%C3%28', 'search'],
+      ['search=%C0%AF', 'search'],
+      ['search=%E4', 'search'],
+      ['t%FFg=a', null],
+    ] as const) {
+      expect(read(query), query).to.deep.equal({ type: 'notUtf8', name });
+    }
+  });
 
   it('reads at most 1,000 parameters', () => {
     const query = Array.from({ length: 1_500 }, (_, index) => `a=${index}`).join('&');

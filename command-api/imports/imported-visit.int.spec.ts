@@ -42,9 +42,9 @@ const userAgents = [
 const pick = <Value>(list: readonly Value[], number: number): Value =>
   list[Math.floor(number / 7) % list.length] as Value;
 
-/** Visits of 300 days from 2019 to today, not in the order of their times. */
+/** Visits of 100 days from 2019 to today, not in the order of their times. */
 const visits = Array.from({ length: 2_000 }, (_, index): ImportedVisit => {
-  const day = first + ((index * 97) % 300) * Math.floor(days / 299) * dayMs;
+  const day = first + ((index * 97) % 100) * Math.floor(days / 99) * dayMs;
   const at = index % 50 === 0 ? Date.parse(today) : day;
   return {
     ...pick(links, index * 5),
@@ -134,23 +134,22 @@ describe('imports: statistics of imported visits', function () {
     expect(period.clickCount, message).to.equal(clicks.length);
     expect(bots, message).to.equal(within.length - clicks.length);
     const series = timeseries.filter((entry) => entry.clicks > 0);
+    const listOf = (list: typeof byCountry) =>
+      Object.fromEntries(list.map(({ value, clicks: count }) => [String(value), count]));
     expect(
-      Object.fromEntries(series.map((entry) => [entry.start.slice(0, 10), entry.clicks])),
+      [
+        Object.fromEntries(series.map((entry) => [entry.start.slice(0, 10), entry.clicks])),
+        ...[listOf(byCountry), listOf(browsers)],
+      ],
       message,
-    ).to.deep.equal(tally(clicks.map(dayOf)));
-    for (const [list, name] of [
-      [byCountry, 'country'],
-      [browsers, 'browser'],
-    ] as const) {
-      expect(
-        Object.fromEntries(list.map(({ value, clicks: count }) => [String(value), count])),
-        `${message} ${name}`,
-      ).to.deep.equal(tally(clicks.map(({ data }) => data[name])));
-    }
+    ).to.deep.equal([
+      tally(clicks.map(dayOf)),
+      tally(clicks.map(({ data }) => data.country)),
+      tally(clicks.map(({ data }) => data.browser)),
+    ]);
   };
 
   const check = async (): Promise<void> => {
-    const years = Array.from({ length: 8 }, (_, index) => 2019 + index);
     const owners = [
       ...links.map(({ subject }) => {
         const own = expectedVisits.filter((visit) => visit.subject === subject);
@@ -164,31 +163,19 @@ describe('imports: statistics of imported visits', function () {
     ];
     for (const { read, owner, own, opening } of owners) {
       const clicks = own.filter(({ data }) => !data.bot);
-      const { clicks: total, lastAccessed } = await statisticsOf(
-        read,
-        owner,
-        today,
-        `${today}T13:00:00Z`,
-      );
-      expect(total, owner).to.equal(clicks.length + opening);
+      const total = await statisticsOf(read, owner, today, `${today}T13:00:00Z`);
+      expect(total.clicks, owner).to.equal(clicks.length + opening);
+      const times = clicks.map(({ time }) => time).sort();
       if (read === readLinkStatistics) {
-        const last = clicks
-          .map(({ time }) => time)
-          .sort()
-          .at(-1);
-        expect(lastAccessed?.toISOString(), owner).to.equal(last);
+        expect(total.lastAccessed?.toISOString(), owner).to.equal(times.at(-1));
       }
-      for (const year of years) {
+      for (let year = 2019; year < 2027; year += 1) {
         await checkPeriod(read, owner, own, `${year}-01-01`, `${year + 1}-01-01`);
-      }
-      for (const day of new Set(own.map(dayOf))) {
-        const next = new Date(Date.parse(day) + dayMs).toISOString().slice(0, 10);
-        await checkPeriod(read, owner, own, day, next);
       }
     }
   };
 
-  it('equal plain counts of each day and country, although parts of the import are repeated', async () => {
+  it('equal plain counts of each day, country and browser, although parts of the import are repeated', async () => {
     await append(0, 700);
     await project();
     await appendEvents(liveVisits.slice(0, 30));

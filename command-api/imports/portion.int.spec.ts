@@ -44,9 +44,11 @@ const query: ImportQuery = {
 };
 
 describe('imports: portions, on two nodes', () => {
-  const database = databaseFixture('imports', { per: 'test' });
-  const nodes = twoLedgersFixture(database, { per: 'test' });
+  const database = databaseFixture('imports');
+  const nodes = twoLedgersFixture(database);
   const [node, other] = nodes;
+
+  beforeEach(() => node.pool.query('TRUNCATE imports.imports CASCADE'));
 
   afterEach('the tables are the fold of the log, and no code is assigned twice', async () => {
     expect(await storedLinks(node)).to.deep.equal(await foldedLinks(node));
@@ -83,16 +85,18 @@ describe('imports: portions, on two nodes', () => {
     decidePortion({ pool, outbox, clock, owner }, running, key, await readRows(running));
 
   const outcomesOf = async (id: string): Promise<readonly string[]> => {
-    const lines: ImportedRow[] = [];
-    for (
-      let portion = await readOutcomes(node.pool, id, -1);
-      portion !== null;
-      portion = await readOutcomes(node.pool, id, portion.number)
-    ) {
-      const texts = portion.outcomes.split('\n').slice(0, -1);
-      lines.push(...texts.map((line) => JSON.parse(line) as ImportedRow));
+    let text = '';
+    for (let number = -1; ;) {
+      const portion = await readOutcomes(node.pool, id, number);
+      if (portion === null) break;
+      text += portion.outcomes;
+      number = portion.number;
     }
-    return lines.map(({ code, outcome }) => `${code ?? ''} ${outcome}`);
+    const rows = text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as ImportedRow);
+    return rows.map(({ code, outcome }) => `${code ?? ''} ${outcome}`);
   };
 
   const importOf = async (id: string) => {
@@ -101,17 +105,21 @@ describe('imports: portions, on two nodes', () => {
     return found;
   };
 
+  const totalsOf = async (ids: readonly string[]) => {
+    const totals = { created: 0, failed: 0 };
+    for (const { created, failed } of await Promise.all(ids.map(importOf))) {
+      totals.created += created;
+      totals.failed += failed;
+    }
+    return totals;
+  };
+
   /** Creates links of another account. */
   const shorten = async (...codes: readonly string[]): Promise<void> => {
     const { pool, outbox, clock } = node;
     const handler = createShortenHandler({ pool, outbox, clock, generateCode: randomCode });
-    const key = await newKey(node, 'PRO');
-    await handler.shorten(
-      shortenCommand(
-        key,
-        codes.map((code) => ({ code, custom: true })),
-      ),
-    );
+    const links = codes.map((code) => ({ code, custom: true }));
+    await handler.shorten(shortenCommand(await newKey(node, 'PRO'), links));
   };
 
   it('assign each code once when two imports have the same codes', async () => {
@@ -124,9 +132,7 @@ describe('imports: portions, on two nodes', () => {
     const leased = [await lease(owners[0]), await lease(owners[1], other)] as const;
     expect(leased.map(({ id }) => id)).to.deep.equal(ids);
     await Promise.all([decide(leased[0], owners[0]), decide(leased[1], owners[1], other)]);
-    const ended = await Promise.all(ids.map(importOf));
-    expect(ended.reduce((sum, { created }) => sum + created, 0)).to.equal(100);
-    expect(ended.reduce((sum, { failed }) => sum + failed, 0)).to.equal(100);
+    expect(await totalsOf(ids)).to.deep.equal({ created: 100, failed: 100 });
   });
 
   it('are decided again when another transaction has created a link', async () => {
@@ -194,13 +200,9 @@ describe('imports: portions, on two nodes', () => {
 
   it('number codes that links, rows before, or their suffixes have', async () => {
     await shorten('a', 'a-2', 'b-2-2');
-    const id = await receive(
-      csv(
-        ...[row('a'), row('b'), row('b', `${url}2`), row('b-2', `${url}3`), row('a-3', `${url}4`)],
-        row('b', `${url}5`),
-      ),
-      { onConflict: 'suffix' },
-    );
+    const codes = ['a', 'b', 'b', 'b-2', 'a-3', 'b'];
+    const rows = codes.map((code, index) => row(code, `${url}${index}`));
+    const id = await receive(csv(...rows), { onConflict: 'suffix' });
     const owner = newId();
     await decide(await lease(owner), owner);
     expect(await outcomesOf(id)).to.deep.equal([
@@ -211,6 +213,8 @@ describe('imports: portions, on two nodes', () => {
 
   it('decide like the check before them, across portions', async () => {
     await shorten('taken', 'taken-2');
+    const imported = async () => named('LinkImported', await node.events('links')).length;
+    const before = await imported();
     const rows = Array.from({ length: 600 }, (_, index) => row(`check-${index}`));
     const file = csv(
       ...[row('taken'), row('check-599', `${url}2`), ...rows, row('taken', `${url}3`)],
@@ -221,7 +225,7 @@ describe('imports: portions, on two nodes', () => {
     for (let portion = 0; portion < 2; portion += 1) await decide(await lease(owner), owner);
     const checked = await outcomesOf(id);
     expect(await importOf(id)).to.include({ created: 603, existing: 1, failed: 0 });
-    expect(named('LinkImported', await node.events('links'))).to.be.empty;
+    expect(await imported()).to.equal(before);
     await startPhase(node.pool, { id, phase: 'check' }, 'links', owner);
     expect(await importOf(id)).to.include({ rows: 0, created: 0 });
     const again = await receive(file, { onConflict: 'suffix' });
@@ -242,15 +246,15 @@ describe('imports: portions, on two nodes', () => {
       decide(leased[0], owners[0], node, key),
       decide(leased[1], owners[1], other, key),
     ]);
-    const ended = await Promise.all(ids.map(importOf));
-    expect(ended.reduce((sum, { created }) => sum + created, 0)).to.equal(35);
-    expect(ended.reduce((sum, { failed }) => sum + failed, 0)).to.equal(25);
+    expect(await totalsOf(ids)).to.deep.equal({ created: 35, failed: 25 });
   });
 });
 
 describe('imports: received files', () => {
-  const database = databaseFixture('uploads', { per: 'test' });
-  const [node] = twoLedgersFixture(database, { per: 'test' });
+  const database = databaseFixture('uploads');
+  const [node] = twoLedgersFixture(database);
+
+  beforeEach(() => node.pool.query('TRUNCATE imports.imports CASCADE'));
 
   const upload = (chunks: AsyncIterable<Uint8Array>, maxBytes = 100_000): Promise<string> =>
     receiveFile(node.pool, createLogger('silent'), {
@@ -323,14 +327,13 @@ describe('imports: received files', () => {
     while ((await cleanUpImports(node.pool)) > 0);
     expect(await rejection(readPortion(node.pool, id, 0))).to.be.an('error');
     expect(await readImports(node.pool, 'acme')).to.have.length(1);
-    await node.pool.query(
-      "UPDATE imports.imports SET ended_at = now() - interval '29 days 23 hours'",
-    );
-    expect(await deleteOldImports(node.pool)).to.equal(0);
-    await node.pool.query(
-      "UPDATE imports.imports SET ended_at = now() - interval '30 days 1 hour'",
-    );
-    expect(await deleteOldImports(node.pool)).to.equal(1);
+    for (const [age, deleted] of [
+      ['29 days 23 hours', 0],
+      ['30 days 1 hour', 1],
+    ] as const) {
+      await node.pool.query('UPDATE imports.imports SET ended_at = now() - $1::interval', [age]);
+      expect(await deleteOldImports(node.pool)).to.equal(deleted);
+    }
     expect(await storedRows()).to.equal(0);
     await upload(toAsync([Buffer.from(csv(row('stalled')))]));
     await node.pool.query(

@@ -62,53 +62,46 @@ describe('imports: checks of rows', () => {
     });
   });
 
-  const texts: readonly (readonly [Partial<SourceLink>, object, readonly string[]])[] = [
-    [{ title: ' a\r\nb\u0000 ' }, { title: 'a b' }, []],
-    [{ title: '\n\t' }, { title: null }, []],
-    [{ title: '🎉'.repeat(200) }, { title: '🎉'.repeat(200) }, []],
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`);
+  const adapted: readonly (readonly [Partial<SourceLink>, object, ...messages: string[]])[] = [
     [
-      { title: '🎉'.repeat(201) },
-      { title: '🎉'.repeat(200) },
-      ['The title was cut to 200 characters.'],
+      { title: ' a\r\nb\u0000 ', note: 'a\r\nb\u0008c', tags: ['a,b', ' a b ', '', '\u0007'] },
+      { title: 'a b', note: 'a\r\nb c', tags: ['a b'] },
+    ],
+    [{ title: '\n\t', messages: ['Of the reader.'] }, { title: null }, 'Of the reader.'],
+    [
+      { title: '🎉'.repeat(200), maxClicks: 1e9, clicks: 2e9, disabled: true },
+      { title: '🎉'.repeat(200), maxClicks: 1e9, clicks: 2e9, disabled: true },
     ],
     [
-      { title: `a${'\u0301'.repeat(40)}` },
-      { title: null },
-      ['The title was left out, because it cannot be stored.'],
+      { title: 't'.repeat(201), note: 'n'.repeat(2_001), tags: ['t'.repeat(51)] },
+      { title: 't'.repeat(200), note: 'n'.repeat(2_000), tags: ['t'.repeat(50)] },
+      ...['The title was cut to 200 characters.', 'The note was cut to 2,000 characters.'],
+      'The tag was cut to 50 characters.',
     ],
-    [{ note: 'a\r\nb\u0008c' }, { note: 'a\r\nb c' }, []],
     [
-      { note: 'n'.repeat(2_001) },
-      { note: 'n'.repeat(2_000) },
-      ['The note was cut to 2,000 characters.'],
+      { title: `a${'\u0301'.repeat(40)}`, tags: names(21), maxClicks: 0, clicks: 2e9 + 1 },
+      { title: null, tags: names(20), maxClicks: null, clicks: 2e9 },
+      'The title was left out, because it cannot be stored.',
+      ...['Only the first 20 tags were imported.', 'The limit of 0 clicks was left out.'],
+      'The clicks were reduced to 2000000000.',
     ],
-    [{ tags: ['a,b', ' a b ', '', '\u0007'] }, { tags: ['a b'] }, []],
-    [{ tags: ['t'.repeat(51)] }, { tags: ['t'.repeat(50)] }, ['The tag was cut to 50 characters.']],
     [
-      { tags: Array.from({ length: 21 }, (_, index) => `t${index}`) },
-      { tags: Array.from({ length: 20 }, (_, index) => `t${index}`) },
-      ['Only the first 20 tags were imported.'],
+      { maxClicks: 1e9 + 1, hasPassword: true },
+      { maxClicks: null, disabled: true },
+      'The limit of 1000000001 clicks was left out.',
+      'The link is disabled, because its password is unknown.',
     ],
-    [{ maxClicks: 0 }, { maxClicks: null }, ['The limit of 0 clicks was left out.']],
-    [{ maxClicks: 1e9 }, { maxClicks: 1e9 }, []],
-    [{ maxClicks: 1e9 + 1 }, { maxClicks: null }, ['The limit of 1000000001 clicks was left out.']],
-    [{ clicks: 3e9 }, { clicks: 2e9 }, ['The clicks were reduced to 2000000000.']],
-    [
-      { hasPassword: true },
-      { disabled: true },
-      ['The link is disabled, because its password is unknown.'],
-    ],
-    [{ messages: ['Of the reader.'], disabled: true }, { disabled: true }, ['Of the reader.']],
   ];
-  for (const [values, expected, messages] of texts) {
-    const shown = JSON.stringify(values);
-    it(`adapt ${shown.length > 60 ? `${shown.slice(0, 60)}…` : shown}`, () => {
+  it('adapt values that requests refuse, and say so', () => {
+    for (const [values, expected, ...messages] of adapted) {
       const row = ready(values);
       expect(row.link).to.deep.include(expected);
-      expect(row.messages).to.deep.equal(messages);
-    });
-  }
+      expect(row.messages).to.have.members(messages);
+    }
+  });
 
+  const time = '2030-01-01T00:00:00.000Z';
   const faults: readonly (readonly [Partial<SourceLink>, string])[] = [
     [{ url: 'mailto:a@example.com' }, 'it does not start with http:// or https://.'],
     [{ url: 'https://sho.rt/x' }, 'it leads to this service.'],
@@ -120,20 +113,15 @@ describe('imports: checks of rows', () => {
       { rules: [{ name: 'loop', when: {}, url: 'https://sho.rt/x' }] },
       'A rule is not valid: rules[0].url',
     ],
-    [
-      { startsAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-01T00:00:00.000Z' },
-      'The link starts after its end.',
-    ],
+    [{ startsAt: time, expiresAt: time }, 'The link starts after its end.'],
   ];
-  for (const [values, message] of faults) {
-    it(`refuse a link: ${message}`, () => {
-      const outcome = refusal({ ...values, messages: ['Of the reader.'] });
-      expect(outcome.outcome).to.equal('invalid');
-      expect(outcome.message)
-        .to.include(message)
-        .and.to.match(/ Of the reader\.$/);
-    });
-  }
+  it('refuse links that requests refuse, with the messages of the reader', () => {
+    for (const [values, fault] of faults) {
+      const { outcome, message } = refusal({ ...values, messages: ['Of the reader.'] });
+      expect(outcome).to.equal('invalid');
+      expect(message).to.include(fault).and.to.include(' Of the reader.');
+    }
+  });
 
   it('choose the domain of the request, else an active domain of the row, else the default', () => {
     expect(ready({ domain: 'go.example' }).domain).to.equal('go.example');
@@ -145,9 +133,8 @@ describe('imports: checks of rows', () => {
       'The link is on the default domain, because old.example is not a domain of the account.',
     ]);
     const named = { ...anyDomain, domain: 'go.example' };
-    expect(ready({ domain: 'old.example' }, named)).to.deep.include({
-      ...{ domain: 'go.example', messages: [] },
-    });
+    const expected = { domain: 'go.example', messages: [] };
+    expect(ready({ domain: 'old.example' }, named)).to.deep.include(expected);
     const message = 'The domain old.example is not active for the account.';
     for (const domains of [
       { ...anyDomain, isStrict: true },
@@ -208,17 +195,15 @@ describe('imports: checks of rows', () => {
         if (link.maxClicks !== null)
           expect(maxClicks.parse(link.maxClicks)).to.equal(link.maxClicks);
         if (link.rules.length > 0) rulesField(isOwnHost).parse(link.rules);
-        const command = commandOf<ImportLink>(
-          code,
-          commandMetadata,
-        )({ type: 'ImportLink', ...link, ...owner, visits: 0 });
+        const toCommand = commandOf<ImportLink>(code, commandMetadata);
+        const command = toCommand({ type: 'ImportLink', ...link, ...owner, visits: 0 });
         const decision = importLinkDecider.decide(command, importLinkDecider.initialState);
         if (decision.type !== 'accepted') throw new Error(`the decision is ${decision.type}`);
         for (const event of decision.events) {
           expect(readEvent(writeEvent(event))).to.deep.equal(event);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 60 },
     );
   });
 });

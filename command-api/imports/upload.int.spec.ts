@@ -4,7 +4,7 @@ import { createLogger } from '../../ops/platform/logging.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { importQuery } from '../../schemas/http/imports.js';
-import { countUnfinished, insertImport } from './store.js';
+import { countUnfinished, insertImport, readPortion } from './store.js';
 import { receiveFile } from './upload.js';
 
 const account = 'uploads';
@@ -57,16 +57,9 @@ describe('imports: uploads', () => {
     const id = await upload('yourls-sql', [
       Buffer.from(`INSERT INTO yourls_log (click_time, shorturl) VALUES\n${rows.join(',\n')};\n`),
     ]);
-    const { rows: portions } = await database.pool.query<{ records: string }>(
-      'SELECT records FROM imports.portions WHERE import = $1',
-      [id],
-    );
-    const records = portions.flatMap(({ records: json }) => JSON.parse(json) as { row: number }[]);
+    const records = await readPortion(database.pool, id, 0);
     expect(records.map(({ row }) => row)).to.deep.equal([3, 4, 5]);
-    const { rows: visits } = await database.pool.query<{ code: string }>(
-      'SELECT code FROM imports.visits WHERE import = $1',
-      [id],
-    );
-    expect(visits).to.deep.equal([{ code: 'a' }]);
+    const visits = 'SELECT code FROM imports.visits WHERE import = $1';
+    expect((await database.pool.query(visits, [id])).rows).to.deep.equal([{ code: 'a' }]);
   });
 });

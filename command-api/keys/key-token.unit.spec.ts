@@ -35,22 +35,13 @@ describe('command API: key', () => {
     );
   });
 
-  const valid = keyToken('a'.repeat(32));
-  const others = [
-    '',
-    'll_',
-    valid.slice(1),
-    valid.slice(0, -1),
-    `${valid}0`,
-    ` ${valid}`,
-    `${valid}\n`,
-    valid.toUpperCase(),
-    `xx_${valid.slice(3)}`,
-    'll_' + 'ü'.repeat(38),
-  ];
-  for (const text of others) {
-    it(`is not ${JSON.stringify(text)}`, () => {
-      expect(isKeyToken(text)).to.be.false;
-    });
-  }
+  it('is no other text', () => {
+    const valid = keyToken('a'.repeat(32));
+    for (const text of [
+      ...['', 'll_', valid.slice(1), valid.slice(0, -1), `${valid}0`, ` ${valid}`, `${valid}\n`],
+      ...[valid.toUpperCase(), `xx_${valid.slice(3)}`, 'll_' + 'ü'.repeat(38)],
+    ]) {
+      expect(isKeyToken(text), text).to.be.false;
+    }
+  });
 });

@@ -5,6 +5,7 @@ import { ConfigError } from '../../ops/platform/process/config-error.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
 import { openWebSafety } from './web-safety.js';
+import { rejection } from '../../ops/test/support/waiting.js';
 import { folderFixture } from '../../ops/test/support/fixtures.js';
 
 describe('command API: blocklist in a file', () => {
@@ -19,11 +20,7 @@ describe('command API: blocklist in a file', () => {
   const verdicts = ({ check }: BlocklistFile): Promise<readonly string[]> =>
     check(['https://first.example/', 'https://second.example/']);
 
-  it('is read at startup', async () => {
-    expect(await verdicts(await openBlocklistFile(file, logger))).to.deep.equal(['unsafe', 'safe']);
-  });
-
-  it('is read again after a change or replacement', async () => {
+  it('is read at startup, and again after a change or replacement', async () => {
     const list = await openBlocklistFile(file, logger);
     await writeFile(file, 'first.example\nsecond.example\n');
     expect(await verdicts(list)).to.deep.equal(['unsafe', 'safe']);
@@ -62,28 +59,20 @@ describe('command API: blocklist in a file', () => {
     expect((await openBlocklistFile(file, logger)).version()).to.equal(first);
   });
 
-  const refusal = async (name: string): Promise<unknown> => {
-    try {
-      return await openBlocklistFile(name, logger);
-    } catch (error) {
-      return error;
-    }
-  };
-
   it('fails the startup if it is invalid', async () => {
-    const missing = await refusal(path.join(folder.path, 'nothing'));
-    expect(missing).to.be.instanceOf(ConfigError);
-    expect((missing as Error).message).to.match(/^BLOCKLIST_FILE .*ENOENT/);
+    const expectRefusal = async (name: string, message: RegExp) => {
+      const error = await rejection(openBlocklistFile(name, logger));
+      expect(error).to.be.instanceOf(ConfigError);
+      expect(error).to.have.property('message').that.matches(message);
+    };
+    await expectRefusal(path.join(folder.path, 'nothing'), /^BLOCKLIST_FILE .*ENOENT/);
     await writeFile(file, 'first.example\n\nftp://evil.example\n');
-    const malformed = await refusal(file);
-    expect(malformed).to.be.instanceOf(ConfigError);
-    expect((malformed as Error).message).to.match(/^BLOCKLIST_FILE .*line 3 .*ftp:/);
+    await expectRefusal(file, /^BLOCKLIST_FILE .*line 3 .*ftp:/);
   });
 
   it('is the built-in one by default', async () => {
     const safety = await openWebSafety({ blocklistFile: null, safeBrowsing: null }, logger);
-    expect(
-      await safety.check(['https://grabify.link/x', 'https://example.com/', 'https://google.com/']),
-    ).to.deep.equal(['unsafe', 'safe', 'safe']);
+    const urls = ['https://grabify.link/x', 'https://example.com/', 'https://google.com/'];
+    expect(await safety.check(urls)).to.deep.equal(['unsafe', 'safe', 'safe']);
   });
 });

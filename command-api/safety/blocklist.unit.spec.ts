@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
 import { domainsOf, parseBlocklist, type Blocklist } from './blocklist.js';
 
 const listOf = (...lines: readonly string[]): Blocklist => {
@@ -8,81 +7,70 @@ const listOf = (...lines: readonly string[]): Blocklist => {
   return parsed.blocklist;
 };
 
-const table = (entry: string, on: readonly string[], off: readonly string[]): void => {
-  describe(entry, () => {
-    for (const url of on) it(`covers ${url}`, () => expect(listOf(entry).has(url)).to.be.true);
-    for (const url of off) it(`not ${url}`, () => expect(listOf(entry).has(url)).to.be.false);
-  });
-};
+type Urls = readonly string[];
 
-describe('command API: blocklist', () => {
-  table(
+/** Entries with URLs that they cover and do not cover. */
+const entries: readonly (readonly [entry: string, covered: Urls, free: Urls])[] = [
+  [
     'evil.example',
     [
-      'https://evil.example',
-      'http://evil.example:8080/a?b#c',
-      'https://EVIL.example/',
-      'https://evil.example./',
-      'https://www.evil.example/',
-      'https://a.b.c.evil.example/',
-      'https://e%76il.example/',
-      'https://ｅvil.example/',
+      ...['https://evil.example', 'http://evil.example:8080/a?b#c', 'https://EVIL.example/'],
+      ...['https://evil.example./', 'https://www.evil.example/', 'https://a.b.c.evil.example/'],
+      ...['https://e%76il.example/', 'https://ｅvil.example/'],
     ],
     [
-      'https://notevil.example/',
-      'https://evil.example.org/',
-      'https://example/',
-      'https://good.example/evil.example',
-      'https://good.example/?evil.example',
+      ...['https://notevil.example/', 'https://evil.example.org/', 'https://example/'],
+      ...['https://good.example/evil.example', 'https://good.example/?evil.example'],
     ],
-  );
-  table('https://evil.example', ['http://www.evil.example/a'], ['https://good.example/']);
-  table('*.evil.example', ['https://www.evil.example/', 'https://evil.example/'], []);
-  table('.EVIL.example', ['https://www.evil.example/'], []);
-  table('bücher.example', ['https://xn--bcher-kva.example/', 'https://www.BÜCHER.example/'], []);
-  table('xn--bcher-kva.example', ['https://bücher.example/'], []);
-  table('zip', ['https://invoice.zip/'], ['https://zip.example/']);
-  table(
+  ],
+  ['https://evil.example', ['http://www.evil.example/a'], ['https://good.example/']],
+  ['*.evil.example', ['https://www.evil.example/', 'https://evil.example/'], []],
+  ['.EVIL.example', ['https://www.evil.example/'], []],
+  ['bücher.example', ['https://xn--bcher-kva.example/', 'https://www.BÜCHER.example/'], []],
+  ['xn--bcher-kva.example', ['https://bücher.example/'], []],
+  ['zip', ['https://invoice.zip/'], ['https://zip.example/']],
+  [
     '10.0.0.1',
     ['http://10.0.0.1/', 'http://167772161/', 'http://0xa.1:99/'],
     ['http://10.0.0.11/', 'http://0.0.0.1/'],
-  );
-  table('evil.example/@name', ['https://evil.example/@name/1'], ['https://evil.example/name']);
-  table('0.1', ['http://0.0.0.1/'], ['http://10.0.0.1/']);
-  table('[2001:db8::1]', ['http://[2001:DB8:0:0::1]/x'], ['http://[2001:db8::2]/']);
-  table(
+  ],
+  ['evil.example/@name', ['https://evil.example/@name/1'], ['https://evil.example/name']],
+  ['0.1', ['http://0.0.0.1/'], ['http://10.0.0.1/']],
+  ['[2001:db8::1]', ['http://[2001:DB8:0:0::1]/x'], ['http://[2001:db8::2]/']],
+  [
     'evil.example/login',
     [
-      'https://evil.example/login',
-      'http://evil.example:443/login/now',
-      'https://evil.example:444/login',
-      'https://evil.example/logins?a',
-      'https://evil.example/%6Cogin',
-      'https://evil.example/%256Cogin',
-      'https://evil.example/%25256cogin#x',
-      'https://evil.example//login',
-      'https://evil.example/a/../login',
-      'https://evil.example/a/%2e%2e/login',
-      'https://evil.example/a%2f..%2flogin',
-      'https://evil.example/./login',
+      ...['https://evil.example/login', 'http://evil.example:443/login/now'],
+      ...['https://evil.example:444/login', 'https://evil.example/logins?a'],
+      ...['https://evil.example/%6Cogin', 'https://evil.example/%256Cogin'],
+      ...['https://evil.example/%25256cogin#x', 'https://evil.example//login'],
+      ...['https://evil.example/a/../login', 'https://evil.example/a/%2e%2e/login'],
+      ...['https://evil.example/a%2f..%2flogin', 'https://evil.example/./login'],
       'https://evil.example\\login',
     ],
     [
-      'https://evil.example/',
-      'https://www.evil.example/login',
-      'https://evil.example/Login',
-      'https://evil.example/a/login',
-      'https://evil.example/?/login',
+      ...['https://evil.example/', 'https://www.evil.example/login', 'https://evil.example/Login'],
+      ...['https://evil.example/a/login', 'https://evil.example/?/login'],
     ],
-  );
-  table(
+  ],
+  [
     'https://evil.example:8443/',
     ['http://evil.example:8443/a'],
     ['https://evil.example/', 'https://www.evil.example:8443/'],
-  );
-  table('evil.example/', ['https://evil.example/x'], ['https://www.evil.example/']);
-  table('evil.example?a=1', ['https://evil.example/?a=1&b'], ['https://evil.example/?b']);
-  table('evil.example/%C3%BC', ['https://evil.example/ü', 'https://evil.example/%c3%bcx'], []);
+  ],
+  ['evil.example/', ['https://evil.example/x'], ['https://www.evil.example/']],
+  ['evil.example?a=1', ['https://evil.example/?a=1&b'], ['https://evil.example/?b']],
+  ['evil.example/%C3%BC', ['https://evil.example/ü', 'https://evil.example/%c3%bcx'], []],
+];
+
+describe('command API: blocklist', () => {
+  for (const [entry, covered, free] of entries) {
+    it(`covers URLs by the entry ${entry}`, () => {
+      const list = listOf(entry);
+      expect(covered.filter((url) => !list.has(url))).to.deep.equal([]);
+      expect(free.filter((url) => list.has(url))).to.deep.equal([]);
+    });
+  }
 
   it('skips comments, empty lines and white space', () => {
     const list = listOf('\ufeff# title', '', '  evil.example \t# why', '\t', 'bad.example/#x\r');
@@ -95,58 +83,15 @@ describe('command API: blocklist', () => {
     expect(listOf('').has('https://example.com/')).to.be.false;
   });
 
-  for (const entry of [
-    'two words',
-    'ftp://evil.example/',
-    'https://',
-    '/path',
-    '?',
-    'user@evil.example',
-    'evil.example\\path',
-    'evil.example:port',
-    'a..b:99999',
-    '[::1',
-    'https://https://evil.example',
-    '.',
-    `${'a.'.repeat(127)}b`,
-  ]) {
-    it(`reports the line of an invalid entry: ${entry}`, () => {
+  it('reports the line of an invalid entry', () => {
+    for (const entry of [
+      ...['two words', 'ftp://evil.example/', 'https://', '/path', '?', 'user@evil.example'],
+      ...['evil.example\\path', 'evil.example:port', 'a..b:99999', '[::1', '.'],
+      ...['https://https://evil.example', `${'a.'.repeat(127)}b`],
+    ]) {
       const parsed = parseBlocklist(`good.example\n# why\n${entry}`);
       expect(parsed).to.deep.equal({ type: 'malformed', line: 3, entry });
-    });
-  }
-
-  it('covers a host with any path and subdomain', () => {
-    const list = listOf('evil.example');
-    fc.assert(
-      fc.property(
-        fc.webUrl({ withQueryParameters: true, withFragments: true }),
-        fc.constantFrom('', 'www.', 'a.b-c.'),
-        (text, sub) => {
-          const url = new URL(text);
-          const before = list.has(url.href);
-          url.hostname = `${sub}evil.example`;
-          return !before && list.has(url.href);
-        },
-      ),
-    );
-  });
-
-  it('matches any escaping of a path', () => {
-    const list = listOf('evil.example/bad/page');
-    const escaped = fc.array(fc.nat(3), { minLength: 8, maxLength: 8 }).map((rounds) =>
-      Array.from('bad/page', (character, at) => {
-        let text = character;
-        for (let round = rounds[at] ?? 0; round > 0; round -= 1) {
-          text =
-            text === character
-              ? `%${character.charCodeAt(0).toString(16)}`
-              : text.replaceAll('%', '%25');
-        }
-        return text;
-      }).join(''),
-    );
-    fc.assert(fc.property(escaped, (path) => list.has(`https://evil.example/${path}`)));
+    }
   });
 
   it('looks up no domain of more than 253 characters', () => {

@@ -4,8 +4,8 @@ import path from 'node:path';
 import { createLogger } from '../../ops/platform/logging.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { named, type TestNode } from '../../ops/test/support/node.js';
-import type { LedgerLinkEvent } from '../../schemas/folds/ledger-link.js';
-import { blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
+import { created } from '../../schemas/testing/events.js';
+import { emptyTables } from '../../projectors/testing/tables.js';
 import { createLinkBlockHandler } from '../links/block/handler.js';
 import { actor } from '../testing/keys.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
@@ -23,17 +23,19 @@ const logger = createLogger('silent');
 const minuteMs = 60_000;
 
 describe('command API: links that are checked again, by two nodes', () => {
-  const database = databaseFixture('recheck', { per: 'test' });
-  const nodes = twoLedgersFixture(database, { per: 'test' });
+  const database = databaseFixture('recheck');
+  const nodes = twoLedgersFixture(database);
   const double = safeBrowsingFixture({ per: 'test' });
   const folder = folderFixture();
   let file: string;
 
-  before(() => {
-    file = path.join(folder.path, 'list.txt');
-  });
   beforeEach(async () => {
+    file = path.join(folder.path, 'list.txt');
     await writeFile(file, '# nothing\n');
+    await emptyTables(database.pool, 'projection_redirects');
+    for (const table of ['ledger.links', 'ledger.safety_scans', 'log.records']) {
+      await database.pool.query(`DELETE FROM ${table}`);
+    }
   });
 
   /** A process that has read the current file. */
@@ -67,27 +69,17 @@ describe('command API: links that are checked again, by two nodes', () => {
     return { list, recheck, runAll };
   };
 
-  /** Links with a history, in the ledger and in the projection. */
-  const record = async (...events: readonly LedgerLinkEvent[]): Promise<void> => {
-    await recordHistory(nodes[0], ...events);
+  /** Links in the ledger and in the projection. */
+  const record = async (...links: readonly ReturnType<typeof created>[]): Promise<void> => {
+    await recordHistory(nodes[0], ...links);
+    const rows = links.map(({ subject, time, data: { url, rules = null } }) => {
+      return { subject, status: 'active', url, account: 'default', created_at: time, rules };
+    });
     await database.pool.query(
       `INSERT INTO projection_redirects.links (subject, status, url, account, created_at, sequence, rules)
-       SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[],
-                            $6::bigint[], $7::jsonb[])
-       ON CONFLICT (subject) DO NOTHING`,
-      [
-        events.map(({ subject }) => subject),
-        events.map(() => 'active'),
-        events.map((event) => (event.type === 'linklog.LinkCreated.v4' ? event.data.url : '')),
-        events.map(() => 'default'),
-        events.map(({ time }) => time),
-        events.map(() => 1),
-        events.map((event) =>
-          event.type === 'linklog.LinkCreated.v4' && event.data.rules
-            ? JSON.stringify(event.data.rules)
-            : null,
-        ),
-      ],
+       SELECT subject, status, url, account, created_at, 1, rules
+       FROM jsonb_populate_recordset(NULL::projection_redirects.links, $1)`,
+      [JSON.stringify(rows)],
     );
   };
 
@@ -111,6 +103,8 @@ describe('command API: links that are checked again, by two nodes', () => {
     named('LinkBlocked', await nodes[0].events('links'))
       .map(({ subject, actor, data }) => [subject, actor, data.reason])
       .sort();
+
+  const blocked = async () => (await blocks()).map(([subject]) => subject);
 
   const checkedHosts = (): string[] =>
     double
@@ -154,15 +148,6 @@ describe('command API: links that are checked again, by two nodes', () => {
     expect(rows).to.have.length(0);
   });
 
-  it('blocks links that become unsafe, with actor and reason', async () => {
-    await record(linkOf('spring', 2 * minuteMs), linkOf('autumn', 2 * minuteMs));
-    double.listed.add('spring.example');
-    await (await checker()).runAll();
-    expect(await blocks()).to.deep.equal([['spring', 'web-safety', 'Safe Browsing']]);
-    const [event] = named('LinkBlocked', await nodes[0].events('links'));
-    expect(event?.correlationid).to.match(/^recheck-/);
-  });
-
   it('checks each link once, in pages, on several nodes', async () => {
     const subjects = Array.from({ length: 95 }, (_, index) => `many-${index}`);
     // Ten links have the same creation time, and a page ends among them.
@@ -182,20 +167,18 @@ describe('command API: links that are checked again, by two nodes', () => {
     await (await checker(nodes[0], { schedule })).runAll();
     expect(checkedHosts().sort()).to.deep.equal([...subjects].sort());
     expect(Math.max(...double.urls().map(({ length }) => length))).to.equal(10);
-    expect((await blocks()).map(([subject]) => subject)).to.deep.equal([
-      'many-3',
-      'many-50',
-      'many-94',
-    ]);
+    const verdict = ['web-safety', 'Safe Browsing'];
+    const unsafe = ['many-3', 'many-50', 'many-94'];
+    expect(await blocks()).to.deep.equal(unsafe.map((subject) => [subject, ...verdict]));
+    const [event] = named('LinkBlocked', await nodes[0].events('links'));
+    expect(event?.correlationid).to.match(/^recheck-/);
   });
 
   it('checks the destinations of rules, in pages of one call', async () => {
     const ruled = ['one', 'two', 'three'].map((subject) => {
-      const urls = Array.from(
-        { length: 200 },
-        (_, index) => `https://${subject}-${index}.example/`,
-      );
-      const rules = urls.map((url, index) => ({ name: `rule-${index}`, when: {}, url }));
+      const rules = Array.from({ length: 200 }, (_, index) => {
+        return { name: `rule-${index}`, when: {}, url: `https://${subject}-${index}.example/` };
+      });
       const link = linkOf(subject, 2 * minuteMs);
       return { ...link, data: { ...link.data, rules } };
     });
@@ -208,7 +191,7 @@ describe('command API: links that are checked again, by two nodes', () => {
       double.asked.length = 0;
     } while ((await recheck()) > 0);
     expect(calls).to.deep.equal([402, 201]);
-    expect((await blocks()).map(([subject]) => subject)).to.deep.equal(['three']);
+    expect(await blocked()).to.deep.equal(['three']);
   });
 
   it('checks all links page by page, with pauses', async () => {
@@ -242,16 +225,15 @@ describe('command API: links that are checked again, by two nodes', () => {
     double.behaviour = 'answer';
     await pass(10_001);
     await runAll();
-    expect((await blocks()).map(([subject]) => subject)).to.deep.equal(['evil']);
+    expect(await blocked()).to.deep.equal(['evil']);
   });
 
   it('scans links of any age when the blocklist changes', async () => {
     await record(
       linkOf('young', 0, 'www.listed'),
-      ...Array.from({ length: 33 }, (_, n) =>
-        linkOf(`old-${n}`, 1e9 + n, n % 4 === 0 ? 'listed' : 'x'),
-      ),
-      ...Array.from({ length: 5 }, (_, n) => linkOf(`fine-${n}`, 1e8)),
+      ...Array.from({ length: 33 }, (_, n) => {
+        return linkOf(`old-${n}`, 1e9 + n, n % 4 === 0 ? 'listed' : 'x');
+      }),
     );
     const { list, runAll } = await checker(nodes[0], { schedule: [] });
     await runAll();
@@ -262,9 +244,8 @@ describe('command API: links that are checked again, by two nodes', () => {
     await list.refresh();
     await runAll();
     expect(await blocks()).to.have.length(10);
-    expect(
-      new Set((await blocks()).map(([, actor, reason]) => `${actor} ${reason}`)),
-    ).to.deep.equal(new Set(['web-safety listed']));
+    const verdicts = (await blocks()).map(([, actor, reason]) => `${actor} ${reason}`);
+    expect(new Set(verdicts)).to.deep.equal(new Set(['web-safety listed']));
     expect(double.asked, 'Safe Browsing is not queried').to.have.length(0);
   });
 
@@ -286,7 +267,7 @@ describe('command API: links that are checked again, by two nodes', () => {
     await record(linkOf('spring', 0));
     await listed('spring.example\n');
     expect(await rounds()).to.equal(1);
-    expect((await blocks()).map(([subject]) => subject)).to.deep.equal(['spring']);
+    expect(await blocked()).to.deep.equal(['spring']);
     const { rows } = await database.pool.query('SELECT name FROM ledger.safety_scans');
     expect(rows, 'ended scans are deleted').to.have.length(1);
   });
@@ -298,27 +279,8 @@ describe('command API: links that are checked again, by two nodes', () => {
     await writeFile(file, 'other.example\n');
     const second = await checker(nodes[1], { schedule: [] });
     await Promise.all([first.runAll(), second.runAll()]);
-    expect((await blocks()).map(([subject]) => subject)).to.deep.equal(['one', 'other']);
+    expect(await blocked()).to.deep.equal(['one', 'other']);
     expect((await first.runAll()) + (await second.runAll())).to.equal(0);
-  });
-
-  it('ignores links that are unblocked by an operator, blocked or expired', async () => {
-    const old = 2 * minuteMs;
-    await record(
-      linkOf('evil-cleared', old),
-      blocked('evil-cleared', 2, { time: ago(0) }),
-      unblocked('evil-cleared', 3, { time: ago(0) }),
-      linkOf('evil-blocked', old),
-      blocked('evil-blocked', 2, { time: ago(0) }),
-      linkOf('evil-gone', old),
-      expired('evil-gone', 2, 'time', { time: ago(0) }),
-    );
-    await writeFile(file, 'evil-cleared.example\n');
-    await (await checker()).runAll();
-    expect(await blocks()).to.deep.equal([
-      ['evil-blocked', undefined, 'phishing'],
-      ['evil-cleared', undefined, 'phishing'],
-    ]);
   });
 
   it('does not block a link again after an operator unblocked it', async () => {
@@ -346,13 +308,9 @@ describe('command API: links that are checked again, by two nodes', () => {
     );
     double.behaviour = 'answer';
     await (await checker(nodes[1])).runAll();
-    expect((await blocks()).map(([subject]) => subject)).to.deep.equal(['evil']);
-    const positions = async () =>
-      (
-        await database.pool.query<object>(
-          'SELECT name, past_subject FROM ledger.safety_scans ORDER BY 1',
-        )
-      ).rows;
+    expect(await blocked()).to.deep.equal(['evil']);
+    const scans = 'SELECT name, past_subject FROM ledger.safety_scans ORDER BY 1';
+    const positions = async () => (await database.pool.query<object>(scans)).rows;
     const after = await positions();
     // The lease of the first process has ended, so its result does not move the scan.
     await dying;

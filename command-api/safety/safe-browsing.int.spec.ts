@@ -12,6 +12,9 @@ import { safeBrowsingFixture } from '../../ops/test/support/fixtures.js';
 
 const good = 'https://good.example/';
 const evil = 'https://evil.example/';
+const third = 'https://third.example/';
+const urlsOf = (count: number): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `https://${index}.example/`);
 
 describe('command API: Safe Browsing over HTTP', () => {
   const double = safeBrowsingFixture({ per: 'test' });
@@ -30,41 +33,22 @@ describe('command API: Safe Browsing over HTTP', () => {
     });
   };
 
-  it('returns verdicts in the order of the URLs', async () => {
-    const { check } = service();
-    expect(await check([good, evil, 'https://also-good.example/?q'])).to.deep.equal([
-      'safe',
-      'unsafe',
-      'safe',
-    ]);
-  });
-
   it('sends the request of threatMatches:find', async () => {
     await service().check([good]);
     const [request] = double.asked;
-    expect(request).to.deep.include({
-      method: 'POST',
-      path: '/v4/threatMatches:find',
-      key: 'k&y',
-      contentType: 'application/json',
-    });
+    const path = '/v4/threatMatches:find';
+    const contentType = 'application/json';
+    expect(request).to.deep.include({ method: 'POST', path, key: 'k&y', contentType });
     expect(request?.body.client.clientId).to.equal('linklog');
+    const threats = ['MALWARE', 'SOCIAL_ENGINEERING', 'UNWANTED_SOFTWARE'];
     expect(request?.body.threatInfo).to.deep.equal({
-      threatTypes: [
-        'MALWARE',
-        'SOCIAL_ENGINEERING',
-        'UNWANTED_SOFTWARE',
-        'POTENTIALLY_HARMFUL_APPLICATION',
-      ],
+      threatTypes: [...threats, 'POTENTIALLY_HARMFUL_APPLICATION'],
       platformTypes: ['ANY_PLATFORM'],
       threatEntryTypes: ['URL'],
       threatEntries: [{ url: good }],
     });
-  });
-
-  it('uses the configured path', async () => {
     await service({}, `${double.url}/proxy/find?tenant=1`).check([good]);
-    expect(double.asked[0]).to.include({ path: '/proxy/find', key: 'k&y' });
+    expect(double.asked[1]).to.include({ path: '/proxy/find', key: 'k&y' });
   });
 
   it('sends URLs in canonical form: without fragment, trailing dot and capitals', async () => {
@@ -74,12 +58,12 @@ describe('command API: Safe Browsing over HTTP', () => {
   });
 
   describe('minimises calls:', () => {
-    it('caches verdicts', async () => {
+    it('caches verdicts, and returns them in the order of the URLs', async () => {
       const { check } = service();
-      await check([good, evil]);
+      expect(await check([good, evil, third])).to.deep.equal(['safe', 'unsafe', 'safe']);
       expect(await check([evil, good])).to.deep.equal(['unsafe', 'safe']);
-      await check([good, 'https://third.example/']);
-      expect(double.urls()).to.deep.equal([[good, evil], ['https://third.example/']]);
+      await check([good, 'https://fourth.example/']);
+      expect(double.urls()).to.deep.equal([[good, evil, third], ['https://fourth.example/']]);
     });
 
     it('caches a match for the duration that the service returns', async () => {
@@ -94,7 +78,7 @@ describe('command API: Safe Browsing over HTTP', () => {
     });
 
     for (const cacheDuration of [undefined, 'soon']) {
-      it(`caches a match of ${cacheDuration ?? 'no'} duration for the default time`, async () => {
+      it(`caches a match with the duration ${cacheDuration} for the default time`, async () => {
         const { check } = service({ unsafeMs: 5_000 });
         double.cacheDuration = cacheDuration;
         await check([evil]);
@@ -111,16 +95,14 @@ describe('command API: Safe Browsing over HTTP', () => {
       double.delayMs = 50;
       const first = check([good]);
       await new Promise((resolve) => setTimeout(resolve, 20));
-      expect(await Promise.all([first, check([good, good])])).to.deep.equal([
-        ['safe'],
-        ['safe', 'safe'],
-      ]);
+      expect(await check([good, good])).to.deep.equal(['safe', 'safe']);
+      expect(await first).to.deep.equal(['safe']);
       expect(double.urls()).to.deep.equal([[good]]);
     });
 
     it('combines concurrent checks in one call', async () => {
       const { check } = service();
-      const urls = Array.from({ length: 300 }, (_, index) => `https://${index}.example/`);
+      const urls = urlsOf(300);
       await Promise.all(urls.map((url) => check([url])));
       expect(double.urls()).to.deep.equal([urls]);
     });
@@ -128,8 +110,7 @@ describe('command API: Safe Browsing over HTTP', () => {
     it('sends at most 500 URLs per call, and bounds concurrent calls', async () => {
       const { check } = service({ maxCalls: 2 });
       double.delayMs = 20;
-      const urls = Array.from({ length: 1_600 }, (_, index) => `https://${index}.example/`);
-      const verdicts = await check(urls);
+      const verdicts = await check(urlsOf(1_600));
       expect(new Set(verdicts)).to.deep.equal(new Set(['safe']));
       const lengths = double.urls().map(({ length }) => length);
       expect(lengths.sort((a, b) => a - b)).to.deep.equal([100, 500, 500, 500]);
@@ -159,8 +140,7 @@ describe('command API: Safe Browsing over HTTP', () => {
     it('does not delay checks, even with many URLs', async () => {
       const { check, recheck } = service({ maxCalls: 1, maxWaiting: 1 });
       double.delayMs = 50;
-      const urls = Array.from({ length: 1_100 }, (_, index) => `https://${index}.example/`);
-      const again = recheck(urls);
+      const again = recheck(urlsOf(1_100));
       await check([good]);
       expect(await check([evil])).to.deep.equal(['unsafe']);
       await again;
@@ -177,24 +157,25 @@ describe('command API: Safe Browsing over HTTP', () => {
       expect(await recheck([good])).to.deep.equal(['unknown']);
       double.behaviour = 'answer';
       expect(await recheck([good])).to.deep.equal(['unknown']);
-      expect(await check(['https://third.example/'])).to.deep.equal(['unknown']);
+      expect(await check([third])).to.deep.equal(['unknown']);
       expect(double.asked, 'the circuit is open').to.have.length(3);
       time = 1_000;
       expect(await recheck([good])).to.deep.equal(['safe']);
-      expect(await check(['https://third.example/'])).to.deep.equal(['safe']);
+      expect(await check([third])).to.deep.equal(['safe']);
     });
+  });
+
+  it('retries once after a closed connection', async () => {
+    const { check } = service();
+    double.behaviour = 'resetOnce';
+    expect(await check([good, evil])).to.deep.equal(['safe', 'unsafe']);
+    expect(double.asked).to.have.length(2);
   });
 
   describe('returns unknown', () => {
     const failures: readonly Behaviour[] = [
-      'hang',
-      'stall',
-      'fail',
-      'malformed',
-      'otherJson',
-      'otherUrl',
-      'redirect',
-      'reset',
+      ...(['hang', 'stall', 'fail', 'malformed', 'otherJson', 'otherUrl'] as const),
+      ...(['redirect', 'reset'] as const),
     ];
     for (const behaviour of failures) {
       it(`if the service fails: ${behaviour}`, async () => {
@@ -205,13 +186,6 @@ describe('command API: Safe Browsing over HTTP', () => {
         expect(await check([good, evil]), 'nothing was cached').to.deep.equal(['safe', 'unsafe']);
       });
     }
-
-    it('but retries once after a closed connection', async () => {
-      const { check } = service();
-      double.behaviour = 'resetOnce';
-      expect(await check([good, evil])).to.deep.equal(['safe', 'unsafe']);
-      expect(double.asked).to.have.length(2);
-    });
 
     it('if the connection is refused', async () => {
       const { check } = service();
@@ -230,38 +204,14 @@ describe('command API: Safe Browsing over HTTP', () => {
         logger: createLogger('silent'),
         limits: { ...safeBrowsingLimits, maxCalls: 1, timeoutMs: 20 },
       });
-      expect(await Promise.all([check([good]), check([evil])])).to.deep.equal([
-        ['unknown'],
-        ['unknown'],
-      ]);
+      const verdicts = await Promise.all([check([good]), check([evil])]);
       // It waits for the only allowed call.
-      expect(await check(['https://third.example/'])).to.deep.equal(['unknown']);
+      verdicts.push(await check([third]));
+      expect(verdicts).to.deep.equal([['unknown'], ['unknown'], ['unknown']]);
     });
   });
 
-  describe('stops calling a failing service:', () => {
-    const url = (index: number): string => `https://${index}.example/`;
-
-    it('opens after consecutive failures, probes after a pause, and closes', async () => {
-      const { check } = service({ failures: 2, pauseMs: 1_000 });
-      double.behaviour = 'fail';
-      for (let call = 0; call < 5; call += 1) {
-        expect(await check([url(call)])).to.deep.equal(['unknown']);
-      }
-      expect(double.asked, 'the circuit opened').to.have.length(2);
-
-      time = 1_000;
-      expect(await check([good])).to.deep.equal(['unknown']);
-      expect(double.asked, 'the probe failed').to.have.length(3);
-      double.behaviour = 'answer';
-      expect(await check([good])).to.deep.equal(['unknown']);
-      expect(double.asked, 'and the circuit is open').to.have.length(3);
-
-      time = 2_000;
-      expect(await check([good, evil])).to.deep.equal(['safe', 'unsafe']);
-      expect(await check([url(9)])).to.deep.equal(['safe']);
-    });
-
+  describe('while the circuit breaker is open', () => {
     it('still returns cached verdicts', async () => {
       const { check } = service({ failures: 1, pauseMs: 1_000 });
       await check([evil]);

@@ -39,9 +39,8 @@ describe('command API: rows of a period', () => {
   });
 
   it('include the quarters of each UTC day in which a local day starts', () => {
-    const { cutDays, endDays } = coverageOf(
-      period('2026-05-01', '2026-05-03', 'day', 'Asia/Kathmandu'),
-    );
+    const local = period('2026-05-01', '2026-05-03', 'day', 'Asia/Kathmandu');
+    const { cutDays, endDays } = coverageOf(local);
     expect(cutDays).to.deep.equal(['2026-04-30', '2026-05-01', '2026-05-02'].map(dayOf));
     expect(endDays).to.deep.equal(['2026-04-30', '2026-05-02'].map(dayOf));
   });
@@ -73,6 +72,7 @@ describe('command API: rows of a period', () => {
         expect(firstDayOf(wholeMonths[0])).to.be.within(wholeDays[0], wholeDays[0] + 30);
         expect(firstDayOf(wholeMonths[1])).to.be.within(wholeDays[1] - 30, wholeDays[1]);
       }),
+      { numRuns: 40 },
     );
   });
 });
@@ -83,21 +83,12 @@ describe('command API: statistics of a period', () => {
 
   it('are zero without visits', () => {
     const included = new Set(['timeseries', 'referrers', 'bots', 'uniques']);
+    const midnight = (day: number) => `2026-05-0${day}T00:00:00+00:00`;
+    const zero = { bots: 0, uniques: 0 };
     expect(periodStatsOf(three, [], included, 20)).to.deep.equal({
-      period: {
-        from: '2026-05-01T00:00:00+00:00',
-        to: '2026-05-04T00:00:00+00:00',
-        interval: 'day',
-        tz: 'UTC',
-        clickCount: 0,
-      },
-      timeseries: [1, 2, 3].map((day) => ({
-        start: `2026-05-0${day}T00:00:00+00:00`,
-        ...{ clicks: 0, bots: 0, uniques: 0 },
-      })),
-      referrers: [],
-      bots: 0,
-      uniques: 0,
+      period: { from: midnight(1), to: midnight(4), interval: 'day', tz: 'UTC', clickCount: 0 },
+      timeseries: [1, 2, 3].map((day) => ({ start: midnight(day), clicks: 0, ...zero })),
+      ...{ referrers: [], ...zero },
     });
   });
 
@@ -120,21 +111,10 @@ describe('command API: statistics of a period', () => {
       periodStatsOf(three, rows, new Set(['referrers']), limit).referrers?.map(
         ({ value, clicks }) => [value, clicks],
       );
-    expect(listed(20)).to.deep.equal([
-      ...[
-        ['c', 5],
-        [null, 2],
-        ['a', 2],
-        ['b', 2],
-        ['d', 1],
-        ['(other)', 9],
-      ],
-    ]);
-    expect(listed(2)).to.deep.equal([
-      ['c', 5],
-      [null, 2],
-      ['(other)', 14],
-    ]);
+    const top = ['c', 5];
+    const others = [null, 'a', 'b'].map((value) => [value, 2]);
+    expect(listed(20)).to.deep.equal([top, ...others, ['d', 1], ['(other)', 9]]);
+    expect(listed(2)).to.deep.equal([top, [null, 2], ['(other)', 14]]);
   });
 
   it('split a partly covered day into quarter hours', () => {

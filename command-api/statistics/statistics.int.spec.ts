@@ -31,53 +31,47 @@ const links = [
 
 const orNull = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null, freq: 4 });
 
+/** A time on one of some days, which have many visits and changes of the clock. */
+const onDays = (min: number, max: number, ...days: readonly string[]) =>
+  fc
+    .tuple(fc.constantFrom(...days), fc.integer({ min, max }))
+    .map(([day, quarters]) => Date.parse(day) + quarters * quarterMs);
+
 /** Visits of three years, many of them on busy days and on days with a clock change; most in order. */
-const someVisits = fc
-  .array(
-    fc.record({
-      link: fc.constantFrom(...links, links[0], links[0]),
-      time: fc.oneof(
-        { weight: 2, arbitrary: fc.integer({ min: first, max: last }) },
-        {
-          weight: 3,
-          arbitrary: fc
-            .tuple(fc.constantFrom('2024-11-03', '2026-10-25'), fc.nat(dayMs - 1))
-            .map(([day, ms]) => Date.parse(day) + ms),
-        },
-      ),
-      lateDays: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 1, 3, 40),
-      isFirstVersion: fc.nat(9).map((of10) => of10 === 0),
-      bot: fc.nat(5).map((of6) => of6 === 0),
-      recorded: fc.record({
-        referrer: orNull(fc.nat(3_000).map((number) => `${number}.example.com`)),
-        country: orNull(fc.constantFrom('DE', 'FR', 'NP', 'US')),
-        browser: orNull(fc.constantFrom('Firefox' as const, 'Chrome' as const)),
-        os: orNull(fc.constantFrom('Linux' as const, 'Android' as const)),
-        device: orNull(fc.constantFrom('desktop' as const, 'mobile' as const)),
-        language: orNull(fc.constantFrom('de', 'en', 'ne')),
-        visitor: orNull(fc.nat(40).map((number) => String(number).padStart(16, 'v'))),
-        trigger: fc.constantFrom('link' as const, 'qr' as const),
-      }),
-    }),
-    { minLength: 2_100, maxLength: 2_100, size: 'max' },
-  )
-  .map((visits) =>
-    visits
-      .sort((a, b) => a.time + a.lateDays * dayMs - (b.time + b.lateDays * dayMs))
-      .map(({ link, time, isFirstVersion, bot, recorded }, index) => {
-        const { subject, account, partition } = link;
-        const attributes = { sequence: index + 1, time: new Date(time), account };
-        const event = spooledVisit(subject, { ...attributes, bot, spool: `spool-${partition}` });
-        // Version 1 has no recorded values.
-        const data = { ...event.data, ...(isFirstVersion ? { trigger: null } : recorded) };
-        const visit: Visit = { ...event, data };
-        return {
-          partition,
-          visit,
-          record: (isFirstVersion ? firstVisitRecordOf : recordOf)(visit),
-        };
-      }),
-  );
+const someVisit = fc.record({
+  link: fc.constantFrom(...links, links[0], links[0]),
+  time: fc.oneof(
+    { weight: 2, arbitrary: fc.integer({ min: first, max: last }) },
+    { weight: 3, arbitrary: onDays(0, 95, '2024-11-03', '2026-10-25') },
+  ),
+  lateDays: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 1, 3, 40),
+  isFirstVersion: fc.nat(9).map((of10) => of10 === 0),
+  bot: fc.nat(5).map((of6) => of6 === 0),
+  recorded: fc.record({
+    referrer: orNull(fc.nat(3_000).map((number) => `${number}.example.com`)),
+    country: orNull(fc.constantFrom('DE', 'FR', 'NP', 'US')),
+    browser: orNull(fc.constantFrom('Firefox' as const, 'Chrome' as const)),
+    os: orNull(fc.constantFrom('Linux' as const, 'Android' as const)),
+    device: orNull(fc.constantFrom('desktop' as const, 'mobile' as const)),
+    language: orNull(fc.constantFrom('de', 'en', 'ne')),
+    visitor: orNull(fc.nat(40).map((number) => String(number).padStart(16, 'v'))),
+    trigger: fc.constantFrom('link' as const, 'qr' as const),
+  }),
+});
+const sampleVisits = () =>
+  fc
+    .sample(someVisit, 2_100)
+    .sort((a, b) => a.time + a.lateDays * dayMs - (b.time + b.lateDays * dayMs))
+    .map(({ link, time, isFirstVersion, bot, recorded }, index) => {
+      const { subject, account, partition } = link;
+      const attributes = { sequence: index + 1, time: new Date(time), account };
+      const event = spooledVisit(subject, { ...attributes, bot, spool: `spool-${partition}` });
+      // Version 1 has no recorded values.
+      const data = { ...event.data, ...(isFirstVersion ? { trigger: null } : recorded) };
+      const visit: Visit = { ...event, data };
+      const record = (isFirstVersion ? firstVisitRecordOf : recordOf)(visit);
+      return { partition, visit, record };
+    });
 
 const subjects = [
   ...links.map(({ subject }) => ({ kind: 'subject', subject }) as const),
@@ -100,12 +94,7 @@ const someQuery: fc.Arbitrary<Query> = fc
     // Often close to the days with many visits.
     from: fc.oneof(
       fc.integer({ min: first - 40 * dayMs, max: last }),
-      fc
-        .tuple(
-          fc.constantFrom('2024-03-10', '2024-11-03', '2026-10-25'),
-          fc.integer({ min: -200, max: 200 }),
-        )
-        .map(([day, quarters]) => Date.parse(day) + quarters * quarterMs),
+      onDays(-200, 200, '2024-03-10', '2024-11-03', '2026-10-25'),
     ),
     length: fc.double({ min: 0.001, max: 1, noNaN: true }),
     limit: fc.constantFrom(1, 3, 20, 200),
@@ -114,10 +103,8 @@ const someQuery: fc.Arbitrary<Query> = fc
     const longest = { hour: 14, day: 380, week: 1_100, month: 1_100 } as const;
     const to = from + Math.ceil(length * longest[interval] * 96) * quarterMs;
     const text = (at: number) => new Date(Math.floor(at / quarterMs) * quarterMs).toISOString();
-    return {
-      owner,
-      query: { include: 'all', from: text(from), to: text(to), interval, tz, limit: String(limit) },
-    };
+    const period = { from: text(from), to: text(to), interval, tz };
+    return { owner, query: { include: 'all', ...period, limit: String(limit) } };
   });
 
 /** A visit as the statistics of its link or account count it. */
@@ -165,12 +152,11 @@ const createCounter = () => {
         [`subject ${subject}`, `${subject} ${day}`],
         [`account ${account}`, `${partition} ${account} ${day}`],
       ] as const) {
-        const values = Object.fromEntries(
-          dimensionNames.map((name) => {
-            const value = data[dimensions[name]];
-            return [name, data.bot ? null : keep(`${list} ${owner}`, name, value)];
-          }),
-        ) as Counted['values'];
+        const entries = dimensionNames.map((name) => {
+          const value = data[dimensions[name]];
+          return [name, data.bot ? null : keep(`${list} ${owner}`, name, value)];
+        });
+        const values = Object.fromEntries(entries) as Counted['values'];
         counted.get(list)?.push({ at, bot: data.bot, isUnique, values });
       }
     },
@@ -201,7 +187,7 @@ describe('command API: statistics of a period', () => {
   const database = databaseFixture('periods');
 
   it('equal those of a naive fold, for any visits, period, interval and zone', async () => {
-    const visits = fc.sample(someVisits, 1)[0] ?? [];
+    const visits = sampleVisits();
     const counter = createCounter();
     const handle = createBatchHandler({
       ...{ pool: database.pool, projection: stats, log: namedLog() },
@@ -238,20 +224,14 @@ describe('command API: statistics of a period', () => {
       expect(rest).to.deep.equal({
         period: { ...rest.period, clickCount: clicked.length },
         ...Object.fromEntries(
-          dimensionNames.map((name) => [
-            name,
-            naiveList(
-              clicked.map(({ values }) => values[name]),
-              Number(query.limit),
-            ),
-          ]),
+          dimensionNames.map((name) => {
+            const values = clicked.map((visit) => visit.values[name]);
+            return [name, naiveList(values, Number(query.limit))];
+          }),
         ),
         bots: within.length - clicked.length,
         uniques: unique.length,
       });
-      for (const name of dimensionNames) {
-        expect(sum((ofPeriod[name] ?? []).map((entry) => entry.clicks))).to.equal(clicked.length);
-      }
 
       // By interval: the local time of each visit.
       const keyOf = intervalKeysIn(query.tz, query.interval);
@@ -260,25 +240,22 @@ describe('command API: statistics of a period', () => {
       const filled = timeseries
         .map((entry, index) => ({ ...entry, end: ends[index] ?? '' }))
         .filter(({ clicks: some, bots = 0 }) => some + bots > 0);
-      expect(filled.map(({ clicks: some, bots }) => ({ clicks: some, bots }))).to.deep.equal(
-        [...naive.values()].map((some) => {
-          const bots = some.filter(({ bot }) => bot).length;
-          return { clicks: some.length - bots, bots };
-        }),
-      );
+      const countsOf = (some: readonly Counted[]) => {
+        const bots = some.filter(({ bot }) => bot).length;
+        return { clicks: some.length - bots, bots };
+      };
+      const counts = filled.map(({ clicks: some, bots }) => ({ clicks: some, bots }));
+      expect(counts).to.deep.equal([...naive.values()].map(countsOf));
       [...naive.values()].forEach((some, index) => {
         const { start = '', end = '' } = filled[index] ?? {};
         for (const { at } of some) expect(at).to.be.within(Date.parse(start), Date.parse(end) - 1);
       });
       if (query.tz === 'UTC' && query.interval !== 'hour') {
         const ordinal = intervalKeysIn('UTC', query.interval);
-        const uniques = groupBy(
-          unique.sort((a, b) => a.at - b.at),
-          ({ at }) => ordinal(Math.max(dayOf(at) * dayMs, from)),
-        );
-        expect(timeseries.map((entry) => entry.uniques).filter((some) => some !== 0)).to.deep.equal(
-          [...uniques.values()].map((some) => some.length),
-        );
+        const sorted = unique.sort((a, b) => a.at - b.at);
+        const uniques = groupBy(sorted, ({ at }) => ordinal(Math.max(dayOf(at) * dayMs, from)));
+        const shown = timeseries.map((entry) => entry.uniques).filter((some) => some !== 0);
+        expect(shown).to.deep.equal([...uniques.values()].map((some) => some.length));
       }
     };
 
@@ -286,9 +263,7 @@ describe('command API: statistics of a period', () => {
       await give(visits.slice(part * 700, (part + 1) * 700));
       await fc.assert(fc.asyncProperty(someQuery, check), { numRuns: 60 });
     }
-    const others = counter
-      .of('subject', 'busy')
-      .filter(({ values }) => values.referrers === '(other)');
-    expect(others).to.not.deep.equal([]);
+    const busy = counter.of('subject', 'busy');
+    expect(busy.some(({ values }) => values.referrers === '(other)')).to.equal(true);
   }).timeout(60_000);
 });

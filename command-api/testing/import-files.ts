@@ -1,24 +1,20 @@
 /** Support for the specs of import files. */
-import type {
-  ReaderOptions,
-  SourceReader,
-  SourceRecord,
+import { expect } from 'chai';
+import { emptyLink } from '../imports/formats/records.js';
+import {
+  ImportFileFault,
+  type ReaderOptions,
+  type SourceLink,
+  type SourceReader,
+  type SourceRecord,
 } from '../imports/formats/source-record.js';
+
+export const utc: ReaderOptions = { linkZone: 'UTC', visitZone: 'UTC' };
 
 export async function* toAsync<T>(values: Iterable<T>): AsyncIterable<T> {
   await Promise.resolve();
   yield* values;
 }
-
-/** The rejection of an action. */
-export const failure = async (action: () => Promise<unknown>): Promise<unknown> => {
-  try {
-    await action();
-  } catch (error) {
-    return error;
-  }
-  throw new Error('the action did not fail');
-};
 
 /** A text in chunks of `size` characters. */
 export const cutText = (text: string, size: number): readonly string[] =>
@@ -33,7 +29,39 @@ export const readRecords = async (
 ): Promise<readonly SourceRecord[]> => {
   const records: SourceRecord[] = [];
   const text = toAsync(typeof chunks === 'string' ? [chunks] : chunks);
-  const zones = { linkZone: 'UTC', visitZone: 'UTC', ...options };
-  for await (const record of reader(text, zones)) records.push(record);
+  for await (const record of reader(text, { ...utc, ...options })) records.push(record);
   return records;
+};
+
+/** The record of a link with these fields; the others are empty. */
+export const linkRecord = (row: number, fields: Partial<SourceLink>): SourceRecord => ({
+  ...{ type: 'link', row },
+  link: { ...emptyLink, ...fields },
+});
+
+export const invalidRecord = (
+  row: number,
+  message: string,
+  { code = null, url = null }: { code?: string | null; url?: string | null } = {},
+): SourceRecord => ({ ...{ type: 'invalid', row, code, url }, message });
+
+/** Expects that a file is rejected as a whole. @param message `undefined`: any */
+export const expectFault = async (reading: Promise<unknown>, message?: string): Promise<void> => {
+  const fault = await reading.catch((error: unknown) => error);
+  expect(fault).to.be.instanceOf(ImportFileFault);
+  if (message !== undefined) expect(fault).to.have.property('message', message);
+};
+
+/** Expects the same records, or the same fault, from the whole text and from chunks of `size` characters. */
+export const expectSameFromChunks = async (
+  reader: SourceReader,
+  text: string,
+  size: number,
+): Promise<void> => {
+  const whole = await readRecords(reader, text).catch((error: unknown) => error);
+  const cut = await readRecords(reader, cutText(text, size)).catch((error: unknown) => error);
+  if (whole instanceof Error) {
+    expect(whole).to.be.instanceOf(ImportFileFault);
+    expect(cut).to.have.property('message', whole.message);
+  } else expect(cut).to.deep.equal(whole);
 };

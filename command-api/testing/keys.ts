@@ -51,13 +51,8 @@ export const newKey = async (
 
 /** The row of a key's meter. */
 export const meterOf = async ({ pool }: Pick<Ledger, 'pool'>, { id }: TestKey) => {
-  const { rows } = await pool.query<{
-    window_calls: number;
-    month: string;
-    month_calls: number;
-    month_links: number;
-    month_qr_codes: number;
-  }>(
+  type Counts = Record<'window_calls' | 'month_calls' | 'month_links' | 'month_qr_codes', number>;
+  const { rows } = await pool.query<Counts & { month: string }>(
     `SELECT window_calls, month, month_calls, month_links, month_qr_codes
      FROM ledger.key_meters WHERE key_id = $1`,
     [id],

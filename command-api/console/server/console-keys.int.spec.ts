@@ -16,21 +16,20 @@ describe('command API: keys that open the console', () => {
     (await createConsoleToken(database.pool, id))?.token ?? '';
 
   it('are active, and so are their roots and secrets', async () => {
+    const end = (column: string, owner: string, { id }: TestKey) =>
+      database.pool.query(
+        `UPDATE ledger.${column} = now() - interval '1 second' WHERE ${owner} = $1`,
+        [id],
+      );
     const [root, other] = [await newKey(node), await newKey(node)];
     const derived = await derivedKey(node, root);
     expect(await opens(root)).to.equal(root.id);
     expect(await opens(derived)).to.equal(derived.id);
-    await database.pool.query(
-      `UPDATE ledger.key_secrets SET ends_at = now() - interval '1 second' WHERE key_id = $1`,
-      [other.id],
-    );
+    await end('key_secrets SET ends_at', 'key_id', other);
     expect(await opens(other)).to.equal(null);
     expect(await tokenOf(other.id)).to.equal('');
     const ended = await newKey(node);
-    await database.pool.query(
-      `UPDATE ledger.api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`,
-      [ended.id],
-    );
+    await end('api_keys SET expires_at', 'id', ended);
     expect(await opens(ended)).to.equal(null);
     const revoke = { type: 'RevokeApiKey', data: {} } as const;
     await createApiKeyHandler(node.pool, node.outbox).handle(root.id, revoke, actor);
@@ -52,10 +51,8 @@ describe('command API: keys that open the console', () => {
 
   it('open it once by an address, within 10 minutes', async () => {
     const { id } = await newKey(node);
-    const age = (by: string): Promise<unknown> =>
-      database.pool.query('UPDATE ledger.console_addresses SET made_at = now() - $1::interval', [
-        by,
-      ]);
+    const update = 'UPDATE ledger.console_addresses SET made_at = now() - $1::interval';
+    const age = (by: string): Promise<unknown> => database.pool.query(update, [by]);
     const find = async (token: string, take: boolean): Promise<string | undefined> =>
       (await findKeyByToken(database.pool, token, take))?.key.id;
     const token = await tokenOf(id);

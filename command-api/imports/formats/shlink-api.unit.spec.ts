@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readRecords } from '../../testing/import-files.js';
+import { invalidRecord, linkRecord, readRecords } from '../../testing/import-files.js';
 import { emptyLink } from './records.js';
 import { readShlinkApi } from './shlink-api.js';
 import type { SourceLink, SourceRecord, SourceVisit } from './source-record.js';
@@ -26,22 +26,16 @@ const visit = {
   potentialBot: false,
 };
 
-const link = (row: number, fields: Partial<SourceLink> = {}): SourceRecord => ({
-  ...{ type: 'link', row },
-  link: { ...spring, ...fields },
-});
+const link = (row: number, fields: Partial<SourceLink> = {}): SourceRecord =>
+  linkRecord(row, { ...spring, ...fields });
 
 const invalid = (row: number, message: string, code: string | null, target: string | null = null) =>
-  ({ type: 'invalid', row, code, url: target, message }) satisfies SourceRecord;
+  invalidRecord(row, message, { code, url: target });
 
-const read = (...lines: readonly (object | string)[]): Promise<readonly SourceRecord[]> =>
-  readRecords(
-    readShlinkApi,
-    lines
-      .map((line) => (typeof line === 'string' ? line : JSON.stringify(line)))
-      .map((line) => `${line}\n`)
-      .join(''),
-  );
+const read = (...lines: readonly (object | string)[]): Promise<readonly SourceRecord[]> => {
+  const texts = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line)));
+  return readRecords(readShlinkApi, texts.map((text) => `${text}\n`).join(''));
+};
 
 const readLink = async (fields: object, rules: unknown = null): Promise<SourceLink> => {
   const [record] = await read({ link: { ...shortUrl, ...fields }, rules });
@@ -49,16 +43,17 @@ const readLink = async (fields: object, rules: unknown = null): Promise<SourceLi
   return record.link;
 };
 
-/** The rules of a link whose rules have these conditions. */
-const readRules = async (
-  ...rules: readonly (readonly (readonly [type: string, value: string | null])[])[]
-): Promise<Pick<SourceLink, 'rules' | 'messages'>> => {
+/** The rules of a link whose rules have these conditions: a type, and a value after a space. */
+const readRules = async (...rules: readonly (readonly string[])[]) => {
+  const conditionOf = (condition: string) => {
+    const [type = '', ...values] = condition.split(' ');
+    return { type, matchKey: null, matchValue: values.length === 0 ? null : values.join(' ') };
+  };
   const read = await readLink(
     {},
     rules.map((conditions, index) => ({
-      longUrl: `https://example.org/${index + 1}`,
-      priority: index + 1,
-      conditions: conditions.map(([type, matchValue]) => ({ type, matchKey: null, matchValue })),
+      ...{ longUrl: `${url}${index + 1}`, priority: index + 1 },
+      conditions: conditions.map(conditionOf),
     })),
   );
   return { rules: read.rules, messages: read.messages };
@@ -70,15 +65,12 @@ const rule = (number: number, when: object) => ({
 
 describe('imports: API of Shlink', () => {
   it('reads links and visits', async () => {
+    const at2030 = '2030-01-01T00:00:00Z';
     const full = {
       ...shortUrl,
       ...{ shortCode: 'docs/käse', domain: 'Go.Example:8080', title: 'He said "hi"' },
       tags: ['news', '2024'],
-      meta: {
-        validSince: '2024-01-01T00:00:00+01:00',
-        validUntil: '2030-01-01T00:00:00Z',
-        maxVisits: 100,
-      },
+      meta: { validSince: '2024-01-01T00:00:00+01:00', validUntil: at2030, maxVisits: 100 },
       ...{ visitsSummary: { total: 61, nonBots: 60, bots: 1 }, forwardQuery: false },
     };
     const records = await read(
@@ -102,41 +94,33 @@ describe('imports: API of Shlink', () => {
   });
 
   it('reads links of earlier versions', async () => {
-    const early = {
-      ...{ shortCode: 'spring', shortUrl: 'https://s.test/spring', longUrl: url, tags: [] },
-      ...{ dateCreated: '2024-08-15T15:03:56-04:00', visitsCount: 7 },
-      deviceLongUrls: { android: 'https://android.example/', ios: null, desktop: '' },
-    };
-    expect(await read({ link: early, rules: null })).to.deep.equal([
-      link(1, {
-        clicks: 7,
-        rules: [{ name: 'rule-1', when: { os: ['Android'] }, url: 'https://android.example/' }],
-      }),
-    ]);
+    const { shortCode, shortUrl: short, longUrl, tags, dateCreated } = shortUrl;
+    const deviceLongUrls = { android: 'https://android.example/', ios: null, desktop: '' };
+    const early = { shortCode, shortUrl: short, longUrl, tags, dateCreated, visitsCount: 7 };
+    const rules = [{ name: 'rule-1', when: { os: ['Android'] }, url: 'https://android.example/' }];
+    const records = await read({ link: { ...early, deviceLongUrls }, rules: null });
+    expect(records).to.deep.equal([link(1, { clicks: 7, rules: rules as never })]);
   });
 
   it('leaves out what a visit does not have', async () => {
     const empty = { referer: '', date: '2025-01-02T03:04:05Z', userAgent: '', visitLocation: null };
-    const unknown = { ...empty, visitLocation: { countryCode: '' } };
+    const records = await read(
+      { visit: empty, shortCode: 'a', domain: null },
+      { visit: { ...empty, visitLocation: { countryCode: '' } }, shortCode: 'a' },
+    );
     const expected = {
       ...{ code: 'a', domain: null, time: '2025-01-02T03:04:05.000Z' },
       ...{ country: null, referrer: null, userAgent: null },
     };
-    expect(
-      await read(
-        { visit: empty, shortCode: 'a', domain: null },
-        { visit: unknown, shortCode: 'a' },
-      ),
-    ).to.deep.equal([
-      { type: 'visit', row: 1, visit: expected },
-      { type: 'visit', row: 2, visit: expected },
-    ]);
+    for (const record of records) expect(record).to.deep.include({ visit: expected });
+    expect(records).to.have.length(2);
   });
 
   it('reads times without an offset in the zones of the options', async () => {
+    const time = '2024-08-15T12:00:00';
     const lines = [
-      { link: { ...shortUrl, dateCreated: '2024-08-15T12:00:00' }, rules: null },
-      { visit: { ...visit, date: '2024-08-15T12:00:00' }, shortCode: 'a' },
+      { link: { ...shortUrl, dateCreated: time }, rules: null },
+      { visit: { ...visit, date: time }, shortCode: 'a' },
     ];
     const text = lines.map((line) => JSON.stringify(line)).join('\n');
     const zones = { linkZone: 'Asia/Tokyo', visitZone: 'Europe/Berlin' };
@@ -177,63 +161,43 @@ describe('imports: API of Shlink', () => {
       invalid(12, `The row has ${stored}`, 'spring', url),
       link(13),
     ]);
-  });
-
-  it('reads an installation without links', async () => {
     expect(await read()).to.deep.equal([]);
   });
 });
 
 describe('imports: redirect rules of Shlink', () => {
   it('converts each condition that has an equivalent', async () => {
-    const conditions: readonly (readonly [type: string, value: string, when: object])[] = [
-      ['device', 'android', { os: ['Android'] }],
-      ['device', 'ios', { os: ['iOS'] }],
-      ['device', 'mobile', { os: ['Android', 'iOS'] }],
-      ['device', 'windows', { os: ['Windows'] }],
-      ['device', 'macos', { os: ['macOS'] }],
-      ['device', 'linux', { os: ['Linux'] }],
-      ['device', 'chromeos', { os: ['Chrome OS'] }],
-      ['device', 'desktop', { os: ['Windows', 'macOS', 'Linux', 'Chrome OS'] }],
-      ['browser', 'edge', { browsers: ['Microsoft Edge'] }],
-      ['browser', 'android_browser', { browsers: ['Android Browser'] }],
-      ['geolocation-country-code', 'DE', { countries: ['DE'] }],
-      ['geolocation-country-code', 'at', { countries: ['AT'] }],
-      ['language', ' De', { languages: ['de'] }],
-      ['after-date', '2025-01-01T00:00:00+01:00', { after: '2024-12-31T23:00:00.000Z' }],
-      ['before-date', '2025-01-01T00:00:00Z', { before: '2025-01-01T00:00:00.000Z' }],
-    ];
-    expect(
-      await readRules(...conditions.map(([type, value]) => [[type, value]] as const)),
-    ).to.deep.equal({
-      rules: conditions.map(([, , when], index) => rule(index + 1, when)),
-      messages: [],
-    });
+    const conditions: Readonly<Record<string, object>> = {
+      'device android': { os: ['Android'] },
+      'device ios': { os: ['iOS'] },
+      'device mobile': { os: ['Android', 'iOS'] },
+      'device windows': { os: ['Windows'] },
+      'device macos': { os: ['macOS'] },
+      'device linux': { os: ['Linux'] },
+      'device chromeos': { os: ['Chrome OS'] },
+      'device desktop': { os: ['Windows', 'macOS', 'Linux', 'Chrome OS'] },
+      'browser edge': { browsers: ['Microsoft Edge'] },
+      'browser android_browser': { browsers: ['Android Browser'] },
+      'geolocation-country-code DE': { countries: ['DE'] },
+      'geolocation-country-code at': { countries: ['AT'] },
+      'language  De': { languages: ['de'] },
+      'after-date 2025-01-01T00:00:00+01:00': { after: '2024-12-31T23:00:00.000Z' },
+      'before-date 2025-01-01T00:00:00Z': { before: '2025-01-01T00:00:00.000Z' },
+    };
+    const read = await readRules(...Object.keys(conditions).map((condition) => [condition]));
+    const rules = Object.values(conditions).map((when, index) => rule(index + 1, when));
+    expect(read).to.deep.equal({ rules, messages: [] });
   });
 
   it('combines the conditions of a rule', async () => {
-    const read = await readRules(
-      [
-        ['device', 'desktop'],
-        ['device', 'linux'],
-        ['geolocation-country-code', 'DE'],
-        ['after-date', '2025-01-01T00:00:00Z'],
-        ['after-date', '2025-03-01T00:00:00Z'],
-        ['after-date', '2025-02-01T00:00:00Z'],
-        ['before-date', '2026-02-01T00:00:00Z'],
-        ['before-date', '2026-01-01T00:00:00Z'],
-      ],
-      [
-        ['language', 'de'],
-        ['language', 'de'],
-      ],
-    );
-    expect(read).to.deep.equal({
+    const visitor = ['device desktop', 'device linux', 'geolocation-country-code DE'];
+    const after = ['01', '03', '02'].map((month) => `after-date 2025-${month}-01T00:00:00Z`);
+    const before = ['02', '01'].map((month) => `before-date 2026-${month}-01T00:00:00Z`);
+    const conditions = [...visitor, ...after, ...before];
+    const period = { after: '2025-03-01T00:00:00.000Z', before: '2026-01-01T00:00:00.000Z' };
+    expect(await readRules(conditions, ['language de', 'language de'])).to.deep.equal({
       rules: [
-        rule(1, {
-          ...{ os: ['Linux'], countries: ['DE'] },
-          ...{ after: '2025-03-01T00:00:00.000Z', before: '2026-01-01T00:00:00.000Z' },
-        }),
+        rule(1, { os: ['Linux'], countries: ['DE'], ...period }),
         rule(2, { languages: ['de'] }),
       ],
       messages: [],
@@ -241,60 +205,39 @@ describe('imports: redirect rules of Shlink', () => {
   });
 
   it('leaves out a rule that has no equivalent, with a message', async () => {
-    const faults: readonly (readonly [readonly (readonly [string, string | null])[], string])[] = [
-      [[['query-param', 'x']], 'its condition "query-param: x" has no equivalent'],
-      [
-        [['valueless-query-param', null]],
-        'its condition "valueless-query-param: " has no equivalent',
-      ],
-      [[['ip-address', '1.2.3.*']], 'its condition "ip-address: 1.2.3.*" has no equivalent'],
-      [
-        [['geolocation-city-name', 'Rome']],
-        'its condition "geolocation-city-name: Rome" has no equivalent',
-      ],
-      [[['language', 'de-AT']], 'its condition "language: de-AT" has no equivalent'],
-      [[['device', 'constructor']], 'its condition "device: constructor" has no equivalent'],
-      [[['browser', 'lynx']], 'its condition "browser: lynx" has no equivalent'],
-      [[['before-date', 'soon']], 'its condition "before-date: soon" has no equivalent'],
-      [
-        [
-          ['device', 'android'],
-          ['query-param', 'x'],
-        ],
-        'its condition "query-param: x" has no equivalent',
-      ],
-      [
-        [
-          ['language', 'de'],
-          ['language', 'fr'],
-        ],
-        'its several conditions "language" have no equivalent',
-      ],
+    const unknown = [
+      ...['query-param x', 'ip-address 1.2.3.*', 'geolocation-city-name Rome', 'language de-AT'],
+      ...['device constructor', 'browser lynx', 'before-date soon'],
+    ];
+    const faults: readonly (readonly [conditions: readonly string[], fault: string])[] = [
+      ...unknown.map((condition) => {
+        const shown = condition.replace(' ', ': ');
+        return [[condition], `its condition "${shown}" has no equivalent`] as const;
+      }),
+      [['valueless-query-param'], 'its condition "valueless-query-param: " has no equivalent'],
+      [['device android', 'query-param x'], 'its condition "query-param: x" has no equivalent'],
+      [['language de', 'language fr'], 'its several conditions "language" have no equivalent'],
       [[], 'it has no conditions, so that it never applies'],
     ];
-    const read = await readRules(...faults.map(([conditions]) => conditions), [['device', 'ios']]);
-    expect(read).to.deep.equal({
-      rules: [rule(faults.length + 1, { os: ['iOS'] })],
-      messages: faults.map(
-        ([, fault], index) => `Redirect rule ${index + 1} was left out: ${fault}.`,
-      ),
-    });
+    const read = await readRules(...faults.map(([conditions]) => conditions), ['device ios']);
+    expect(read.rules).to.deep.equal([rule(faults.length + 1, { os: ['iOS'] })]);
+    expect(read.messages).to.deep.equal(
+      faults.map(([, fault], index) => `Redirect rule ${index + 1} was left out: ${fault}.`),
+    );
   });
 
   it('sorts rules by priority', async () => {
     const conditions = [{ type: 'device', matchKey: null, matchValue: 'ios' }];
-    const { rules } = await readLink({}, [
-      { longUrl: 'https://example.org/2', priority: 2, conditions },
-      { longUrl: 'https://example.org/1', priority: 1, conditions },
-    ]);
-    expect(rules.map((sorted) => 'url' in sorted && sorted.url)).to.deep.equal([
-      'https://example.org/1',
-      'https://example.org/2',
+    const ruleOf = (priority: number) => ({ longUrl: `${url}${priority}`, priority, conditions });
+    const { rules } = await readLink({}, [ruleOf(2), ruleOf(1)]);
+    expect(rules).to.deep.equal([
+      { ...rule(1, { os: ['iOS'] }), url: `${url}1` },
+      { ...rule(2, { os: ['iOS'] }), url: `${url}2` },
     ]);
   });
 
   it('reads the first 20 rules', async () => {
-    const many = Array.from({ length: 23 }, () => [['device', 'ios']] as const);
+    const many = Array.from({ length: 23 }, () => ['device ios']);
     const { rules, messages } = await readRules(...many);
     expect(rules).to.have.length(20);
     expect(messages).to.deep.equal(['3 redirect rules were left out: a link has at most 20.']);

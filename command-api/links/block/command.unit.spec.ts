@@ -1,7 +1,6 @@
 import {
   commandSpecification,
   metadataOfEvent,
-  type FlatCommand,
 } from '../../../schemas/testing/decider-specification.js';
 import {
   at,
@@ -11,87 +10,51 @@ import {
   unblocked,
   visited,
 } from '../../../schemas/testing/events.js';
-import { linkBlockDecider, type LinkBlockCommand } from './command.js';
+import { decisionsOf } from '../../testing/decisions.js';
+import { linkBlockDecider } from './command.js';
 
-const given = commandSpecification('spring', linkBlockDecider);
+const { accepts, ignores, refuses } = decisionsOf(commandSpecification('spring', linkBlockDecider));
 
-const block: FlatCommand<LinkBlockCommand> = { type: 'BlockLink', reason: 'phishing' };
-const unblock: FlatCommand<LinkBlockCommand> = { type: 'UnblockLink', reason: 'a mistake' };
+const block = { type: 'BlockLink', reason: 'phishing' } as const;
+const unblock = { type: 'UnblockLink', reason: 'a mistake' } as const;
+const blockUnsafe = { type: 'BlockUnsafeLink', reason: 'phishing' } as const;
 const link = created('spring', {}, { account: 'acme' });
+const off = [link, blocked('spring', 2)];
+const cleared = [...off, unblocked('spring', 3)];
 const metadata = { ...metadataOfEvent(), account: 'acme' };
 
-describe('command API: blocking a link', () => {
-  it('blocks active and expired links, with a reason', () => {
-    given(link)
-      .when(block)
-      .then(blocked('spring', 2, metadata));
-    given(link, expired('spring', 2, 'clicks'))
-      .when(block)
-      .then(blocked('spring', 3, metadata));
-    given(link, blocked('spring', 2), unblocked('spring', 3))
-      .when(block)
-      .then(blocked('spring', 4, metadata));
+describe('command API: blocks of links', () => {
+  it('block active and expired links, with a reason', () => {
+    accepts([link], block, blocked('spring', 2, metadata));
+    accepts([link, expired('spring', 2, 'clicks')], block, blocked('spring', 3, metadata));
+    accepts(cleared, block, blocked('spring', 4, metadata));
   });
 
-  it('changes nothing if the link is blocked, even for another reason', () => {
-    given(link, blocked('spring', 2)).when(block).thenNothing();
-    given(link, blocked('spring', 2))
-      .when({ ...block, reason: 'spam' })
-      .thenNothing();
+  it('change nothing if the link is blocked, even for another reason', () => {
+    ignores(off, block);
+    ignores(off, { ...block, reason: 'spam' });
   });
 
-  it('is never earlier than the last event of the link, including visits', () => {
-    given(link, visited('spring', 1, { time: at(99) }))
-      .when(block)
-      .then(blocked('spring', 2, { ...metadata, time: at(99) }));
-  });
-});
-
-describe('command API: unblocking a link', () => {
-  it('unblocks a link, even if it expired while it was blocked', () => {
-    given(link, blocked('spring', 2))
-      .when(unblock)
-      .then(unblocked('spring', 3, metadata));
-    given(link, blocked('spring', 2), expired('spring', 3))
-      .when(unblock)
-      .then(unblocked('spring', 4, metadata));
+  it('are never earlier than the last event of the link, including visits', () => {
+    const late = blocked('spring', 2, { ...metadata, time: at(99) });
+    accepts([link, visited('spring', 1, { time: at(99) })], block, late);
   });
 
-  it('changes nothing if the link is not blocked', () => {
-    given(link).when(unblock).thenNothing();
-    given(link, blocked('spring', 2), unblocked('spring', 3)).when(unblock).thenNothing();
-  });
-});
-
-describe('command API: blocking an unsafe link', () => {
-  const blockUnsafe = { ...block, type: 'BlockUnsafeLink' } as const;
-
-  it('blocks it with the reason', () => {
-    given(link)
-      .when(blockUnsafe)
-      .then(blocked('spring', 2, metadata));
+  it('are removed, even if the link expired while it was blocked', () => {
+    accepts(off, unblock, unblocked('spring', 3, metadata));
+    accepts([...off, expired('spring', 3)], unblock, unblocked('spring', 4, metadata));
+    ignores([link], unblock);
+    ignores(cleared, unblock);
   });
 
-  it('changes nothing if the link is blocked or expired', () => {
-    given(link, blocked('spring', 2)).when(blockUnsafe).thenNothing();
-    given(link, expired('spring', 2)).when(blockUnsafe).thenNothing();
-  });
-
-  it('does not block a link that an operator has unblocked', () => {
-    const cleared = [link, blocked('spring', 2), unblocked('spring', 3)];
-    given(...cleared)
-      .when(blockUnsafe)
-      .thenNothing();
-    given(...cleared)
-      .when(block)
-      .then(blocked('spring', 4, metadata));
-  });
-});
-
-describe('command API: blocking an unknown code', () => {
-  it('is refused', () => {
-    for (const values of [block, unblock, { ...block, type: 'BlockUnsafeLink' } as const]) {
-      given().when(values).thenRefused('notFound');
+  it('of unsafe links are only for active links that no operator has unblocked', () => {
+    accepts([link], blockUnsafe, blocked('spring', 2, metadata));
+    for (const history of [off, [link, expired('spring', 2)], cleared]) {
+      ignores(history, blockUnsafe);
     }
+  });
+
+  it('are refused for an unknown code', () => {
+    for (const command of [block, unblock, blockUnsafe]) refuses([], command, 'notFound');
   });
 });

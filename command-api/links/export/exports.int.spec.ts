@@ -6,6 +6,7 @@ import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import { createLogger } from '../../../ops/platform/logging.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 import { fixture } from '../../../ops/test/support/fixture.js';
+import { rejection } from '../../../ops/test/support/waiting.js';
 import { recordHistory } from '../../../ops/test/support/ledger-links.js';
 import { redirects } from '../../../projectors/links/projection.js';
 import { feed } from '../../../projectors/testing/harness.js';
@@ -67,15 +68,6 @@ describe('command API: exports', () => {
     return text.split('\n').length - 1;
   };
 
-  const expectReset = async (response: IncomingMessage): Promise<void> => {
-    let error: unknown;
-    await readLines(response).catch((thrown: unknown) => {
-      error = thrown;
-    });
-    expect(error).to.include({ code: 'ECONNRESET' });
-    expect(response.complete).to.equal(false);
-  };
-
   it('have all links, in several portions', async () => {
     expect(await readLines(await respond(exportsOf(node.outbox)))).to.equal(links);
   });
@@ -94,7 +86,9 @@ describe('command API: exports', () => {
   });
 
   it('reset the connection after their longest time', async () => {
-    await expectReset(await respond(exportsOf(node.outbox, 1)));
+    const response = await respond(exportsOf(node.outbox, 1));
+    expect(await rejection(readLines(response))).to.include({ code: 'ECONNRESET' });
+    expect(response.complete).to.equal(false);
   });
 
   it('are complete, or reset the connection, if a rebuild replaces the tables', async () => {

