@@ -135,7 +135,7 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
           res.destroy();
         });
       };
-      return { type: 'stream', status: 200, headers, start };
+      return { type: 'stream', status: 200, headers, start, cancel: null };
     },
 
     /** Receives a file. */
