@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { isCountry } from '../countries.js';
 import { browserFamilies, deviceTypes, osFamilies } from '../events/visitor.js';
+import { languageOfSubtag } from '../languages.js';
 import { maxRules, type RedirectRule, type RuleConditions } from '../redirect-rules.js';
 import { readZone } from '../statistics/period.js';
 import { invalidTime, sentTime } from './fields.js';
@@ -52,17 +54,23 @@ const weekly = z
 
 const time = sentTime(invalidTime);
 
+const countryError = 'must be an ISO 3166-1 alpha-2 code in upper case, such as DE';
+const languageError = 'must be a language code in lower case, such as de';
+
 const when = z
   .strictObject(
     {
       countries: listOf(
-        textOf(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in upper case, such as DE'),
+        textOf(/^[A-Z]{2}$/, countryError).refine(isCountry, countryError),
       ).nullish(),
       devices: oneOf(deviceTypes).nullish(),
       os: oneOf(osFamilies).nullish(),
       browsers: oneOf(browserFamilies).nullish(),
       languages: listOf(
-        textOf(/^[a-z]{2,3}$/, 'must be a language code in lower case, such as de'),
+        textOf(/^[a-z]{2,3}$/, languageError).refine(
+          (code) => languageOfSubtag(code) === code,
+          languageError,
+        ),
       ).nullish(),
       after: time.nullish(),
       before: time.nullish(),
