@@ -22,6 +22,7 @@ describe('schemas: domain names', () => {
     ...['http://go.example.com', 'go.example.com/', 'a@go.example.com', 'go..example.com', '.com'],
     ...[
       '-go.example.com',
+      'go_1.example.com',
       'go-.example.com',
       'go example.com',
       'go.example.com..',
