@@ -11,6 +11,9 @@ const messageOf = (rules: unknown): string | null => {
 };
 
 const url = 'https://example.com/';
+/** As many elements as a body has room for. Validating each of them would exceed the stack. */
+const many = Array.from({ length: 250_000 }, () => 'x');
+const window = { from: '22:00', to: '06:00', tz: 'UTC' };
 const rule = { name: 'one', when: {}, url };
 const entry = (name: string, weight: unknown = 1) => ({ name, url, weight });
 
@@ -59,6 +62,12 @@ describe('HTTP schemas: redirect rules', () => {
     [[{ ...rule, when: { devices: ['desktop', 'watch'] } }], 'rules[0].when.devices[1]: must be'],
     [[{ ...rule, when: { country: ['DE'] } }], 'rules[0].when.country is unknown'],
     [[{ ...rule, when: { countries: ['de'] } }], 'rules[0].when.countries[0]: must be'],
+    [[{ ...rule, when: { countries: ['UK'] } }], 'rules[0].when.countries[0]: must be'],
+    [[{ ...rule, when: { languages: ['iw'] } }], 'rules[0].when.languages[0]: must be'],
+    [[{ ...rule, when: { countries: many } }], 'rules[0].when.countries: must be a list'],
+    [[{ ...rule, when: { weekly: { ...window, days: many } } }], 'rules[0].when.weekly.days: must'],
+    [[{ ...rule, split: many }], 'rules[0].split: must be a list of 2 to 10'],
+    [many, 'rules: must be a list of at most 20 rules'],
     [[{ ...rule, when: { countries: [] } }], 'rules[0].when.countries: must be a list'],
     [[{ ...rule, when: { after: '2026-11-25T13:00' } }], 'rules[0].when.after: must be a time'],
     [

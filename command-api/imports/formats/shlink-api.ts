@@ -8,7 +8,15 @@ import { z } from 'zod';
 import type { browserFamilies, osFamilies } from '../../../schemas/events/visitor.js';
 import { maxRules, redirectRule, type RedirectRule } from '../../../schemas/redirect-rules.js';
 import { trimInvisible } from '../../../schemas/trim-invisible.js';
-import { count, jsonReader, optionalText, textOf, timeReader } from './json.js';
+import {
+  count,
+  jsonReader,
+  optionalText,
+  optionalTexts,
+  recordList,
+  textOf,
+  timeReader,
+} from './json.js';
 import { emptyLink, invalidRecord, isStorable, linkRecord, quote } from './records.js';
 import { domainOf, readShortUrl } from './short-url.js';
 import type { ReaderOptions, SourceReader, SourceRecord } from './source-record.js';
@@ -17,7 +25,7 @@ import { readTime } from './times.js';
 const shlinkRule = z.object({
   longUrl: z.string(),
   priority: z.number().nullish(),
-  conditions: z.array(z.object({ type: z.string(), matchValue: optionalText })),
+  conditions: recordList(z.object({ type: z.string(), matchValue: optionalText })),
 });
 type ShlinkRule = z.output<typeof shlinkRule>;
 
@@ -27,7 +35,7 @@ const shlinkLink = z.object({
   longUrl: z.string(),
   domain: optionalText,
   title: optionalText,
-  tags: z.array(z.string()).nullish(),
+  tags: optionalTexts,
   dateCreated: optionalText,
   meta: z
     .object({
@@ -58,7 +66,7 @@ const shlinkVisit = z.object({
 
 const line = z.object({
   link: shlinkLink.nullish(),
-  rules: z.array(shlinkRule).nullish(),
+  rules: recordList(shlinkRule).nullish(),
   visit: shlinkVisit.nullish(),
   /** Code and domain of the visit. */
   shortCode: optionalText,
