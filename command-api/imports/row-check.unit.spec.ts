@@ -1,3 +1,4 @@
+import { largeRules } from '../../schemas/testing/large-rules.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { readEvent, writeEvent } from '../../schemas/events/codec.js';
@@ -120,6 +121,7 @@ describe('imports: checks of rows', () => {
       { rules: [{ name: 'loop', when: {}, url: 'https://sho.rt/x' }] },
       'A rule is not valid: rules[0].url',
     ],
+    [{ rules: largeRules }, 'A link has at most 64 KiB.'],
     [
       { startsAt: '2030-01-01T00:00:00.000Z', expiresAt: '2030-01-01T00:00:00.000Z' },
       'The link starts after its end.',

@@ -1,3 +1,4 @@
+import { largeRules } from '../../../schemas/testing/large-rules.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { statusOf } from '../../../schemas/folds/link-status.js';
@@ -122,6 +123,12 @@ describe('command API: changing a link', () => {
     given(link, tagged)
       .when(change({ addTags: many }))
       .thenRefused('tooManyTags');
+  });
+
+  it('rejects a link of more than 64 KiB', () => {
+    given(link)
+      .when(change({ rules: largeRules }))
+      .thenRefused('tooLarge');
   });
 
   it('matches old tags that are untrimmed and not in NFC', () => {
