@@ -20,7 +20,13 @@ describe('schemas: domain names', () => {
   for (const text of [
     ...['', 'localhost', '127.0.0.1', '0x7f.1', '1.2', '[::1]', '::1', 'go.example.com:443'],
     ...['http://go.example.com', 'go.example.com/', 'a@go.example.com', 'go..example.com', '.com'],
-    ...['-go.example.com', 'go-.example.com', 'go example.com', 'go.example.com..'],
+    ...[
+      '-go.example.com',
+      'go-.example.com',
+      'go_1.example.com',
+      'go example.com',
+      'go.example.com..',
+    ],
     ...['*.example.com', `${'a'.repeat(64)}.example`, `${'a.'.repeat(125)}example`],
     ...['xn--\ud800.example', '%67o.com'],
   ]) {

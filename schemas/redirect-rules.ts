@@ -1,7 +1,12 @@
 /** Redirect rules of a link, as its events and rows have them. */
 import { z } from 'zod';
+import { listOf } from './list-of.js';
 import { timestamp } from './events/envelope.js';
 import { browserFamilies, deviceTypes, osFamilies } from './events/visitor.js';
+
+/** Far more than requests may have, so that an import with longer lists costs little. */
+const values = <Item extends z.ZodType>(item: Item, min = 0) =>
+  listOf(item, { min, max: 1_000, error: 'has too many values' });
 
 /** `HH:MM` in the zone of the window. */
 const timeOfDay = z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/);
@@ -9,7 +14,7 @@ const timeOfDay = z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/);
 /** A weekly window. `from` is inclusive, `to` exclusive. A window that crosses midnight belongs to its first day. */
 const weeklyWindow = z.strictObject({
   /** 1 is Monday. */
-  days: z.array(z.int().min(1).max(7)).min(1),
+  days: values(z.int().min(1).max(7), 1),
   from: timeOfDay,
   to: timeOfDay,
   /** IANA name. */
@@ -20,12 +25,12 @@ export type WeeklyWindow = z.output<typeof weeklyWindow>;
 /** All conditions must match; within a list, one value must match. An unknown attribute of a visit never matches. */
 const ruleConditions = z.strictObject({
   /** ISO 3166-1 alpha-2. */
-  countries: z.array(z.string()).exactOptional(),
-  devices: z.array(z.enum(deviceTypes)).exactOptional(),
-  os: z.array(z.enum(osFamilies)).exactOptional(),
-  browsers: z.array(z.enum(browserFamilies)).exactOptional(),
+  countries: values(z.string()).exactOptional(),
+  devices: values(z.enum(deviceTypes)).exactOptional(),
+  os: values(z.enum(osFamilies)).exactOptional(),
+  browsers: values(z.enum(browserFamilies)).exactOptional(),
   /** Primary subtags of BCP 47. */
-  languages: z.array(z.string()).exactOptional(),
+  languages: values(z.string()).exactOptional(),
   /** Inclusive. */
   after: timestamp.exactOptional(),
   /** Exclusive. */
@@ -46,7 +51,7 @@ const named = { name: z.string(), when: ruleConditions };
 /** A rule leads to one URL, or to one of several by weight. */
 export const redirectRule = z.union([
   z.strictObject({ ...named, url: z.string() }),
-  z.strictObject({ ...named, split: z.array(splitEntry).min(2) }),
+  z.strictObject({ ...named, split: values(splitEntry, 2) }),
 ]);
 export type RedirectRule = z.output<typeof redirectRule>;
 

@@ -1,6 +1,7 @@
 /** Formats times and names for the console, in the language and the format of the browser. */
 import { language, locale } from './locale.js';
 import { once } from './numbers.js';
+import { zoneOrUtc } from './periods.js';
 import { texts } from './texts.js';
 
 const timeFormat = (options: Intl.DateTimeFormatOptions) =>
@@ -18,7 +19,9 @@ const utc = { timeZone: 'UTC' } as const;
 const days = timeFormat({ dateStyle: 'medium', ...utc });
 
 /** The time zone of the browser. */
-export const ownZoneOf = once(() => new Intl.DateTimeFormat().resolvedOptions().timeZone);
+export const ownZoneOf = once(() =>
+  zoneOrUtc(new Intl.DateTimeFormat().resolvedOptions().timeZone),
+);
 
 /** In the time zone of the browser. */
 export const formatTime = (time: string): string => times().format(new Date(time));

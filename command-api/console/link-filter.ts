@@ -102,9 +102,12 @@ export const noFilter = {
 export const showsAll = (filter: LinkFilter): boolean =>
   writeFilter({ ...filter, sort: 'created', after: '' }) === '';
 
-/** The host that a text names, which may be a whole URL. */
-export const hostIn = (text: string): string =>
-  /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text).hostname : text;
+/** The host that a text names, which may be a whole URL, also without scheme. */
+export const hostIn = (text: string): string => {
+  const host = text.trim();
+  const url = /^https?:\/\//i.test(host) ? host : `https://${host}`;
+  return host.includes('/') && URL.canParse(url) ? new URL(url).hostname : host;
+};
 
 /** The cursors of the pages that were shown, by the query of the page that follows. */
 const cursors = new Map<string, string>();

@@ -66,6 +66,7 @@ describe('the console’s list of links', () => {
 
   it('takes the host of a pasted URL', () => {
     expect(hostIn('https://Shop.example:8080/a')).to.equal('shop.example');
+    expect(hostIn(' shop.example/a?b ')).to.equal('shop.example');
     expect(hostIn('shop.example')).to.equal('shop.example');
   });
 });

@@ -66,7 +66,20 @@ const timeFormatOf = (tz: string): Intl.DateTimeFormat | null => {
   return format;
 };
 
-const isZone = (tz: string): boolean => timeFormatOf(tz) !== null;
+/** Names that browsers accept or report, and the API does not. */
+const notZones: ReadonlySet<string> = new Set(['Etc/Unknown', 'Factory', 'localtime']);
+
+/** Whether the API accepts a zone. Browsers also accept offsets, such as `+01:00`. */
+const isZone = (tz: string): boolean =>
+  /^[a-z]/i.test(tz) && !notZones.has(tz) && timeFormatOf(tz) !== null;
+
+/** The IANA zone of a browser: that of an offset of whole hours, and UTC for an unknown one. */
+export const zoneOrUtc = (name: string): string => {
+  const [, sign, hours = ''] = /^([+-])(\d\d):00$/.exec(name) ?? [];
+  // The signs of these zones are inverted.
+  const zone = sign ? `Etc/GMT${sign === '+' ? '-' : '+'}${Number(hours)}` : name;
+  return isZone(zone) ? zone : 'UTC';
+};
 
 /** Such as `2026-11-24 02:00`, in a time zone, or in UTC if the zone does not exist. */
 const timeIn = (tz: string, now: Date): string =>

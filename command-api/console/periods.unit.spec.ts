@@ -1,3 +1,4 @@
+import { readZone } from '../../schemas/statistics/period.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
@@ -11,6 +12,7 @@ import {
   presets,
   readView,
   writeView,
+  zoneOrUtc,
   type Interval,
 } from './periods.js';
 
@@ -216,5 +218,22 @@ describe('the series of two periods', () => {
       }),
       { numRuns: 50 },
     );
+  });
+});
+
+describe('the time zone of the console', () => {
+  it('is that of the browser, if the API accepts it', () => {
+    for (const [reported, zone] of [
+      ['Europe/Berlin', 'Europe/Berlin'],
+      ['CET', 'CET'],
+      ['+01:00', 'Etc/GMT-1'],
+      ['-11:00', 'Etc/GMT+11'],
+      ...['', 'Etc/Unknown', 'Factory', 'localtime', 'UTC+3', 'GMT+1', '+05:30'].map(
+        (name) => [name, 'UTC'] as const,
+      ),
+    ] as const) {
+      expect(zoneOrUtc(reported), reported).to.equal(zone);
+      expect(readZone(zone)).to.equal(zone);
+    }
   });
 });

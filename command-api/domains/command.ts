@@ -50,6 +50,13 @@ export type DomainRefusal =
 /** The value of the TXT record that verifies a claim. */
 export const recordValueOf = (token: string): string => `linklog=${token}`;
 
+/** The value without outer white space and quotes, which forms of DNS providers add to the record. */
+const textOfRecord = (value: string): string =>
+  value
+    .trim()
+    .replace(/^"(.*)"$/, '$1')
+    .trim();
+
 /** The claim of an account, unless it has expired. */
 export const liveClaim = ({ claims }: Domain, account: string, now: Date) => {
   const claim = claims[account];
@@ -78,7 +85,7 @@ export const domainDecider: Decider<DomainCommand, DomainEvent, Domain, DomainRe
         const claim = liveClaim(domain, account, now);
         if (!claim) return refused({ type: 'notFound' });
         if (domain.owner) return refused({ type: 'belongsToAnother' });
-        if (!found.includes(recordValueOf(claim.token))) {
+        if (!found.some((value) => textOfRecord(value) === recordValueOf(claim.token))) {
           return refused({ type: 'recordMissing', found });
         }
         return accepted(newEvent('DomainVerified', { by: 'dns' }, attributes));

@@ -69,6 +69,16 @@ describe('command API: domains', () => {
     refuses(history, late, 'belongsToAnother');
   });
 
+  it('are verified by a value in quotes or with outer white space, among any number of others', () => {
+    const others = Array.from({ length: 25 }, (_, index) => `other=${index}`);
+    const [value = ''] = verify.found;
+    for (const found of [[`"${value}"`], [` ${value}\t`], [...others, `" ${value} "`]]) {
+      given(claimed)
+        .when({ ...verify, found })
+        .then(newEvent('DomainVerified', { by: 'dns' }, metadata(2)));
+    }
+  });
+
   it('are not verified without the TXT record or a claim', () => {
     const found = ['v=spf1 -all', 'linklog=t2'];
     refuses(claimed, { ...verify, found }, 'recordMissing', { found });

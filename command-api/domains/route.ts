@@ -32,7 +32,7 @@ export interface DomainDeps extends PlanDeps {
   readonly txtRecords: TxtLookup;
 }
 
-/** A host may have many TXT records at a name; the response returns no more. */
+/** A host may have many TXT records at a name (64 KiB at most); all are compared, and the response has the first ones. */
 const maxReportedValues = 20;
 
 export const unknownDomain = failure(404, messages.domainNotFound);
@@ -48,7 +48,10 @@ export const refusalReply = (refusal: DomainRefusal): Reply => {
     case 'hasLinks':
       return failure(409, messages.domainHasLinks);
     case 'recordMissing':
-      return { ...failure(409, messages.domainUnverified), found: [...refusal.found] };
+      return {
+        ...failure(409, messages.domainUnverified),
+        found: refusal.found.slice(0, maxReportedValues),
+      };
     case 'domainsExhausted':
       return failure(400, `At most ${refusal.limit} domains on this plan`);
     default: {
@@ -64,7 +67,7 @@ const readRecord = async (
   domain: string,
 ): Promise<readonly string[] | null> => {
   try {
-    return (await txtRecords(recordNameOf(domain))).slice(0, maxReportedValues);
+    return await txtRecords(recordNameOf(domain));
   } catch (error) {
     if (error instanceof ResolverUnavailable) return null;
     throw error;

@@ -79,6 +79,9 @@ export const createEventsReader = ({ feed, streams }: EventsDeps) => {
       start(res) {
         streams.start({ filter, from, slot }, res);
       },
+      cancel() {
+        streams.cancel({ filter, from, slot });
+      },
     };
   };
 

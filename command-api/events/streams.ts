@@ -141,10 +141,24 @@ export const openStreams = (deps: {
     return 0;
   };
 
+  let renewing: Promise<void> = Promise.resolve();
+
   const renew = async (): Promise<number> => {
     const taken = [...streams].flatMap(({ slot }) => slot ?? []);
-    if (taken.length > 0) await slots.renew(taken);
+    if (taken.length === 0) return 0;
+    renewing = slots.renew(taken);
+    await renewing;
     return 0;
+  };
+
+  const release = async (slot: StreamSlot | null): Promise<void> => {
+    if (!slot) return;
+    // A renewal that started before would insert the slot again.
+    await Promise.allSettled([renewing]);
+    await slots.release(slot.id).catch((err: unknown) => {
+      // Its lease ends soon.
+      logger.debug({ err }, 'the slot of a stream could not be released');
+    });
   };
 
   const tasks = [
@@ -161,12 +175,7 @@ export const openStreams = (deps: {
       logger.warn({ err }, 'a stream of events ended');
     } finally {
       streams.delete(stream);
-      // Its lease ends soon.
-      if (stream.slot) {
-        await slots.release(stream.slot.id).catch((err: unknown) => {
-          logger.debug({ err }, 'the slot of a stream could not be released');
-        });
-      }
+      await release(stream.slot);
     }
   };
 
@@ -178,6 +187,11 @@ export const openStreams = (deps: {
       const stream = new Stream(feed, request, res);
       if (isStopped) stream.end();
       void run(stream);
+    },
+
+    /** Releases the slot of a stream that does not start. */
+    cancel({ slot }: StreamRequest): void {
+      if (slot !== 'unlimited') void release(slot);
     },
 
     /** Ends all streams. */

@@ -112,4 +112,33 @@ describe('streams of events', () => {
     await eventually('the stream ends', () => response.isEnded);
     await streams.stop();
   });
+
+  it('release the slot of a request that left before its start, after a renewal in progress', async () => {
+    const renewal = deferred();
+    const released: string[] = [];
+    let renewals = 0;
+    const streams = openStreams({
+      pool: { query: () => Promise.resolve({ rows: [{ hash: 'live', scopes: ['events:read'] }] }) },
+      feed: { follow, encode: () => '' },
+      slots: {
+        renew() {
+          renewals += 1;
+          return renewal.promise;
+        },
+        release(id: string) {
+          released.push(id);
+          return Promise.resolve();
+        },
+      },
+      logger: createLogger('silent'),
+    } as unknown as Deps);
+    streams.start(requestOf('live'), newResponse() as unknown as ServerResponse);
+    await eventually('the slots are renewed', () => renewals === 1);
+    streams.cancel(requestOf('left'));
+    await sleep(1);
+    expect(released).to.deep.equal([]);
+    renewal.resolve();
+    await eventually('the slot is released', () => released.includes('left'));
+    await streams.stop();
+  });
 });

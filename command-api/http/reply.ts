@@ -30,8 +30,8 @@ export type Reply = {
       readonly type: 'stream';
       /** Sends the body, after the head was sent. */
       readonly start: (res: ServerResponse) => void;
-      /** Called instead of `start` if the response cannot be sent: releases what the reply holds. */
-      readonly cancel?: () => void;
+      /** Called instead of `start` if the response cannot be sent: releases what the reply holds; `null`: nothing. */
+      readonly cancel: (() => void) | null;
     }
   | ({ readonly type: 'error' } & Pick<
       GeneralError,

@@ -1,3 +1,4 @@
+import { isCountry } from '../../schemas/countries.js';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { EventLog, NewRecord } from '../../ops/event-log/port.js';
 import { agentOf } from '../../ops/visitors/agents.js';
@@ -18,9 +19,6 @@ export interface ImportedVisit {
   readonly sequence: number;
   readonly visit: SourceVisit;
 }
-
-/** ISO 3166-1 alpha-2 */
-const countryCode = /^[A-Z]{2}$/;
 
 /** The World Wide Web began in this year. */
 const firstYear = '1990';
@@ -54,7 +52,7 @@ export const writeImportedVisit = (imported: ImportedVisit, isOwnHost: IsOwnHost
     click: null,
     // The source has counted it as a click, so that its numbers stay.
     bot: false,
-    country: country !== null && countryCode.test(country) ? country : null,
+    country: country !== null && isCountry(country) ? country : null,
     referrer: referrer === null ? null : referrerHost(referrer, isOwnHost),
     browser,
     os,

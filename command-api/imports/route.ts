@@ -22,6 +22,7 @@ import { writePart } from '../http/write.js';
 import { ImportFileFault } from './formats/source-record.js';
 import { countUnfinished, endImport, readImports, readOutcomes } from './store.js';
 import { ImportTooLarge, receiveFile, type UploadRequest } from './upload.js';
+import { UploadTooSlow } from './upload-rate.js';
 
 export interface ImportDeps {
   readonly pool: Pool;
@@ -35,10 +36,8 @@ const jsonLines = 'application/x-ndjson';
 
 /** Running imports of an account, with the files that are received. */
 const maxUnfinished = 10;
-/** Files that this process receives at the same time. */
-const maxUploads = 8;
-/** Those of one account, so that it cannot take all. */
-const maxUploadsOfAccount = 4;
+/** Files that this process receives at the same time. An account without one can always send one, up to `most`. */
+const maxUploads = { usual: 8, most: 64, ofAccount: 4 };
 
 /** `Retry-After` is 10 s. */
 const tooManyImports = unavailable(messages.tooManyImports, 10);
@@ -71,6 +70,7 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
       return json(202, started);
     } catch (error) {
       if (error instanceof ImportTooLarge) return failure(413, messages.bodyTooLarge, closing);
+      if (error instanceof UploadTooSlow) return failure(408, messages.requestTimeout, closing);
       if (error instanceof ImportFileFault) return failure(400, error.message, closing);
       // The client closed the connection, so that no response reaches it.
       if (!ctx.req.complete && ctx.req.destroyed) return failure(400, messages.badRequest);
@@ -135,7 +135,7 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
           res.destroy();
         });
       };
-      return { type: 'stream', status: 200, headers, start };
+      return { type: 'stream', status: 200, headers, start, cancel: null };
     },
 
     /** Receives a file. */
@@ -157,8 +157,10 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
         return failure(413, messages.bodyTooLarge, closing);
       }
       const busy = { ...tooManyImports, headers: { ...tooManyImports.headers, ...closing } };
-      const ofAccount = uploading.filter((other) => other === account);
-      const isBusy = uploading.length >= maxUploads || ofAccount.length >= maxUploadsOfAccount;
+      const ofAccount = uploading.filter((other) => other === account).length;
+      const isBusy =
+        ofAccount >= maxUploads.ofAccount ||
+        uploading.length >= (ofAccount === 0 ? maxUploads.most : maxUploads.usual);
       if (isBusy) return busy;
       uploading.push(account);
       try {

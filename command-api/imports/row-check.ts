@@ -1,4 +1,5 @@
 /** Checks the records of an import file, except against the ledger. Texts are adapted, with a message in the outcome. */
+import { fitsInLink, linkTooLarge } from '../../schemas/link-size.js';
 import { domainNameOf } from '../../schemas/domain-name.js';
 import {
   canonicalText,
@@ -193,6 +194,9 @@ export const createRowCheck = ({ isOwnHost }: RowCheckDeps) => {
       rules: rules.data ?? [],
       forwardQuery: source.forwardQuery,
     };
+    if (!fitsInLink({ ...link, rules: link.rules.length === 0 ? null : link.rules })) {
+      return invalid(`${linkTooLarge}.`);
+    }
     return {
       ...{ type: 'ready', row, code, link, messages },
       source: { domain: source.domain, code: source.code },

@@ -1,3 +1,4 @@
+import { largeRules } from '../../schemas/testing/large-rules.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { readEvent, writeEvent } from '../../schemas/events/codec.js';
@@ -114,6 +115,7 @@ describe('imports: checks of rows', () => {
       'A rule is not valid: rules[0].url',
     ],
     [{ startsAt: time, expiresAt: time }, 'The link starts after its end.'],
+    [{ rules: largeRules }, 'A link has at most 64 KiB.'],
   ];
   it('refuse links that requests refuse, with the messages of the reader', () => {
     for (const [values, fault] of faults) {

@@ -12,6 +12,7 @@ import { readers } from './formats/readers.js';
 import { scanLength } from './formats/scan.js';
 import { ImportFileFault, type SourceRecord } from './formats/source-record.js';
 import { visitFault } from './imported-visit.js';
+import { requireRate } from './upload-rate.js';
 import {
   deleteImport,
   insertImport,
@@ -146,6 +147,7 @@ const unknownFormat =
  * Stores a file and starts its import. Returns the id of the import.
  *
  * @throws ImportTooLarge
+ * @throws UploadTooSlow
  * @throws ImportFileFault if the file as a whole cannot be read. If only its end cannot, the last row has the reason
  */
 export const receiveFile = async (
@@ -155,7 +157,7 @@ export const receiveFile = async (
 ): Promise<string> => {
   const { query, chunks, maxBytes, ...owner } = request;
   const { head, text } = await splitHead(
-    inIterations(decodeFile(bounded(chunks, maxBytes), { maxBytes })),
+    inIterations(decodeFile(bounded(requireRate(chunks), maxBytes), { maxBytes })),
   );
   const format: ImportSource | null = query.format === 'auto' ? detectFormat(head) : query.format;
   if (format === null) throw new ImportFileFault(unknownFormat);

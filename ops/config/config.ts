@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import type { KafkaSettings } from '../event-log/kafka/settings.js';
 import { trustNone } from '../http/client-address.js';
+import { ownHosts } from '../http/own-hosts.js';
+import { parseUrl } from '../../schemas/parse-url.js';
 import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans.js';
 import type { Listen } from '../http/server.js';
 import { absoluteConnectionUrl, parseConnectionUrl } from '../platform/postgres/connection-url.js';
@@ -210,6 +212,27 @@ export const inheritedEnvironment = (env: NodeJS.ProcessEnv = process.env): Node
 export const sudoUser = (env: NodeJS.ProcessEnv = process.env): string | null =>
   env['SUDO_USER'] === undefined || env['SUDO_USER'] === '' ? null : env['SUDO_USER'];
 
+/** A redirect to the own root would lead to itself. @throws ConfigError */
+const requireOtherHosts = ({ redirects, ownHosts: others, ...config }: Config): void => {
+  const { api, edge, admin, shortUrlHost } = config;
+  const isOwn = ownHosts(
+    [shortUrlHost ?? `http://localhost:${edge.port}`, ...others],
+    [api, edge, admin],
+  );
+  for (const [name, url] of [
+    ['ROOT_REDIRECT', redirects.rootRedirect],
+    ['NOT_FOUND_REDIRECT', redirects.notFoundRedirect],
+    ['EXPIRED_REDIRECT', redirects.expiredRedirect],
+  ] as const) {
+    const target = url === null ? null : parseUrl(url);
+    if (target && isOwn(target)) {
+      throw new ConfigError(
+        `${name} must not lead to this installation (SHORT_URL_HOST, OWN_HOSTS, a listener)`,
+      );
+    }
+  }
+};
+
 /**
  * Reads and validates the environment. An empty variable counts as unset. A new variable goes into `variables` and
  * `configOf`.
@@ -229,5 +252,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
   if (KAFKA_MIN_INSYNC_REPLICAS > KAFKA_REPLICAS) {
     throw new ConfigError('KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICAS');
   }
-  return configOf(parsed.data);
+  const config = configOf(parsed.data);
+  requireOtherHosts(config);
+  return config;
 };

@@ -169,7 +169,23 @@ describe('configuration', () => {
     ['API_PORT', '65536', '-1', '80.5', 'http', '0x50', ' 80'],
     ['EDGE_PORT', '100000'],
     ['ADMIN_PORT', '1e3'],
-    ['SHORT_URL_HOST', 'sho.rt', 'ftp://sho.rt', '//sho.rt'],
+    [
+      'SHORT_URL_HOST',
+      ...[
+        'sho.rt',
+        'ftp://sho.rt',
+        '//sho.rt',
+        'https://sho.rt/a',
+        'https://sho.rt?a',
+        'https://sho.rt#a',
+      ],
+      ...[
+        'https://sho rt',
+        'https://user:secret@sho.rt',
+        'https://xn--a.example',
+        'https://sho.rt\\a',
+      ],
+    ],
     ['OWN_HOSTS', 'http://sho.rt', 'sho.rt/a', 'sho.rt,', 'a@sho.rt', 'sho.rt:99999', 'a b'],
     ['UPGRADE_URL', 'javascript:alert(1)'],
     ['ADMIN_TOKEN', 'short', 'with a space in it', 'ümlaut-ümlaut-ümlaut', 'x'.repeat(257)],
@@ -222,6 +238,29 @@ describe('configuration', () => {
           expect(message).to.not.include(value);
         }
       }
+    });
+  }
+
+  it('converts the host of SHORT_URL_HOST to ASCII', () => {
+    const { shortUrlHost } = readConfig({ SHORT_URL_HOST: 'https://Kürz.example:8443/' });
+    expect(shortUrlHost).to.equal('https://xn--krz-hoa.example:8443');
+  });
+
+  for (const name of ['ROOT_REDIRECT', 'NOT_FOUND_REDIRECT', 'EXPIRED_REDIRECT']) {
+    it(`rejects a ${name} that leads to this installation`, () => {
+      const env = { SHORT_URL_HOST: 'https://sho.rt', OWN_HOSTS: 'api.example' };
+      for (const url of [
+        'https://SHO.rt',
+        'http://sho.rt/a',
+        'https://api.example',
+        'http://[::1]:8081',
+      ]) {
+        expect(refusal({ ...env, [name]: url }), url).to.match(
+          new RegExp(`^${name} must not lead to`),
+        );
+      }
+      expect(refusal({ [name]: 'http://localhost:8081/' })).to.match(new RegExp(`^${name} `));
+      expect(() => readConfig({ ...env, [name]: 'https://home.example' })).not.to.throw();
     });
   }
 

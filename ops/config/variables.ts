@@ -17,6 +17,14 @@ const port = z
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 const httpUrlWithoutSlash = httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, ''));
 
+/** Scheme, host and optional port, as an origin with the host in ASCII. The message does not repeat a password. */
+const shortUrlHost = z.string().transform((text, ctx): string => {
+  const url = /^https?:\/\/[^/?#@\\\s]+\/?$/i.test(text) ? parseUrl(text) : null;
+  if (url) return url.origin;
+  ctx.addIssue('must be a scheme, host and optional port, such as https://go.example.com');
+  return z.NEVER;
+});
+
 const byteCount = (least: number, error: string) =>
   z
     .string()
@@ -193,7 +201,7 @@ export const variables = z.object({
     .refine((value) => value >= 1 && value <= 4_096, 'must be a number of MiB from 1 to 4096')
     .default(48),
   ADMIN_PORT: port.default(8082),
-  SHORT_URL_HOST: httpUrlWithoutSlash.optional(),
+  SHORT_URL_HOST: shortUrlHost.optional(),
   OWN_HOSTS: hostList.default([]),
   UPGRADE_URL: httpUrl.optional(),
   ADMIN_TOKEN: bearerSecret.optional(),

@@ -54,10 +54,12 @@ const misplaced = (topic: TopicName, key: string, event: LinklogEvent): string |
  * the time of parsing.
  */
 const recentEvents = new BoundedMap<string, LinklogEvent>(5_000);
+/** The longest text in the cache (characters), so that it takes at most some 30 MB. Most events have 600. */
+const maxCachedLength = 2_000;
 
 /** @throws UnreadableEvent */
 const eventOf = (topic: TopicName, value: string): LinklogEvent => {
-  if (topic === topics.visits.name) return readEvent(value);
+  if (topic === topics.visits.name || value.length > maxCachedLength) return readEvent(value);
   const known = recentEvents.get(value);
   if (known) return known;
   const event = readEvent(value);

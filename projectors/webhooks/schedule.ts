@@ -22,7 +22,7 @@ export const disableAfterMs = 5 * 24 * hourMs;
 /** Reads `Retry-After`: seconds, or a date. Returns milliseconds from `now`; 0 for other texts. */
 const readRetryAfter = (text: string | null, now: Date): number => {
   if (text === null) return 0;
-  const ms = /^\d{1,9}$/.test(text) ? Number(text) * secondMs : Date.parse(text) - now.getTime();
+  const ms = /^\d+$/.test(text) ? Number(text) * secondMs : Date.parse(text) - now.getTime();
   return Number.isNaN(ms) ? 0 : Math.min(ms, maxRetryAfterMs);
 };
 

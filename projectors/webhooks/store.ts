@@ -17,6 +17,9 @@ const firstAttemptSeconds = 300;
 /** Bytes of bodies that stay stored after their delivery, so that it can be repeated. */
 const maxStoredBody = 8_192;
 
+/** The newest attempts of a delivery: all automatic ones, and some that were requested. */
+const maxStoredAttempts = 20;
+
 const keepDeliveriesDays = 30;
 
 /** Another process delivers the webhook, or its cursor was moved. */
@@ -150,11 +153,12 @@ export const countPending = async (postgres: Queryable, webhook: string): Promis
 };
 
 /** Makes deliveries due whose first attempt another process has not recorded. */
-export const resumeDeliveries = async (postgres: Queryable, webhook: string): Promise<void> => {
+export const resumeDeliveries = async (postgres: Queryable, lease: Lease): Promise<void> => {
   await postgres.query(
-    `UPDATE delivery.deliveries SET next_attempt_at = clock_timestamp()
-     WHERE webhook = $1 AND status = 'pending' AND attempts = '[]'`,
-    [webhook],
+    `WITH held AS (SELECT FROM delivery.cursors WHERE ${isCurrent} FOR UPDATE)
+     UPDATE delivery.deliveries SET next_attempt_at = clock_timestamp()
+     WHERE webhook = $1 AND status = 'pending' AND attempts = '[]' AND EXISTS (SELECT FROM held)`,
+    valuesOf(lease),
   );
 };
 
@@ -175,17 +179,23 @@ export const readDue = async (
   const { rows } = await postgres.query<DueDelivery>({
     name: 'webhooks-due',
     text: `SELECT id, body, jsonb_array_length(attempts) AS attempts FROM delivery.deliveries
-           WHERE webhook = $1 AND status = 'pending' AND next_attempt_at <= clock_timestamp()
+           WHERE webhook = $1 AND status = 'pending' AND body IS NOT NULL
+             AND next_attempt_at <= clock_timestamp()
            ORDER BY next_attempt_at, id LIMIT $2`,
     values: [webhook, limit],
   });
   return rows;
 };
 
-/** Records an attempt. Returns since when deliveries of the webhook fail; `null` after a success. */
+/**
+ * Records an attempt, unless another one has ended the delivery meanwhile. Returns since when deliveries of the webhook
+ * fail; `null` after a success.
+ *
+ * @throws LeaseLost
+ */
 export const recordAttempt = async (
   postgres: Queryable,
-  webhook: string,
+  lease: Lease,
   delivery: string,
   attempt: Attempt,
   result:
@@ -194,22 +204,28 @@ export const recordAttempt = async (
 ): Promise<Date | null> => {
   const { rows } = await postgres.query<{ failingSince: Date | null }>({
     name: 'webhooks-attempt',
-    text: `WITH attempted AS (
-             UPDATE delivery.deliveries SET attempts = attempts || $3::jsonb, status = $4,
-               next_attempt_at = $5,
-               body = CASE WHEN $4 <> 'delivered' OR octet_length(body) <= ${maxStoredBody} THEN body END
-             WHERE id = $2
+    text: `WITH held AS (SELECT FROM delivery.cursors WHERE ${isCurrent} FOR UPDATE),
+           attempted AS (
+             UPDATE delivery.deliveries SET status = $6, next_attempt_at = $7,
+               attempts = CASE WHEN jsonb_array_length(attempts) < ${maxStoredAttempts}
+                 THEN attempts ELSE attempts - 0 END || $5::jsonb,
+               body = CASE WHEN $6 <> 'delivered' OR octet_length(body) <= ${maxStoredBody} THEN body END
+             WHERE id = $4 AND webhook = $1 AND status = 'pending' AND EXISTS (SELECT FROM held)
+             RETURNING id
            )
            UPDATE delivery.cursors
-           SET failing_since = CASE WHEN $4 <> 'delivered' THEN coalesce(failing_since, $6) END
-           WHERE webhook = $1
+           SET failing_since = CASE WHEN NOT EXISTS (SELECT FROM attempted) THEN failing_since
+             WHEN $6 <> 'delivered' THEN coalesce(failing_since, $8) END
+           WHERE ${isCurrent} AND EXISTS (SELECT FROM held)
            RETURNING failing_since AS "failingSince"`,
     values: [
-      ...[webhook, delivery, JSON.stringify([attempt]), result.status],
+      ...[...valuesOf(lease), delivery, JSON.stringify([attempt]), result.status],
       ...['nextAttemptAt' in result ? result.nextAttemptAt : null, attempt.at],
     ],
   });
-  return rows[0]?.failingSince ?? null;
+  const [row] = rows;
+  if (!row) throw new LeaseLost(`the lease of ${lease.id} was lost`);
+  return row.failingSince;
 };
 
 /** Stops a webhook whose cursor is not of this log. */

@@ -83,14 +83,14 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
     { attempt, retryAfter }: AttemptOutcome,
   ): Promise<void> => {
     if (isDelivered(attempt)) {
-      await recordAttempt(pool, id, delivery, attempt, { status: 'delivered' });
+      await recordAttempt(pool, lease, delivery, attempt, { status: 'delivered' });
       return;
     }
     const now = new Date();
     const next =
       attempt.status === gone ? null : nextAttemptAt(attempts + 1, now, retryAfter, Math.random());
     const failingSince = await recordAttempt(
-      ...([pool, id, delivery, attempt] as const),
+      ...([pool, lease, delivery, attempt] as const),
       next ? { status: 'pending', nextAttemptAt: next } : { status: 'failed' },
     );
     if (attempt.status === gone) await disable(reasons.gone);
@@ -179,7 +179,7 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
       logger.warn({ webhook: id, account: webhook.account }, reasons.foreign);
       return;
     }
-    await resumeDeliveries(pool, id);
+    await resumeDeliveries(pool, lease);
     await attemptDue(signal);
     // A signal that was aborted before has no event to end the parts with.
     signal.throwIfAborted();

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Reader, type Response } from 'mmdb-lib';
+import { isCountry } from '../../schemas/countries.js';
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { isPublic } from '../../ops/platform/networks/network-guard.js';
 import { ConfigError } from '../../ops/platform/process/config-error.js';
@@ -14,11 +15,9 @@ interface Network {
   readonly country_code?: string;
 }
 
-const alpha2 = /^[A-Z]{2}$/;
-
 const codeIn = ({ country, country_code }: Network): string | null => {
   const code = country_code ?? (typeof country === 'object' ? country.iso_code : country) ?? '';
-  return alpha2.test(code) ? code : null;
+  return isCountry(code) ? code : null;
 };
 
 /** Decoded records in the cache. Decoding is half of a look-up, and there are about 250 countries. */

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { listOf } from '../list-of.js';
+
 import { generalError, monthlyLimitError, planError } from './errors.js';
 import { linkResponse } from './shorten.js';
 
@@ -7,11 +9,9 @@ const sizeMessage = 'urls must contain between 1 and 50 items';
 /** The body of POST /v2/shorten/batch. Items are validated separately, as bodies of POST /v2/shorten. */
 export const batchRequest = z.object(
   {
-    urls: z
-      .array(z.unknown(), { error: sizeMessage })
-      .min(1, sizeMessage)
-      .max(50, sizeMessage)
-      .describe('Bodies of `POST /v2/shorten`. An invalid item fails separately.'),
+    urls: listOf(z.unknown(), { min: 1, max: 50, error: sizeMessage }).describe(
+      'Bodies of `POST /v2/shorten`. An invalid item fails separately.',
+    ),
   },
   { error: sizeMessage },
 );

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { listOf } from '../list-of.js';
+
 import { generalError, monthlyLimitError } from './errors.js';
 import { subjectIn } from './link-address.js';
 import { tags, tagsIn } from './link-fields.js';
@@ -42,10 +44,9 @@ const bulkChange = z
 /** The body of POST /v2/links/bulk. An invalid `code` or `domain/code` gets 404, like an unknown one. */
 export const bulkRequest = z.object(
   {
-    shortCodes: z
-      .array(z.string({ error: shortCodesMessage }), { error: shortCodesMessage })
-      .min(1, shortCodesMessage)
-      .max(maxShortCodes, shortCodesMessage)
+    shortCodes: listOf(z.string({ error: shortCodesMessage }), {
+      ...{ min: 1, max: maxShortCodes, error: shortCodesMessage },
+    })
       .refine(
         (links) => new Set(links.map((link) => subjectIn(link) ?? link)).size === links.length,
         shortCodesMessage,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../list-of.js';
 import { timestamp } from '../events/envelope.js';
 import { planName } from '../plans.js';
 import { inOrder, scopeName, scopeNames } from '../scopes.js';
@@ -30,9 +31,10 @@ const planField = z.enum(planName.options, {
 });
 
 const scopesMessage = `scopes must be a list of ${scopeNames.join(', ')}`;
-const scopes = z
-  .array(z.enum(scopeNames, { error: scopesMessage }), { error: scopesMessage })
-  .transform(inOrder);
+const scopes = listOf(z.enum(scopeNames, { error: scopesMessage }), {
+  // Each scope may be there several times.
+  ...{ max: 100, error: scopesMessage },
+}).transform(inOrder);
 
 /** POST /admin/keys */
 export const createKeyRequest = z.object(

@@ -1,5 +1,7 @@
 /** The fields of links in requests. */
 import { z } from 'zod';
+import { listOf } from '../list-of.js';
+
 import { maxHostLength, parseUrl } from '../parse-url.js';
 import { trimInvisible } from '../trim-invisible.js';
 
@@ -179,10 +181,9 @@ export const tagOr = (error: string) => text(tagBounds, /^[^,\u0000-\u001f\u007f
 /** The tags of a field, without duplicates, in the order of the request. */
 export const tagsIn = (field: string) => {
   const error = tagsMessageOf(field);
-  return z
-    .array(tagOr(error), { error })
-    .max(maxTags, error)
-    .transform((list): readonly string[] => [...new Set(list)]);
+  return listOf(tagOr(error), { max: maxTags, error }).transform((list): readonly string[] => [
+    ...new Set(list),
+  ]);
 };
 
 export const tags = tagsIn('tags');

@@ -1,5 +1,8 @@
 import { z } from 'zod';
+import { listOf } from '../list-of.js';
+import { isCountry } from '../countries.js';
 import { browserFamilies, deviceTypes, osFamilies } from '../events/visitor.js';
+import { languageOfSubtag } from '../languages.js';
 import { maxRules, type RedirectRule, type RuleConditions } from '../redirect-rules.js';
 import { readZone } from '../statistics/period.js';
 import { invalidTime, sentTime } from './fields.js';
@@ -9,13 +12,11 @@ import { readAs } from './query.js';
 /** Errors of values below `rules` start with the path of the value: see `messageWithPath`. */
 const maxValues = 50;
 
-const listOf = <Item extends z.ZodType>(item: Item) => {
-  const error = `must be a list of 1 to ${maxValues} values`;
-  return z.array(item, { error }).min(1, error).max(maxValues, error);
-};
+const valuesOf = <Item extends z.ZodType>(item: Item) =>
+  listOf(item, { min: 1, max: maxValues, error: `must be a list of 1 to ${maxValues} values` });
 
 const oneOf = <const Value extends string>(values: readonly Value[]) =>
-  listOf(z.enum(values, { error: `must be one of: ${values.join(', ')}` }));
+  valuesOf(z.enum(values, { error: `must be one of: ${values.join(', ')}` }));
 
 const nameError = 'must have 1 to 50 letters, digits, hyphens and underscores';
 const name = z.string({ error: nameError }).regex(/^[\w-]{1,50}$/, nameError);
@@ -29,12 +30,10 @@ const dayError = 'must be a day of the week from 1 (Monday) to 7';
 const weekly = z
   .strictObject(
     {
-      days: z
-        .array(z.int({ error: dayError }).min(1, dayError).max(7, dayError), {
-          error: 'must be a list of 1 to 7 days',
-        })
-        .min(1, 'must be a list of 1 to 7 days')
-        .transform((days) => [...new Set(days)].sort((a, b) => a - b)),
+      // Each day may be there several times.
+      days: listOf(z.int({ error: dayError }).min(1, dayError).max(7, dayError), {
+        ...{ min: 1, max: 50, error: 'must be a list of 1 to 7 days' },
+      }).overwrite((days) => [...new Set(days)].sort((a, b) => a - b)),
       from: timeOfDay,
       to: timeOfDay,
       tz: readAs(readZone, 'must be an IANA time zone, such as Europe/Berlin').meta({
@@ -52,17 +51,23 @@ const weekly = z
 
 const time = sentTime(invalidTime);
 
+const countryError = 'must be an ISO 3166-1 alpha-2 code in upper case, such as DE';
+const languageError = 'must be a language code in lower case, such as de';
+
 const when = z
   .strictObject(
     {
-      countries: listOf(
-        textOf(/^[A-Z]{2}$/, 'must be an ISO 3166-1 alpha-2 code in upper case, such as DE'),
+      countries: valuesOf(
+        textOf(/^[A-Z]{2}$/, countryError).refine(isCountry, countryError),
       ).nullish(),
       devices: oneOf(deviceTypes).nullish(),
       os: oneOf(osFamilies).nullish(),
       browsers: oneOf(browserFamilies).nullish(),
-      languages: listOf(
-        textOf(/^[a-z]{2,3}$/, 'must be a language code in lower case, such as de'),
+      languages: valuesOf(
+        textOf(/^[a-z]{2,3}$/, languageError).refine(
+          (code) => languageOfSubtag(code) === code,
+          languageError,
+        ),
       ).nullish(),
       after: time.nullish(),
       before: time.nullish(),
@@ -87,21 +92,17 @@ const weightError = 'must be an integer from 1 to 1000';
 export const rulesField = (isOwnHost: (destination: URL) => boolean) => {
   const url = destination(isOwnHost);
   const splitError = 'must be a list of 2 to 10 entries';
-  const split = z
-    .array(
-      z.object(
-        {
-          name,
-          url,
-          weight: z.int({ error: weightError }).min(1, weightError).max(1_000, weightError),
-        },
-        { error: 'must be an object' },
-      ),
-      { error: splitError },
-    )
-    .min(2, splitError)
-    .max(10, splitError)
-    .refine(isUnique, 'has two entries of the same name');
+  const split = listOf(
+    z.object(
+      {
+        name,
+        url,
+        weight: z.int({ error: weightError }).min(1, weightError).max(1_000, weightError),
+      },
+      { error: 'must be an object' },
+    ),
+    { min: 2, max: 10, error: splitError },
+  ).refine(isUnique, 'has two entries of the same name');
   const rule = z
     .object(
       { name, when, url: url.nullish(), split: split.nullish() },
@@ -116,9 +117,7 @@ export const rulesField = (isOwnHost: (destination: URL) => boolean) => {
         : { name: ruleName, when: conditions, url: target },
     );
   const error = `must be a list of at most ${maxRules} rules`;
-  return z
-    .array(rule, { error })
-    .max(maxRules, error)
+  return listOf(rule, { max: maxRules, error })
     .refine(isUnique, 'has two rules of the same name')
     .transform((rules): readonly RedirectRule[] | null => (rules.length === 0 ? null : rules))
     .meta({

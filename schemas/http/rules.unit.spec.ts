@@ -11,6 +11,8 @@ const messageOf = (rules: unknown): string | null => {
 };
 
 const url = 'https://example.com/';
+/** As many elements as a body has room for. Validating each of them would exceed the stack. */
+const many = Array.from({ length: 250_000 }, () => 'x');
 const rule = { name: 'one', when: {}, url };
 const entry = (name: string, weight: unknown = 1) => ({ name, url, weight });
 
@@ -53,6 +55,12 @@ describe('HTTP schemas: redirect rules', () => {
     [when({ devices: ['desktop', 'watch'] }), 'rules[0].when.devices[1]: must be'],
     [when({ country: ['DE'] }), 'rules[0].when.country is unknown'],
     [when({ countries: ['de'] }), 'rules[0].when.countries[0]: must be'],
+    [when({ countries: ['UK'] }), 'rules[0].when.countries[0]: must be'],
+    [when({ languages: ['iw'] }), 'rules[0].when.languages[0]: must be'],
+    [when({ countries: many }), 'rules[0].when.countries: must be a list'],
+    [weekly({ days: many }), 'rules[0].when.weekly.days: must'],
+    [[{ ...rule, split: many }], 'rules[0].split: must be a list of 2 to 10'],
+    [many, 'rules: must be a list of at most 20 rules'],
     [when({ countries: [] }), 'rules[0].when.countries: must be a list'],
     [when({ after: '2026-11-25T13:00' }), 'rules[0].when.after: must be a time'],
     [weekly({ from: '6:00' }), 'rules[0].when.weekly.from: must be a time of day'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fitsInLink, linkTooLarge } from '../link-size.js';
 import { timestamp } from '../events/envelope.js';
 import { aliasPattern } from '../link-subject.js';
 import { redirectRule } from '../redirect-rules.js';
@@ -129,6 +130,7 @@ export const shortenRequest = (
     )
     .refine(endsOnce, expiresTwice)
     .refine(startsBeforeEnd(now), startsAfterEnd)
+    .refine(fitsInLink, linkTooLarge)
     .refine(({ reuse, ...fields }) => {
       return (
         !reuse ||
@@ -147,7 +149,8 @@ export const linkRequest = (
   z
     .object(creationFields(isOwnHost, now), { error: invalidUrl })
     .refine(endsOnce, expiresTwice)
-    .refine(startsBeforeEnd(now), startsAfterEnd);
+    .refine(startsBeforeEnd(now), startsAfterEnd)
+    .refine(fitsInLink, linkTooLarge);
 
 /** An item of a batch. */
 export const batchItemRequest = (...options: Parameters<typeof linkRequest>) =>

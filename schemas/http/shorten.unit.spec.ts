@@ -1,3 +1,4 @@
+import { largeRules } from '../testing/large-rules.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { urlFaultOf, type UrlFault } from './link-fields.js';
@@ -33,6 +34,11 @@ describe('schemas: body of POST /v2/shorten', () => {
     expect(schema.parse({ url, color: 'red', toString: 1 })).to.deep.equal(parsed);
     expect(schema.parse({ url, ...noOptions })).to.deep.equal(parsed);
     expect(schema.parse({ url, reuse: true })).to.deep.equal({ ...parsed, reuse: true });
+  });
+
+  it('rejects a link of more than 64 KiB', () => {
+    expect(messageOf({ url, rules: largeRules })).to.equal('A link has at most 64 KiB');
+    expect(messageOf({ url, rules: largeRules.slice(0, 3) })).to.equal(null);
   });
 
   it('keeps the options as sent', () => {

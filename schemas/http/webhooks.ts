@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../list-of.js';
 import { timestamp } from '../events/envelope.js';
 import { feedEventNames, isFeedEventName } from '../feed.js';
 import { parseUrl } from '../parse-url.js';
@@ -26,9 +27,10 @@ const url = z
     examples: ['https://receiver.example/hook'],
   });
 
-const types = z
-  .array(z.string({ error: typesMessage }), { error: typesMessage })
-  .min(1, typesMessage)
+const types = listOf(z.string({ error: typesMessage }), {
+  // Each type may be there several times.
+  ...{ min: 1, max: 100, error: typesMessage },
+})
   .refine((names) => names.every(isFeedEventName), typesMessage)
   .transform((names) => feedEventNames.filter((name) => names.includes(name)))
   .meta({ description: 'Names of event types. Default: all but LinkVisited.' });

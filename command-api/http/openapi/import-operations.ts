@@ -51,7 +51,7 @@ export const importPaths = {
       },
       responses: {
         202: success('The import is running.', 'Import', { running }),
-        ...errors(400, 403, 413, 415),
+        ...errors(400, 403, 408, 413, 415),
       },
     },
     get: {

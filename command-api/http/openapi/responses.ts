@@ -299,6 +299,9 @@ const errorResponses = [
       links: general(409, messages.domainHasLinks, ['DELETE', '/v2/domains/go.example.com']),
     },
   ),
+  error(408, 'RequestTimeout', 'The file was sent too slowly.', {
+    slow: general(408, messages.requestTimeout, ['POST', '/v2/imports']),
+  }),
   error(410, 'Gone', 'The link is expired, blocked, disabled or deleted.', {
     expired: general(410, messages.linkExpired, qr, { errorType: 'EXPIRED' }),
     blocked: general(410, messages.linkBlocked, qr, { errorType: 'BLOCKED' }),

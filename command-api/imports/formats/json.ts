@@ -5,6 +5,7 @@
  * objects after it are read.
  */
 import { z } from 'zod';
+import { listOf } from '../../../schemas/list-of.js';
 import { redirectRule } from '../../../schemas/redirect-rules.js';
 import { trimInvisible } from '../../../schemas/trim-invisible.js';
 import {
@@ -296,6 +297,15 @@ const linkReader = <T>({ known, toLinks, ...format }: LinkFormat<T>): SourceRead
 
 export const optionalText = z.string().nullish();
 
+/** The longest list in a record, far above what a link may have. */
+const maxValues = 1_000;
+
+/** A list in a record. */
+export const recordList = <Item extends z.ZodType>(item: Item) =>
+  listOf(item, { max: maxValues, error: `has more than ${maxValues} values` });
+
+export const optionalTexts = recordList(z.string()).nullish();
+
 /** Databases have 0 and 1. */
 const flag = z.union([z.boolean(), z.int()]).nullish().transform(Boolean);
 
@@ -348,14 +358,14 @@ export const readKuttJson: SourceReader = linkReader({
 const bitlyLink = z.object({
   id: optionalText,
   link: optionalText,
-  custom_bitlinks: z.array(z.string()).nullish(),
+  custom_bitlinks: optionalTexts,
   /** Some links of Bitly have none. */
   long_url: optionalText,
   title: optionalText,
   created_at: optionalText,
   archived: flag,
-  tags: z.array(z.string()).nullish(),
-  deeplinks: z.array(z.unknown()).nullish(),
+  tags: optionalTexts,
+  deeplinks: recordList(z.unknown()).nullish(),
 });
 
 /** The listing of Bitly's API. The random code counts only if a link has no custom one: printed links have those. */
@@ -391,14 +401,14 @@ const linklogLink = z.object({
   url: z.string(),
   title: optionalText,
   note: optionalText,
-  tags: z.array(z.string()).nullish(),
+  tags: optionalTexts,
   createdAt: optionalText,
   startsAt: optionalText,
   expiresAt: optionalText,
   maxClicks: z.int().min(1).nullish(),
   clicks: count,
   disabled: flag,
-  rules: z.array(redirectRule).nullish(),
+  rules: recordList(redirectRule).nullish(),
   forwardQuery: flag,
   hasPassword: flag,
 });

@@ -2,11 +2,21 @@
  * Reads what `linklog import --from shlink` sends (`shlink-api`): one object per line, with a short URL of Shlink's
  * REST API and its redirect rules, or with a visit. The shapes are in `docs/swagger` of Shlink.
  */
+import { isCountry } from '../../../schemas/countries.js';
+import { languageOfSubtag } from '../../../schemas/languages.js';
 import { z } from 'zod';
 import type { browserFamilies, osFamilies } from '../../../schemas/events/visitor.js';
 import { maxRules, redirectRule, type RedirectRule } from '../../../schemas/redirect-rules.js';
 import { trimInvisible } from '../../../schemas/trim-invisible.js';
-import { count, jsonReader, optionalText, textOf, timeReader } from './json.js';
+import {
+  count,
+  jsonReader,
+  optionalText,
+  optionalTexts,
+  recordList,
+  textOf,
+  timeReader,
+} from './json.js';
 import { emptyLink, invalidRecord, isStorable, linkRecord, quote } from './records.js';
 import { domainOf, readShortUrl } from './short-url.js';
 import type { ReaderOptions, SourceReader, SourceRecord } from './source-record.js';
@@ -15,7 +25,7 @@ import { readTime } from './times.js';
 const shlinkRule = z.object({
   longUrl: z.string(),
   priority: z.number().nullish(),
-  conditions: z.array(z.object({ type: z.string(), matchValue: optionalText })),
+  conditions: recordList(z.object({ type: z.string(), matchValue: optionalText })),
 });
 type ShlinkRule = z.output<typeof shlinkRule>;
 
@@ -25,7 +35,7 @@ const shlinkLink = z.object({
   longUrl: z.string(),
   domain: optionalText,
   title: optionalText,
-  tags: z.array(z.string()).nullish(),
+  tags: optionalTexts,
   dateCreated: optionalText,
   meta: z
     .object({
@@ -56,7 +66,7 @@ const shlinkVisit = z.object({
 
 const line = z.object({
   link: shlinkLink.nullish(),
-  rules: z.array(shlinkRule).nullish(),
+  rules: recordList(shlinkRule).nullish(),
   visit: shlinkVisit.nullish(),
   /** Code and domain of the visit. */
   shortCode: optionalText,
@@ -98,11 +108,8 @@ interface TimeCondition {
 
 const listOf = (
   field: ListCondition['field'],
-  values: readonly string[] | undefined,
-): ListCondition | null => (values ? { field, values } : null);
-
-const matching = (pattern: RegExp, value: string): readonly string[] | undefined =>
-  pattern.test(value) ? [value] : undefined;
+  values: readonly string[] = [],
+): ListCondition | null => (values.length > 0 ? { field, values } : null);
 
 const timeOf = (
   field: TimeCondition['field'],
@@ -125,10 +132,12 @@ const conditionOf = (
     case 'browser':
       return listOf('browsers', browsers.get(value));
     case 'geolocation-country-code':
-      return listOf('countries', matching(/^[A-Z]{2}$/, value.toUpperCase()));
-    case 'language':
+      return listOf('countries', [value.toUpperCase()].filter(isCountry));
+    case 'language': {
       // A language of one country, such as de-AT, has no equivalent.
-      return listOf('languages', matching(/^[a-z]{2,3}$/, value.trim().toLowerCase()));
+      const language = languageOfSubtag(value.trim().toLowerCase());
+      return listOf('languages', language === null ? [] : [language]);
+    }
     case 'after-date':
       return timeOf('after', value, zone);
     case 'before-date':
@@ -242,7 +251,7 @@ const readVisit = (
   const country = visitLocation?.countryCode?.toUpperCase() ?? '';
   const visit = {
     ...{ code: shortCode, domain: domainOf(domain ?? ''), time },
-    country: /^[A-Z]{2}$/.test(country) ? country : null,
+    country: isCountry(country) ? country : null,
     referrer: nonEmpty(referer),
     userAgent: nonEmpty(userAgent),
   };

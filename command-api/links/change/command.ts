@@ -25,6 +25,7 @@ import {
 } from '../../../schemas/folds/link.js';
 import { willRedirect, type ExpiryReason } from '../../../schemas/folds/link-status.js';
 import { destinationsOf, type RedirectRule } from '../../../schemas/redirect-rules.js';
+import { fitsInLink } from '../../../schemas/link-size.js';
 import { canonicalText, maxTags } from '../../../schemas/http/link-fields.js';
 import { secondsAfter } from '../create/command.js';
 
@@ -82,7 +83,8 @@ export type LinkCommand = ChangeLink | Command<'DeleteLink', Conditions>;
 
 export type LinkRefusal =
   | {
-      readonly type: 'notFound' | 'deleted' | 'changedMeanwhile' | 'startsAfterEnd' | 'tooManyTags';
+      readonly type:
+        'notFound' | 'deleted' | 'changedMeanwhile' | 'startsAfterEnd' | 'tooManyTags' | 'tooLarge';
     }
   /** `maxClicks` is below the clicks taken. */
   | { readonly type: 'clicksTaken'; readonly taken: number }
@@ -213,6 +215,10 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
     add((next) => newEvent(name, {}, next));
   }
 
+  const isLarger = edit.url !== undefined || edit.rules != null || !isEmpty(description);
+  if (isLarger && after.current.status !== 'none' && !fitsInLink(after.current.link)) {
+    return refused({ type: 'tooLarge' });
+  }
   const urls = destinationsOf(after.current.status === 'none' ? link : after.current.link);
   const isSafe = urls.every((url) => safeUrls.includes(url));
   if (needsCheck(current, after.current, now) && !isSafe) {

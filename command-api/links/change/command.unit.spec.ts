@@ -1,3 +1,4 @@
+import { largeRules } from '../../../schemas/testing/large-rules.js';
 import {
   commandMetadata,
   commandSpecification,
@@ -103,6 +104,10 @@ describe('command API: changing a link', () => {
     ignores(tagged, change({ addTags: ['a'], removeTags: ['x'] }));
     const many = Array.from({ length: 19 }, (_, index) => `tag ${index}`);
     refuses(tagged, change({ addTags: many }), 'tooManyTags');
+  });
+
+  it('rejects a link of more than 64 KiB', () => {
+    refuses([link], change({ rules: largeRules }), 'tooLarge');
   });
 
   it('matches old tags that are untrimmed and not in NFC', () => {

@@ -1,3 +1,4 @@
+import { linkTooLarge } from '../../../schemas/link-size.js';
 import type { Uncounted } from '../../../ops/platform/concurrency/deadline.js';
 import { readLinkStates } from '../../../ops/ledger/link-states.js';
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
@@ -81,6 +82,8 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
           ? `maxClicks must be at least ${refusal.taken}, the clicks taken`
           : messages.limitBelowClicks,
       );
+    case 'tooLarge':
+      return failure(400, linkTooLarge);
     case 'tooManyTags':
       return failure(400, tagsMessage);
     default: {

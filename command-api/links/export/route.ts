@@ -33,7 +33,7 @@ export const createExporter =
         'Content-Disposition': `attachment; filename="${name}"`,
       },
     } as const;
-    if (ctx.method === 'HEAD') return { ...file, start: (res) => res.end() };
+    if (ctx.method === 'HEAD') return { ...file, start: (res) => res.end(), cancel: null };
     const query = { ...filter, sort: 'created', account } as const;
     const opened = await exports.open({ query, format, now });
     if (opened === 'tooMany') return tooManyExports;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { findActiveDomains, type ActiveDomains } from '../../../ops/ledger/active-domains.js';
 import { readLinkStates } from '../../../ops/ledger/link-states.js';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
@@ -6,7 +7,7 @@ import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { initialState } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
-import { shortUrlOf } from '../../../schemas/link-subject.js';
+import { linkOfSubject, shortUrlOf } from '../../../schemas/link-subject.js';
 import { createQrCodeQuota } from './handler.js';
 import { encodeQr, renderQr } from './render.js';
 import { failure, prefers, type Reply } from '../../http/reply.js';
@@ -21,6 +22,7 @@ export interface QrDeps extends PlanDeps {
   readonly outbox: Outbox;
   readonly clock: LedgerClock;
   readonly shortUrlHost: string;
+  readonly activeDomains: ActiveDomains;
 }
 
 const imageTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
@@ -42,6 +44,12 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
     const { value: subject } = addressed;
     const { state = initialState } =
       (await readLinkStates(pool, outbox, [subject])).get(subject) ?? {};
+    const { domain } = linkOfSubject(subject);
+    if (domain !== null && state.status !== 'none') {
+      // After a release of the domain, the edge serves no link of its former owner.
+      const active = await findActiveDomains(deps, state.link.account, [domain]);
+      if (!active.has(domain)) return failure(404, messages.codeNotFound);
+    }
     const gone = goneReply(state, call.now);
     if (gone) return gone;
 

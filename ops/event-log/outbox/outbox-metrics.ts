@@ -39,10 +39,10 @@ export const measureRelay = (
   measureQuery(metrics, {
     ...{ pool, logger },
     text: `SELECT coalesce(sum(p.next_offset - r.next_offset), 0)::float8 AS events,
-                  coalesce(greatest(max(extract(epoch FROM clock_timestamp() - e.time)), 0), 0)::float8 AS seconds
+                  coalesce(greatest(max(extract(epoch FROM clock_timestamp() - e.recorded_at)), 0), 0)::float8 AS seconds
            FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id
            CROSS JOIN LATERAL (
-             SELECT (value::json ->> 'time')::timestamptz AS time FROM log.records
+             SELECT recorded_at FROM log.records
              WHERE partition_id = p.id AND first_offset >= r.next_offset
              ORDER BY first_offset LIMIT 1
            ) e

@@ -79,8 +79,7 @@ export const openRelayedDelivery = async (options: {
       text: `SELECT p.topic, p.partition FROM log.partitions p
              JOIN log.relayed r ON r.partition_id = p.id
              JOIN log.records e ON e.partition_id = r.partition_id AND e.first_offset = r.next_offset
-             WHERE (e.value::json ->> 'time')::timestamptz
-                   < clock_timestamp() - interval '${stalledAfter}'`,
+             WHERE e.recorded_at < clock_timestamp() - interval '${stalledAfter}'`,
     });
     if (rows.length === 0) return noneStalled;
     return (await isReachable()) ? new StalledPartitions(rows) : allStalled;

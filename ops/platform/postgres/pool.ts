@@ -401,12 +401,20 @@ export const transaction = <Result>(
     }),
   );
 
-/** Sends the statements of a write in an open `transaction`, which calls `afterCommit` after COMMIT. */
+/**
+ * Sends the statements of a write in an open `transaction`, which calls `afterCommit` after COMMIT.
+ *
+ * @throws if the transaction is of `transactionOn`, which calls nothing after COMMIT
+ */
 export const execute = async <Result>(tx: Client, write: Write<Result>): Promise<Result> => {
+  const calls = afterCommit.get(tx);
+  if (write.afterCommit && !calls) {
+    throw new Error('a write with afterCommit was executed outside of `transaction`');
+  }
   const results = await Promise.all(
     write.statements.map((statement) => tx.query(encodeStatement(statement))),
   );
-  if (write.afterCommit) afterCommit.get(tx)?.push(write.afterCommit);
+  if (write.afterCommit) calls?.push(write.afterCommit);
   return write.resultOf(results);
 };
 

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatDate } from '../../format.js';
+import { hostIn } from '../../link-filter.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
@@ -80,7 +81,8 @@ const Remove = ({ domain: { domain, status }, onClose, onChanged }: Props) => (
 const ClaimForm = ({ onClaimed }: { readonly onClaimed: () => void }) => {
   const { isBusy, failure, run } = useAction();
   const submit = onSubmit(async (form) => {
-    const body = fieldsOf(form);
+    const fields = fieldsOf(form);
+    const body = { ...fields, domain: hostIn(fields['domain'] ?? '') };
     if (!(await run(() => callApi('/v2/domains', { method: 'POST', body })))) return;
     form.reset();
     onClaimed();
@@ -92,7 +94,7 @@ const ClaimForm = ({ onClaimed }: { readonly onClaimed: () => void }) => {
         label={texts.components.domain}
         name="domain"
         required
-        maxLength={253}
+        maxLength={2_048}
         placeholder={text.domainExample}
         hint={text.domainHint}
       />

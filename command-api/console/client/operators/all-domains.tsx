@@ -10,6 +10,7 @@ import { Confirm } from '../components/confirm.js';
 import { Dialog } from '../components/dialog.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
+import { hostIn } from '../../link-filter.js';
 import { texts } from '../../texts.js';
 
 const text = texts.operators;
@@ -22,7 +23,8 @@ interface DialogProps {
 const Add = ({ onClose, onChanged }: DialogProps) => {
   const { isBusy, failure, run } = useAction();
   const submit = onSubmit(async (form) => {
-    const body = fieldsOf(form);
+    const fields = fieldsOf(form);
+    const body = { ...fields, domain: hostIn(fields['domain'] ?? '') };
     if (await run(() => callApi('/admin/domains', { method: 'POST', body }))) onChanged();
   });
   return (
@@ -32,7 +34,7 @@ const Add = ({ onClose, onChanged }: DialogProps) => {
           label={texts.components.domain}
           name="domain"
           required
-          maxLength={253}
+          maxLength={2_048}
           placeholder="go.example.com"
           hint={text.addDomainHint}
         />
