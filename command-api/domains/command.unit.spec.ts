@@ -73,9 +73,7 @@ describe('command API: domains', () => {
     const others = Array.from({ length: 25 }, (_, index) => `other=${index}`);
     const [value = ''] = verify.found;
     for (const found of [[`"${value}"`], [` ${value}\t`], [...others, `" ${value} "`]]) {
-      given(claimed)
-        .when({ ...verify, found })
-        .then(newEvent('DomainVerified', { by: 'dns' }, metadata(2)));
+      accepts(claimed, { ...verify, found }, verifiedBy('dns', 2));
     }
   });
 

@@ -37,8 +37,8 @@ describe('schemas: body of POST /v2/shorten', () => {
   });
 
   it('rejects a link of more than 64 KiB', () => {
-    expect(messageOf({ url, rules: largeRules })).to.equal('A link has at most 64 KiB');
-    expect(messageOf({ url, rules: largeRules.slice(0, 3) })).to.equal(null);
+    expect(messageOf(schema, { url, rules: largeRules })).to.equal('A link has at most 64 KiB');
+    expect(messageOf(schema, { url, rules: largeRules.slice(0, 3) })).to.equal(null);
   });
 
   it('keeps the options as sent', () => {

@@ -308,11 +308,13 @@ const valueOf = (schema: unknown): fc.Arbitrary<unknown> => {
       requiredKeys: required.map(([name]) => name),
     });
   }
+  // `listOf` checks the length before the elements.
+  if (schema instanceof z.ZodPipe) return valueOf(schema.out);
   if (schema instanceof z.ZodExactOptional) return valueOf(schema.unwrap());
   if (schema instanceof z.ZodNullable) return fc.option(valueOf(schema.unwrap()), { nil: null });
   if (schema instanceof z.ZodArray) {
-    const [check] = schema.def.checks ?? [];
-    const { minimum = 0 } = (check?._zod.def ?? {}) as { readonly minimum?: number };
+    const bounds = (schema.def.checks ?? []).map((check) => check._zod.def);
+    const { minimum = 0 } = Object.assign({}, ...bounds) as { readonly minimum?: number };
     return fc.array(valueOf(schema.element), { minLength: minimum, maxLength: minimum + 2 });
   }
   if (schema instanceof z.ZodUnion) return fc.oneof(...schema.options.map(valueOf));
