@@ -71,7 +71,7 @@ describe('command API: domains', () => {
 
   it('are verified by a value in quotes or with outer white space, among any number of others', () => {
     const others = Array.from({ length: 25 }, (_, index) => `other=${index}`);
-    const [value = ''] = verify.found;
+    const [value] = verify.found;
     for (const found of [[`"${value}"`], [` ${value}\t`], [...others, `" ${value} "`]]) {
       accepts(claimed, { ...verify, found }, verifiedBy('dns', 2));
     }

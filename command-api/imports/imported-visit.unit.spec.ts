@@ -108,7 +108,7 @@ describe('imports: visits', () => {
         await new Promise(setImmediate);
         for (const { key, value } of records as readonly NewRecord[]) {
           expect(value).to.include(`"subject":${JSON.stringify(key)}`);
-          appended.push(Number(/"sequence":"?(\d+)/.exec(String(value))?.[1]));
+          appended.push(Number(/"sequence":"?(\d+)/.exec(value)?.[1]));
         }
       },
     };

@@ -24,10 +24,10 @@ class Simulation {
   ship(visits: number, isLost: (sequence: number) => boolean = () => false, times = 1): void {
     const shipped = Array.from({ length: visits }, (_, index) => this.#sequence + index + 1);
     this.#sequence += visits;
-    const kept = shipped.filter((sequence) => !isLost(sequence));
-    this.lost += visits - kept.length;
+    const stored = shipped.filter((sequence) => !isLost(sequence));
+    this.lost += visits - stored.length;
     for (let time = 0; time < times; time += 1)
-      for (const sequence of kept) this.#log[(sequence * 7) % partitions]?.push(sequence);
+      for (const sequence of stored) this.#log[(sequence * 7) % partitions]?.push(sequence);
   }
 
   /** Applies records of a partition. */

@@ -466,18 +466,18 @@ describe('projectors: rebuild', () => {
                clock_timestamp() - interval '${days} days');
            END $$`,
         );
-      const expectKept = async (): Promise<void> => {
+      const expectStored = async (): Promise<void> => {
         expect(await dropOldPrevious(pool)).to.equal(0);
         expect(await exists('projection_stats_previous')).to.be.true;
       };
       await rebuildNow(stats);
       await rebuildNow(redirects);
-      await expectKept();
+      await expectStored();
       await replacedDaysAgo(100);
       await rollBackNow();
-      await expectKept();
+      await expectStored();
       await replacedDaysAgo(6.9);
-      await expectKept();
+      await expectStored();
       await replacedDaysAgo(7.1);
       await withRebuildLock(pool, 'stats', async () => {
         expect(await rejection(dropOldPrevious(pool))).to.be.instanceOf(RebuildRunning);

@@ -300,7 +300,7 @@ describe('redirect edge: wait until the spools of a data directory are shipped',
 describe('redirect edge: files that are set aside', () => {
   const bench = spoolFixture();
 
-  for (const [title, files, bytes, bounds, kept] of [
+  for (const [title, files, bytes, bounds, stored] of [
     ['are deleted beyond the maximum of bytes, the oldest first', 5, 10, [100, 35], 3],
     ['are deleted beyond the maximum of files, the oldest first', 5, 10, [3, 1_000], 3],
     ['include the newest file, even if it is too large', 1, 100, [1, 10], 1],
@@ -316,9 +316,12 @@ describe('redirect edge: files that are set aside', () => {
       const [maxFiles, maxBytes] = bounds;
       await boundSetAside(bench.dataDir, bench.logger, { files: maxFiles, bytes: maxBytes });
       const left = (await readdir(bench.dataDir)).sort();
-      expect(left).to.deep.equal([...names.slice(0, kept), 'a-spool']);
-      expect(await setAsideIn(bench.dataDir)).to.deep.equal({ files: kept, bytes: kept * bytes });
-      expect(bench.logLines.map(({ file }) => file)).to.have.length(files - kept);
+      expect(left).to.deep.equal([...names.slice(0, stored), 'a-spool']);
+      expect(await setAsideIn(bench.dataDir)).to.deep.equal({
+        files: stored,
+        bytes: stored * bytes,
+      });
+      expect(bench.logLines.map(({ file }) => file)).to.have.length(files - stored);
     });
   }
 });
