@@ -11,6 +11,7 @@ import { startLinklogCli } from '../support/process.js';
 import { serversFor } from '../support/product.js';
 import { readQrCodes } from '../support/qr-reader.js';
 import { eventuallyPasses } from '../support/waiting.js';
+import { eventPages } from './events-harness.js';
 import { expectError, keyFixture, passwordForm, sharedProduct } from './harness.js';
 
 const domain = 'codes.example.com';
@@ -40,6 +41,7 @@ describe('the code of an imported link', function () {
   this.timeout(60_000);
   const bench = sharedProduct();
   const pro = keyFixture(bench, 'PRO', { account: 'imported-codes' });
+  const { readAll } = eventPages(bench);
 
   /** The default domain, as in short URLs. */
   const host = (): string => `http://localhost:${new URL(bench.product.edge).port}`;
@@ -140,7 +142,7 @@ describe('the code of an imported link', function () {
   it('is text in responses and percent-encoded in short URLs, and is listed and found', async () => {
     for (const subject of subjects) {
       const [code, on] = partsOf(subject);
-      const base = on === null ? host() : `https://${on}`;
+      const base = on === null ? host() : `http://${on}`;
       expect(await details(subject)).to.deep.include({
         ...{ shortCode: code, alias: code, domain: on, status: 'active' },
         shortUrl: `${base}/${encodeURIComponent(code)}`,
@@ -197,9 +199,8 @@ describe('the code of an imported link', function () {
       [`shortCode=${encodeURIComponent(longest)}&domain=${domain}`, `${domain}/${longest}`],
     ] as const) {
       await eventuallyPasses(async () => {
-        const page = await bench.api(`/v2/events?${query}&types=LinkEdited`, pro.key);
-        const { events } = page.json() as { events: { subject: string }[] };
-        expect(events.map(({ subject: found }) => found)).to.deep.equal([subject, subject]);
+        const events = await readAll(pro.key, query);
+        expect(events.map((event) => event.subject)).to.deep.equal([subject, subject, subject]);
       });
     }
   });
@@ -207,7 +208,7 @@ describe('the code of an imported link', function () {
   it('is shown, edited, blocked and unblocked by the command line', async () => {
     for (const subject of ['café', '#️⃣', `${domain}/${longest}`]) {
       const [code, on] = partsOf(subject);
-      const base = on === null ? host() : `https://${on}`;
+      const base = on === null ? host() : `http://${on}`;
       const shortUrl = `${base}/${encodeURIComponent(code)}+`;
       for (const text of [subject, shortUrl, subject.normalize('NFD')]) {
         expect(await json('links', 'show', text), text).to.include({ shortCode: code });
