@@ -2,8 +2,6 @@ import { expect } from 'chai';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import type { AccountStatsResponse } from '../../../schemas/http/statistics.js';
 import { runLinklogCli } from '../support/command-line.js';
-import { openConsole, signIn, signInAsOperator } from '../support/console.js';
-import { browserFixture } from '../support/fixtures.js';
 import type { HttpResponse } from '../support/http.js';
 import { createImportedLinks } from '../support/imported-links.js';
 import { needs } from '../support/needs.js';
@@ -265,37 +263,7 @@ describe('the code of an imported link', function () {
     });
   });
 
-  describe('in the consoles', () => {
-    const browser = browserFixture();
-
-    it('is opened and found', async () => {
-      const { api, admin, adminToken } = bench.product;
-      const owners = await openConsole(browser, api);
-      await signIn(owners.page, pro.key);
-      for (const code of ['café', '🎉', 'a.b', '#️⃣']) {
-        await owners.page.goto(`${api}/console/links/${encodeURIComponent(code)}/history`);
-        await owners.page.getByText('Link created').waitFor();
-      }
-      await owners.page.goto(`${api}/console/links`);
-      await owners.page.getByLabel('Search').fill(`${host()}/caf%C3%A9`);
-      await owners.page.getByRole('button', { name: 'Search' }).click();
-      const cell = owners.page.getByRole('cell', { name: /^localhost/ });
-      await cell.getByRole('link', { name: /café$/ }).click();
-      await owners.page.waitForURL('**/console/links/caf%C3%A9');
-      expect(owners.faults).to.deep.equal([]);
-
-      const operators = await openConsole(browser, admin);
-      await signInAsOperator(operators.page, adminToken, 'ann');
-      await operators.page.goto(`${admin}/console/links`);
-      await operators.page.getByLabel('Short code or short URL').fill(`${host()}/cafe%CC%81+`);
-      await operators.page.getByRole('button', { name: 'Show the link' }).click();
-      await operators.page.waitForURL('**/console/links/caf%C3%A9');
-      await operators.page.getByText('Link created').waitFor();
-      expect(operators.faults).to.deep.equal([]);
-    });
-  });
-
-  describe('after its deletion by API or command line', () => {
+  describe('after its deletion', () => {
     it('is 410', async () => {
       const [byCommand, ...byApi] = ['~', ...subjects.filter((subject) => subject !== '~')];
       for (const subject of byApi) {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request, type ClientRequest } from 'node:http';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { messages } from '../../../schemas/http/errors.js';
-import { concurrently, sendRequest, statuses } from '../support/http.js';
+import { concurrently, sendRequest } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
@@ -306,18 +306,5 @@ describe('/v2/imports', () => {
     for (const client of uploads) client.end(row('uploaded'));
     const ended = await Promise.all(responses);
     expect(ended.filter((status) => status === 202)).to.have.length(8);
-  });
-
-  it('shares imports among the nodes of a stack', async () => {
-    const { apis } = bench.product;
-    const { id } = await imports.start(manyRows('imported-on-nodes', 600), key);
-    const { ended, rows } = await imports.waitForEnd(id, key);
-    expect(ended).to.include({ created: 600 });
-    expect(new Set(rows.map(({ code }) => code)).size).to.equal(600);
-    const headers = { Authorization: `Bearer ${key}` };
-    const found = await Promise.all(
-      apis.map((api) => sendRequest(`${api}/v2/imports/${id}`, { headers })),
-    );
-    expect(statuses(found)).to.deep.equal({ 200: apis.length });
   });
 });

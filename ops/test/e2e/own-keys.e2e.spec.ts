@@ -220,37 +220,6 @@ describe('/v2/keys', () => {
     expectBody(await change(child, child, { scopes }), 403, lacking('links:read'));
   });
 
-  it('does not manage a descendant that has more scopes or ends later', async () => {
-    const root = await newRoot();
-    const parent = await createKey(root);
-    const child = await createKey(parent, { scopes: ['links:read', 'links:write'] });
-    await change(root, parent, { scopes: ['keys:manage', 'links:read'] });
-    await expectNotManageable(parent, child);
-    expect(await works(child)).to.equal(true);
-    await change(root, child, { scopes: ['links:read'] });
-    expect((await rotate(parent, child)).status).to.equal(200);
-    await bench.admin('PATCH', `/admin/keys/${parent.id}`, { expiresIn: 3_600 });
-    await expectNotManageable(parent, child);
-    expect((await revoke(root, child)).status).to.equal(204);
-  });
-
-  it('does not reactivate a key that an operator or an ancestor deactivated', async () => {
-    const root = await newRoot();
-    const parent = await createKey(root);
-    const child = await createKey(parent);
-    const expectRefused = async (by: Caller, message: string): Promise<void> => {
-      const response = await change(by, child, { active: true });
-      expect(response.json()).to.include({ statusCode: 403, message });
-    };
-    await change(root, child, { active: false });
-    await expectRefused(parent, 'A key above this one deactivated it');
-    await change(root, child, { active: true });
-    await bench.admin('PATCH', `/admin/keys/${child.id}`, { active: false });
-    await expectRefused(root, 'An operator switched this key off');
-    await bench.admin('PATCH', `/admin/keys/${child.id}`, { active: true });
-    expect(await works(child)).to.equal(true);
-  });
-
   it('rotates a secret: the earlier ones end after the overlap, the limits stay', async () => {
     const root = await newRoot('FREE');
     const child = await createKey(root);

@@ -259,11 +259,5 @@ describe('redirect edge', () => {
         expect(visit.headers.location).to.equal('maxClicks' in body ? destination : undefined);
       }
     });
-
-    it('only of a link', async () => {
-      for (const path of ['+', 'ab+', 'nothing0++', 'robots.txt+']) {
-        expect((await bench.visit(path)).status, path).to.equal(404);
-      }
-    });
   });
 });

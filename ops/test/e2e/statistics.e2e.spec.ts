@@ -2,14 +2,7 @@ import { expect } from 'chai';
 import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/statistics.js';
 import { concurrently, statuses, type RequestOptions } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import {
-  destination,
-  expectError,
-  passwordForm,
-  resetDate,
-  sharedProduct,
-  timestampPattern,
-} from './harness.js';
+import { destination, expectError, resetDate, sharedProduct, timestampPattern } from './harness.js';
 
 const person: RequestOptions = {
   headers: {
@@ -116,13 +109,6 @@ describe('statistics', () => {
       const { key: sibling } = await bench.key('FREE', { account: `statistics-${accounts - 1}` });
       expect((await bench.stats(shortCode, sibling)).shortCode).to.equal(shortCode);
     });
-
-    it('are read without a body, whose type does not matter', async () => {
-      const { shortCode } = await bench.link(key);
-      const headers = { 'Content-Type': 'text/plain' };
-      const options = { headers, body: '{"not": read' };
-      expect((await bench.api(`/v2/stats/${shortCode}`, key, options)).status).to.equal(200);
-    });
   });
 
   it('show visits in all breakdowns, of a link and of the account', async () => {
@@ -152,19 +138,6 @@ describe('statistics', () => {
         ...{ linkCount: 1, clickCount: 4, ...lists, devices, timeseries: stats.timeseries },
         links: [{ shortCode, url: destination, clicks: 4 }],
       });
-    });
-  });
-
-  it('show the visits of links with a click limit or a password', async () => {
-    const { shortCode: limited } = await bench.link(key, { maxClicks: 2 });
-    const { shortCode: secured } = await bench.link(key, { password: 'open sesame' });
-    await visit(limited, person);
-    await bench.visit(secured, passwordForm('open sesame', person));
-    await eventuallyPasses(async () => {
-      for (const code of [limited, secured]) {
-        const stats = await statsOf(code, 'include=countries,uniques');
-        expect(stats).to.deep.include({ countries: [clicks('US', 1)], uniques: 1 });
-      }
     });
   });
 

@@ -13,7 +13,7 @@ import {
 import { startLinklogCli } from '../support/process.js';
 import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { destination, passwordForm, productFixture, startSecondNode } from './harness.js';
+import { destination, productFixture, startSecondNode } from './harness.js';
 
 /** `LINKLOG_ROUNDS=50` is the long form. */
 const rounds = Number(inheritedEnvironment()['LINKLOG_ROUNDS'] ?? '2');
@@ -204,21 +204,6 @@ describe('two nodes on one database', () => {
     });
   }
 
-  it('allow five guesses a minute in total, with a Retry-After of at most 30 s', async () => {
-    const code = await createLink({ password: 'secret' });
-    const enter = (n: number, password: string): Promise<HttpResponse> =>
-      sendRequest(`${edges[n % 2] ?? ''}/${code}`, passwordForm(password));
-    const responses = await concurrently(40, (n) => enter(n, `guess ${n}`));
-    // 503: the first five were being checked for so long that it was not known whether a sixth is allowed.
-    const { 503: undecided = 0, ...decided } = statuses(responses);
-    expect(decided).to.deep.equal({ 401: 5, 429: 35 - undecided });
-    for (const { status, headers } of responses) {
-      if (status === 429) expect(Number(headers['retry-after'])).to.be.within(1, 30);
-    }
-    // The right password is rejected too: it would be a sixth guess.
-    for (const n of [0, 1]) expect((await enter(n, 'secret')).status).to.equal(429);
-  });
-
   it('share console sessions, and end them with their key', async () => {
     const { key, id } = await bench.key('PRO');
     const [api = ''] = apis;
@@ -261,15 +246,6 @@ describe('two nodes on one database', () => {
     }
     await bench.admin('DELETE', `/admin/keys/${id}`);
     await expectStatus(401);
-  });
-
-  it('share the limits of a key and the click limit of a link', async () => {
-    const free = await bench.key('FREE');
-    const calls = await concurrently(100, (n) => call(n, free, '/usage'));
-    expect(statuses(calls)).to.deep.equal({ 200: 60, 429: 40 });
-    const code = await createLink({ maxClicks: 25 });
-    const visits = await concurrently(100, (n) => visit(n, code));
-    expect(statuses(visits)).to.deep.equal({ 302: 25, 410: 75 });
   });
 
   it('apply a block and maintenance on both', async () => {
