@@ -17,7 +17,7 @@ const long = 'x'.repeat(190);
 const longest = '🎉'.repeat(190);
 
 /** The links of the tests: their subjects. */
-const codes = ['1', 'a', 'Abc', 'abc', 'café', '🎉', 'a.b', long];
+const codes = ['7', 'q', 'Qrs', 'qrs', 'café', '🎉', 'q.r', long];
 const subjects = [...codes, longest, '#️⃣', '~', `${domain}/café`, `${domain}/${longest}`];
 
 const destinationOf = (subject: string): string =>
@@ -84,12 +84,12 @@ describe('the code of an imported link', function () {
       }
     }
     // In NFD, and with characters that were pasted after it.
-    for (const path of ['cafe%CC%81', 'caf%C3%A9.', 'caf%c3%a9%E2%80%9D', 'a.b.', 'a.b~)']) {
-      const subject = path.startsWith('a') ? 'a.b' : 'café';
+    for (const path of ['cafe%CC%81', 'caf%C3%A9.', 'caf%c3%a9%E2%80%9D', 'q.r.', 'q.r~)']) {
+      const subject = path.startsWith('q') ? 'q.r' : 'café';
       expect((await bench.visit(path)).headers.location, path).to.equal(destinationOf(subject));
     }
     for (const subject of subjects) {
-      const clickCount = subject === 'café' ? 5 : subject === 'a.b' ? 4 : 2;
+      const clickCount = subject === 'café' ? 5 : subject === 'q.r' ? 4 : 2;
       await eventuallyPasses(async () => {
         const path = `/v2/stats/${addressOf(subject, 'include=triggers')}`;
         expect((await bench.api(path, pro.key)).json(), subject).to.deep.include({

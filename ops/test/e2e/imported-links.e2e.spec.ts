@@ -80,19 +80,27 @@ describe('an import creates links', () => {
     const [taken, free] = ['imported-taken', 'imported-free'];
     await bench.link(other, { alias: taken });
     await bench.link(key, { alias: `${taken}-2` });
-    const file = csvFile(header, row(taken), row(free));
+    await bench.api(`/v2/links/${taken}-2`, key, { method: 'DELETE' });
+    const file = csvFile(header, row(taken), row(`${taken}-2`), row(free));
     const skipped = await imports.run(file, key, '?onConflict=skip&dryRun=1');
-    expect(outcomesOf(skipped)).to.deep.equal([`${taken} conflict`, `${free} created`]);
-    expect(skipped.rows[0]?.message).to.equal('The code belongs to another link.');
+    expect(outcomesOf(skipped)).to.deep.equal([
+      ...[`${taken} conflict`, `${taken}-2 conflict`, `${free} created`],
+    ]);
+    expect(skipped.rows.map(({ message }) => message)).to.deep.equal([
+      ...['The code belongs to another link.', 'The code belongs to a deleted link.', null],
+    ]);
     const failed = await imports.run(file, key, '?onConflict=fail');
-    expect(failed.ended).to.include({ status: 'failed', created: 0, failed: 1 });
-    expect(failed.ended.error).to.include('No link was created.');
+    expect(failed.ended).to.include({ status: 'failed', created: 0, failed: 2 });
+    const error = '2 rows conflict with existing links. No link was created.';
+    expect(failed.ended.error).to.equal(error);
     expect((await bench.api(`/v2/links/${free}`, key)).status).to.equal(404);
     for (const [query, outcome] of [
       ...[['&dryRun=1', 'created'] as const, ['', 'created'] as const, ['', 'exists'] as const],
     ]) {
       const { rows } = await imports.run(file, key, `?onConflict=suffix${query}`);
-      expect(outcomesOf({ rows })).to.deep.equal([`${taken}-3 ${outcome}`, `${free} ${outcome}`]);
+      const expected = [`${taken}-3`, `${taken}-2-2`, free].map((code) => `${code} ${outcome}`);
+      expect(outcomesOf({ rows })).to.deep.equal(expected);
+      if (outcome === 'created') expect(rows[0]?.message).to.equal(`The code ${taken} was taken.`);
     }
   });
 
@@ -107,7 +115,9 @@ describe('an import creates links', () => {
 
   it('with reserved codes only of operators or with an override', async () => {
     const file = csvFile(header, row('v9'));
-    expect(outcomesOf(await imports.run(file, key))).to.deep.equal(['v9 reserved']);
+    const refused = await imports.run(file, key);
+    expect(outcomesOf(refused)).to.deep.equal(['v9 reserved']);
+    expect(refused.rows[0]?.message).to.equal('The code is reserved.');
     const operator = await imports.run(file, null, `?account=${owner.account}`);
     expect(outcomesOf(operator)).to.deep.equal(['v9 created']);
     await bench.admin('PUT', '/admin/reserved-aliases/pricing/override', {

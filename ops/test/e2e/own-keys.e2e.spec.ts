@@ -220,6 +220,21 @@ describe('/v2/keys', () => {
     expectBody(await change(child, child, { scopes }), 403, lacking('links:read'));
   });
 
+  it('does not reactivate a key that an operator or an ancestor deactivated', async () => {
+    const root = await newRoot();
+    const parent = await createKey(root);
+    const child = await createKey(parent);
+    const expectRefused = async (by: Caller, message: string): Promise<void> => {
+      const response = await change(by, child, { active: true });
+      expect(response.json()).to.include({ statusCode: 403, message });
+    };
+    await change(root, child, { active: false });
+    await expectRefused(parent, 'A key above this one deactivated it');
+    await change(root, child, { active: true });
+    await bench.admin('PATCH', `/admin/keys/${child.id}`, { active: false });
+    await expectRefused(root, 'An operator switched this key off');
+  });
+
   it('rotates a secret: the earlier ones end after the overlap, the limits stay', async () => {
     const root = await newRoot('FREE');
     const child = await createKey(root);

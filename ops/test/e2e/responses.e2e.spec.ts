@@ -1,14 +1,51 @@
 import { expect } from 'chai';
+import { openApiDocument } from '../../../command-api/http/openapi/document.js';
+import type { Scope } from '../../../schemas/scopes.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { Document } from '../support/openapi.js';
+import { eventuallyPasses } from '../support/waiting.js';
 import {
   destination,
+  expectBody,
   expectEnvelope,
   expectError,
   expectRefused,
   keyFixture,
+  lacking,
+  missingKey,
   sharedProduct,
 } from './harness.js';
+
+/** The operations under /v2 by the scope that they need. */
+const operations: Readonly<Record<Scope, readonly string[]>> = {
+  'links:create': ['POST /shorten', 'POST /shorten/batch'],
+  'links:read': [
+    ...['GET /links', 'GET /tags', 'GET /export', 'GET /links/{shortCode}'],
+    ...['GET /links/{shortCode}/history', 'GET /domains', 'GET /domains/{domain}'],
+  ],
+  'links:write': ['PATCH /links/{shortCode}', 'DELETE /links/{shortCode}', 'POST /links/bulk'],
+  'links:import': [
+    ...['POST /imports', 'GET /imports', 'GET /imports/{id}', 'DELETE /imports/{id}'],
+    'GET /imports/{id}/rows',
+  ],
+  'stats:read': ['GET /stats', 'GET /stats/{shortCode}'],
+  'qr:read': ['GET /qr/{shortCode}'],
+  'keys:manage': [
+    ...['GET /keys', 'POST /keys', 'PATCH /keys/{id}', 'DELETE /keys/{id}'],
+    'POST /keys/{id}/rotate',
+  ],
+  'domains:manage': [
+    ...['POST /domains', 'PATCH /domains/{domain}', 'DELETE /domains/{domain}'],
+    'POST /domains/{domain}/verify',
+  ],
+  'events:read': ['GET /events'],
+  'webhooks:manage': [
+    ...['GET /webhooks', 'POST /webhooks', 'GET /webhooks/{id}', 'PATCH /webhooks/{id}'],
+    ...['DELETE /webhooks/{id}', 'POST /webhooks/{id}/rotate', 'POST /webhooks/{id}/test'],
+    ...['GET /webhooks/{id}/deliveries', 'POST /webhooks/{id}/replay'],
+    'POST /webhooks/{id}/deliveries/{deliveryId}/retry',
+  ],
+};
 
 describe('responses of all listeners', () => {
   const bench = sharedProduct();
@@ -83,6 +120,57 @@ describe('responses of all listeners', () => {
         expectError(response, { status: 405, message: 'Method Not Allowed', path, method });
       }
     }
+  });
+
+  describe('of each operation under /v2', () => {
+    const send = (operation: string, key: string | null): Promise<HttpResponse> => {
+      const [method = '', path = ''] = operation.split(' ');
+      const body = ['POST', 'PATCH'].includes(method) ? { body: {} } : {};
+      return bench.api(`/v2${path.replaceAll(/\{\w+\}/g, 'an-id')}`, key, { method, ...body });
+    };
+    const all = Object.values(operations).flat();
+
+    it('are checked here', () => {
+      const documented = Object.entries(openApiDocument().paths).flatMap(([path, item]) =>
+        Object.keys(item)
+          .filter((name) => ['get', 'post', 'patch', 'delete'].includes(name))
+          .map((method) => `${method.toUpperCase()} ${path.replace(/^\/v2/, '')}`),
+      );
+      const others = ['GET /usage', 'GET /health', 'GET /health/ready'];
+      expect(documented).to.have.members([...all, ...others]);
+    });
+
+    it('are 401 without a key, and 403 without its scope', async () => {
+      const { key } = await bench.key('PRO', { account: 'responses', scopes: [] });
+      for (const [scope, needing] of Object.entries(operations)) {
+        for (const operation of needing) {
+          expectBody(await send(operation, null), 401, missingKey);
+          expectBody(await send(operation, key), 403, lacking(scope as Scope));
+        }
+      }
+    });
+
+    it('are 503 during maintenance, with and without a key', async () => {
+      await bench.admin('PATCH', '/admin/platform', { maintenance: true });
+      try {
+        await eventuallyPasses(async () => {
+          expect((await send('GET /usage', pro.key)).status).to.equal(503);
+        });
+        for (const operation of all) {
+          for (const key of [pro.key, null]) {
+            expect((await send(operation, key)).status, operation).to.equal(503);
+          }
+        }
+        for (const path of ['/health', '/health/ready']) {
+          expect((await bench.api(path, null)).status).to.equal(200);
+        }
+      } finally {
+        await bench.admin('PATCH', '/admin/platform', { maintenance: false });
+      }
+      await eventuallyPasses(async () => {
+        expect((await send('GET /usage', pro.key)).status).to.equal(200);
+      });
+    });
   });
 
   it('with an error have the requested path, unchanged, without the query', async () => {

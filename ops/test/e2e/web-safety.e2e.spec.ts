@@ -39,7 +39,7 @@ describe('the web safety check', () => {
 
   it('rejects a URL that Safe Browsing lists, and spends no link', async () => {
     const { links } = await bench.usage(pro.key);
-    const body = { url: 'https://evil.example/', alias: 'not-spent-unsafe' };
+    const body = { url: 'https://evil-1.example/', alias: 'not-spent-unsafe' };
     for (let time = 0; time < 2; time += 1) expectRefused(await shorten(body), 400, unsafe);
     expect(bench.safeBrowsing.asked).to.have.length(1);
     const rules = [{ name: 'bad', when: {}, url: body.url }];
