@@ -154,20 +154,7 @@ describe('API keys', () => {
       }
     });
 
-    it('are listed in pages, each once', async () => {
-      const listed = await bench.key('FREE', { account, name: 'to be listed' });
-      const seen: string[] = [];
-      let after: string | null = null;
-      do {
-        const query: string = after === null ? '' : `&after=${after}`;
-        const response = await bench.admin('GET', `/admin/keys?limit=7${query}`);
-        const page = response.json() as { keys: { id: string }[]; next: string | null };
-        expect(page.keys.length).to.be.within(1, 7);
-        seen.push(...page.keys.map(({ id }) => id));
-        after = page.next;
-      } while (after !== null);
-      expect(new Set(seen).size).to.equal(seen.length);
-      expect(seen).to.include(listed.id);
+    it('are listed after a valid key only', async () => {
       const message = 'after must be the id of a key';
       const invalid = await bench.admin('GET', '/admin/keys?after=%00');
       expectError(invalid, { status: 400, message, path: '/admin/keys' });

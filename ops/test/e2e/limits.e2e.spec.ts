@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
-import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import { onStack } from '../support/product.js';
 import {
   dependenciesAt,
-  destination,
   expectEnvelope,
   expectError,
   keyFixture,
@@ -66,35 +65,6 @@ describe('limits of a key', () => {
     }
     const { key: other } = await bench.key('FREE', { account });
     expect(rateHeaders(await bench.api('/v2/usage', other)).remaining).to.equal(59);
-  });
-
-  describe('are in the headers of every response to a known key:', () => {
-    const post = (body: unknown, headers: Record<string, string> = {}): RequestOptions => ({
-      ...{ method: 'POST', body, headers },
-    });
-    for (const [status, at, options] of [
-      [200, '/v2/usage', { method: 'HEAD' }],
-      [201, '/v2/shorten', post({ url: destination })],
-      [400, '/v2/shorten', post('{', { 'Content-Type': 'application/json' })],
-      [400, '/v2/shorten', post({ url: destination }, { 'Idempotency-Key': '' })],
-      [403, '/v2/shorten', post({ url: destination, alias: 'not-on-free' })],
-      [404, '/v2', {}],
-      [405, '/v2/shorten', {}],
-      [413, '/v2/shorten', post('x'.repeat(70_000))],
-      [415, '/v2/shorten', post('{}')],
-    ] as const) {
-      it(`${status} of ${at}`, async () => {
-        const { key, name } = await bench.key('FREE', { account });
-        const response = await bench.api(at, key, options);
-        expect(response.status, response.text).to.equal(status);
-        expect(rateHeaders(response)).to.include({ limit: 60, remaining: 59 });
-        expect(response.headers).to.include({
-          'x-api-key-name': name,
-          'cache-control': 'no-store',
-        });
-        expect(response.headers['x-request-id']).to.match(uuid);
-      });
-    }
   });
 });
 
