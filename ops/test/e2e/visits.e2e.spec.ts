@@ -7,7 +7,7 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { nullOn } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
-import { concurrently, type HttpResponse, type RequestOptions } from '../support/http.js';
+import type { HttpResponse, RequestOptions } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { serversFor } from '../support/product.js';
 import { waitUntilProjected } from '../support/projected.js';
@@ -99,30 +99,6 @@ describe('a recorded visit', function () {
     for (const visitor of [first, other]) expect(visitor).to.match(/^[\w-]{16}$/);
     expect([again, byCode]).to.deep.equal([first, first]);
     expect(other).to.not.equal(first);
-  });
-
-  it('contains the version of the link that was served, while the link is edited', async () => {
-    const codes = [await createLink(), await createLink({ maxClicks: 100 })];
-    const got: string[][] = [];
-    for (const code of codes) {
-      const responses = [await follow(code, from(american))];
-      const [during, edit] = await Promise.all([
-        concurrently(30, () => bench.visit(code, from(american))),
-        bench.change(code, pro.key, { url: `${destination}#2` }),
-      ]);
-      expect(edit.status).to.equal(200);
-      responses.push(...during);
-      for (let live = 0; live < 20 && responses.at(-1)?.headers.location === destination; live += 1)
-        responses.push(await follow(code, from(american)));
-      got.push(
-        responses.map(({ headers }) => (headers.location === destination ? '1' : '2')).sort(),
-      );
-    }
-    const visits = await visitsOf(...codes);
-    const versions = visits.map((recorded) =>
-      recorded.map(({ version }) => String(version)).sort(),
-    );
-    expect(versions).to.deep.equal(got);
   });
 
   it('of limited links and links with a password contains the same, and counts as a person', async () => {
