@@ -1,23 +1,16 @@
 import { expect } from 'chai';
 import { concurrently, type HttpResponse } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import {
-  keyFixture,
-  lacking,
-  expectBody,
-  expectError,
-  monthly,
-  productFixture,
-} from './harness.js';
+import { expectBody, expectError, keyFixture, lacking, monthly, sharedProduct } from './harness.js';
 
 const path = '/v2/links/bulk';
+const unknown = 'Short URL not found';
 
 interface Result {
   readonly index: number;
   readonly success: boolean;
   readonly shortCode: string;
   readonly statusCode?: number;
-  readonly [field: string]: unknown;
 }
 
 const resultsOf = (response: HttpResponse): readonly Result[] => {
@@ -25,29 +18,34 @@ const resultsOf = (response: HttpResponse): readonly Result[] => {
   return (response.json() as { results: readonly Result[] }).results;
 };
 
-describe('command API: POST /v2/links/bulk', () => {
-  const bench = productFixture();
-  const pro = keyFixture(bench, 'PRO');
+describe('POST /v2/links/bulk', () => {
+  const bench = sharedProduct();
+  const account = 'bulk';
+  const pro = keyFixture(bench, 'PRO', { account });
 
   const links = (count: number, body: object = {}): Promise<readonly string[]> =>
     concurrently(count, async () => (await bench.link(pro.key, { ...body })).shortCode);
-
   const bulk = (
     key: string,
     shortCodes: readonly string[],
     change: object,
   ): Promise<HttpResponse> =>
     bench.api(path, key, { method: 'POST', body: { shortCodes, change } });
+  const failed = (
+    index: number,
+    shortCode: string,
+    statusCode: number,
+    message: string,
+  ): object => ({
+    ...{ index, success: false, shortCode, statusCode, message },
+  });
 
-  it('is not a short code: other methods get 405', async () => {
+  it('takes precedence over a short code: other methods get 405', async () => {
     for (const method of ['GET', 'PATCH', 'DELETE']) {
       const response = await bench.api(path, pro.key, { method });
       expectError(response, { status: 405, message: 'Method Not Allowed', path, method });
       expect(response.headers.allow).to.equal('POST');
     }
-    const alias = await bench.shorten(pro.key, { url: 'https://example.com/', alias: 'bulk' });
-    const message = 'This alias is reserved and cannot be used';
-    expectError(alias, { status: 400, message, path: '/v2/shorten', method: 'POST' });
   });
 
   it('changes each link separately, and returns results in the order of the request', async () => {
@@ -55,28 +53,22 @@ describe('command API: POST /v2/links/bulk', () => {
     const tags = Array.from({ length: 20 }, (_, index) => `tag ${index}`);
     await bench.change(full, pro.key, { tags });
     await bench.api(`/v2/links/${deleted}`, pro.key, { method: 'DELETE' });
-    const { key: other } = await bench.key('PRO', { account: 'another' });
+    const { key: other } = await bench.key('PRO', { account: 'bulk-other' });
     const { shortCode: theirs } = await bench.link(other);
-    const codes = ['no code!', first, deleted, full, theirs, 'unknown'];
+    const codes = ['no code!', first, deleted, full, theirs];
     const change = { addTags: ['new'], removeTags: ['old'], disabled: true };
     const results = resultsOf(await bulk(pro.key, codes, change));
-    const details = (await bench.api(`/v2/links/${first}`, pro.key)).json();
-    expect(results[1]).to.deep.equal({ index: 1, success: true, ...(details as object) });
-    expect(results[1]).to.deep.include({ tags: ['kept', 'new'], status: 'disabled', version: 3 });
-    const failed = (index: number, statusCode: number, message: string): object => ({
-      ...{ index, success: false, shortCode: codes[index], statusCode, message },
-    });
-    const unknown = 'Short URL not found';
-    expect(results.filter(({ index }) => index !== 1)).to.deep.equal([
-      failed(0, 404, unknown),
-      failed(2, 410, 'This link has been deleted'),
+    const details = (await bench.api(`/v2/links/${first}`, pro.key)).json() as object;
+    expect(details).to.deep.include({ tags: ['kept', 'new'], status: 'disabled', version: 3 });
+    expect(results).to.deep.equal([
+      failed(0, 'no code!', 404, unknown),
+      { index: 1, success: true, ...details },
+      failed(2, deleted, 410, 'This link has been deleted'),
       failed(
-        3,
-        400,
+        ...([3, full, 400] as const),
         'tags must be at most 20 texts of 1 to 50 characters, without commas and control characters',
       ),
-      failed(4, 404, unknown),
-      failed(5, 404, unknown),
+      failed(4, theirs, 404, unknown),
     ]);
     await eventuallyPasses(async () => {
       expect((await bench.visit(first)).json()).to.include({ errorType: 'DISABLED' });
@@ -85,40 +77,33 @@ describe('command API: POST /v2/links/bulk', () => {
 
   it('shows neither clicks nor texts to a key without links:read', async () => {
     const [code = ''] = await links(1, { title: 'Secret', tags: ['a'] });
-    const { key: writer } = await bench.key('PRO', { scopes: ['links:write'] });
-    const results = resultsOf(await bulk(writer, [code, 'unknown'], { disabled: true }));
-    expect(results).to.deep.equal([
+    const { key: writer } = await bench.key('PRO', { account, scopes: ['links:write'] });
+    expect(resultsOf(await bulk(writer, [code, 'unknown'], { disabled: true }))).to.deep.equal([
       {
         ...{ index: 0, success: true, shortCode: code, domain: null },
         ...{ version: 2, status: 'disabled' },
       },
-      {
-        index: 1,
-        success: false,
-        shortCode: 'unknown',
-        statusCode: 404,
-        message: 'Short URL not found',
-      },
+      failed(1, 'unknown', 404, unknown),
     ]);
   });
 
-  it('replaces tags, enables and deletes', async () => {
+  it('replaces tags, enables and deletes 100 links, on the edge too', async () => {
     const codes = await links(100);
-    const expectAll = (results: readonly Result[], expected: object): void => {
+    for (const [change, expected] of [
+      [
+        { tags: ['a'], disabled: true },
+        { tags: ['a'], status: 'disabled' },
+      ],
+      [
+        { tags: null, disabled: false },
+        { tags: [], status: 'active', version: 5 },
+      ],
+      [{ delete: true }, { status: 'deleted', version: 6 }],
+      [{ delete: true }, { status: 'deleted', version: 6 }],
+    ] as const) {
+      const results = resultsOf(await bulk(pro.key, codes, change));
       expect(results.map(({ shortCode }) => shortCode)).to.deep.equal(codes);
       for (const result of results) expect(result).to.deep.include({ success: true, ...expected });
-    };
-    const off = { tags: ['a', 'b'], disabled: true };
-    expectAll(resultsOf(await bulk(pro.key, codes, off)), { tags: ['a', 'b'], status: 'disabled' });
-    const on = { tags: null, disabled: false };
-    expectAll(resultsOf(await bulk(pro.key, codes, on)), {
-      tags: [],
-      status: 'active',
-      version: 5,
-    });
-    for (let time = 1; time <= 2; time += 1) {
-      const results = resultsOf(await bulk(pro.key, codes, { delete: true }));
-      expectAll(results, { status: 'deleted', version: 6 });
     }
     await eventuallyPasses(async () => {
       const responses = await Promise.all(codes.map((code) => bench.visit(code)));
@@ -126,37 +111,25 @@ describe('command API: POST /v2/links/bulk', () => {
     });
   });
 
-  it('is rejected as a whole by its body or the scope, for one call', async () => {
-    const { key } = await bench.key('PRO');
-    const body = { shortCodes: ['a-code', 'a-code'], change: { delete: true } };
-    expectError(await bench.api(path, key, { method: 'POST', body }), {
-      status: 400,
-      message: 'shortCodes must be 1 to 100 texts, none of them twice',
+  it('costs one monthly call per code and one call of the minute, also if it is rejected', async () => {
+    const { key } = await bench.key('PRO', { account });
+    const response = await bulk(key, [...(await links(2)), 'no code!'], { disabled: true });
+    expect(resultsOf(response).map(({ success }) => success)).to.deep.equal([true, true, false]);
+    expect(response.headers['x-ratelimit-remaining']).to.equal('4999');
+    expect((await bench.usage(key)).calls).to.equal(3);
+    expectError(await bulk(key, ['a-code', 'a-code'], { delete: true }), {
+      ...{ status: 400, message: 'shortCodes must be 1 to 100 texts, none of them twice' },
       ...{ path, method: 'POST' },
     });
     const nothing = await bulk(key, ['a-code', 'b-code'], {});
     expect(nothing.json()).to.include({ statusCode: 400, message: 'Nothing to change' });
-    expect((await bench.usage(key)).calls).to.equal(2);
-    const { key: reader } = await bench.key('PRO', { scopes: ['links:read'] });
+    expect((await bench.usage(key)).calls).to.equal(5);
+    const { key: reader } = await bench.key('PRO', { account, scopes: ['links:read'] });
     expectBody(await bulk(reader, ['a-code'], { delete: true }), 403, lacking('links:write'));
   });
 
-  it('costs one monthly call per code, and one call of the minute', async () => {
-    const { key } = await bench.key('PRO');
-    const codes = [...(await links(2)), 'nothing', 'no code!'];
-    const response = await bulk(key, codes, { disabled: true });
-    expect(resultsOf(response).map(({ success }) => success)).to.deep.equal([
-      true,
-      true,
-      false,
-      false,
-    ]);
-    expect(response.headers['x-ratelimit-remaining']).to.equal('4999');
-    expect((await bench.usage(key)).calls).to.equal(4);
-  });
-
   it('rejects exactly the codes beyond the monthly limit, also of concurrent requests', async () => {
-    const { key } = await bench.key('FREE');
+    const { key } = await bench.key('FREE', { account });
     const { shortCode } = await bench.link(key);
     const codes = [shortCode, ...Array.from({ length: 99 }, (_, index) => `unknown-${index}`)];
     const send = () => bulk(key, codes, { addTags: ['x'] });
@@ -169,11 +142,11 @@ describe('command API: POST /v2/links/bulk', () => {
     for (const response of responses) {
       if (response.status !== 200) expectBody(response, 429, monthly(message, 2_000));
       else {
-        const results = resultsOf(response);
-        const left = results.filter(({ statusCode }) => statusCode === 429);
+        const left = resultsOf(response).filter(({ statusCode }) => statusCode === 429);
+        const first = codes.length - left.length;
         expect(left).to.deep.equal(
-          codes.slice(codes.length - left.length).map((code, at) => ({
-            ...{ index: codes.length - left.length + at, success: false, shortCode: code },
+          codes.slice(first).map((code, at) => ({
+            ...{ index: first + at, success: false, shortCode: code },
             ...monthly(message, 2_000),
           })),
         );

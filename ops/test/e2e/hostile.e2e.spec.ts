@@ -1,47 +1,392 @@
 import { expect } from 'chai';
-import { sendRequest } from '../support/http.js';
-import { eventuallyPasses } from '../support/waiting.js';
-import { Bench } from './harness.js';
-import { hostileEnvironment, startHostileRun, type HostileRun } from './hostile/run.js';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import path from 'node:path';
+import { nullOn } from '../../platform/errors.js';
+import {
+  concurrently,
+  sendRequest,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
+import {
+  connectTo,
+  parseResponse,
+  type RawConnection,
+  type RawResponse,
+} from '../support/raw-http.js';
+import {
+  destination,
+  expectError,
+  expectRefused,
+  keyFixture,
+  passwordForm,
+  sharedProduct,
+  type Link,
+} from './harness.js';
 
-const total = 3_000;
-/** Faults in the report. */
-const maxReported = 10;
-const slackMiB = 150;
+const listeners = ['api', 'edge', 'admin'] as const;
+const json = { 'Content-Type': 'application/json' };
 
-/** The short form of `npm run fuzz:hostile`. */
-describe('product: hostile requests', () => {
-  const bench = new Bench();
-  let run: HostileRun;
+describe('against hostile requests, the product', () => {
+  const bench = sharedProduct();
+  const account = 'hostile';
+  const pro = keyFixture(bench, 'PRO', { account });
+  let link: Link;
 
-  before('start the product', async () => {
-    await bench.start(await hostileEnvironment());
-    run = await startHostileRun(bench);
+  before(async () => {
+    link = await bench.link(pro.key);
   });
 
-  after('stop the product', () => {
-    run.end();
-    return bench.end();
-  });
-
-  it(`${total.toLocaleString('en')} all get documented responses`, async function () {
-    this.timeout(240_000);
-    const before = await bench.product.rssMiB();
-    const seed = Math.trunc(Math.random() * 2 ** 31);
-    await run.send(total, seed);
-    const { faults } = run;
-    const report = [`${faults.length} faults, seed ${seed}`, ...faults.slice(0, maxReported)].join(
-      '\n\n',
-    );
-    expect(faults.length, report).to.equal(0);
-    for (const listener of ['api', 'edge', 'admin'] as const) {
-      expect((await sendRequest(`${bench.product[listener]}/health`)).status).to.equal(200);
+  /** All responses to these bytes until the server closes the connection. */
+  const responsesTo = async (origin: string, bytes: string): Promise<RawResponse[]> => {
+    const connection = await connectTo(origin);
+    connection.socket.write(Buffer.from(bytes, 'latin1'));
+    await connection.closed(10_000);
+    const responses: RawResponse[] = [];
+    for (let rest = Buffer.from(connection.received()); ;) {
+      const read = parseResponse(rest, false);
+      if (!read) return responses;
+      responses.push(read.response);
+      rest = Buffer.from(read.rest);
     }
-    expect((await bench.visit(run.openCode)).status).to.equal(302);
-    await eventuallyPasses(async () => {
-      expect((await bench.product.rssMiB()) - before).to.be.below(slackMiB);
+  };
+
+  it('serves other clients while slow ones send parts of requests', async () => {
+    const { api, edge, admin, adminToken } = bench.product;
+    const secured = await bench.link(pro.key, { password: 'a secret' });
+    const post = (target: string, token: string): string =>
+      `POST ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n` +
+      'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{';
+    const slow: RawConnection[] = [];
+    try {
+      for (const [origin, start] of [
+        [api, 'GET /v2/usage HTTP/1.1\r\nX-Slow: '],
+        [api, post('/v2/shorten', pro.key)],
+        [edge, 'G'],
+        [edge, post(`/${secured.shortCode}`, '')],
+        [admin, post('/admin/keys', adminToken)],
+      ] as const) {
+        const connections = await concurrently(100, () => connectTo(origin));
+        for (const { socket } of connections) socket.write(start);
+        slow.push(...connections);
+      }
+      for (const name of listeners) {
+        const send = () => sendRequest(`${bench.product[name]}/health`);
+        expect(statuses(await concurrently(20, send))).to.deep.equal({ 200: 20 });
+      }
+      expect((await bench.visit(link.shortCode)).status).to.equal(302);
+      await bench.link(pro.key);
+      const entry = await bench.visit(secured.shortCode, passwordForm('a secret'));
+      expect(entry.status).to.equal(303);
+    } finally {
+      for (const { socket } of slow) socket.destroy();
+    }
+  });
+
+  describe('responds with 400 to a smuggled request with', () => {
+    const hidden = `GET /admin/keys HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
+    const chunked = 'Transfer-Encoding: chunked\r\n';
+    for (const [what, frame] of [
+      ['CL.TE', `Content-Length: 5\r\n${chunked}\r\n0\r\n\r\n`],
+      ['TE.CL', `${chunked}Content-Length: 5\r\n\r\n0\r\n\r\n`],
+      ['TE.TE', `${chunked}Transfer-Encoding: x\r\n\r\n0\r\n\r\n`],
+      ['an unknown TE', `Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
+      ['a space before the colon', `Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n`],
+      ['a vertical tab', `Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n`],
+      ['two lengths', `Content-Length: 0\r\nContent-Length: 40\r\n\r\n`],
+      ['equal lengths twice', `Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`],
+      ['a list of lengths', `Content-Length: 0, 40\r\n\r\n`],
+      ['a signed length', `Content-Length: +0\r\n\r\n`],
+      ['a bare line feed in a chunk', `${chunked}\r\n0\n\n`],
+      ['an invalid chunk size', `${chunked}\r\n0x2\r\n{}\r\n0\r\n\r\n`],
+      ['a header in two lines', `X-A: b\r\n Content-Length: 40\r\n\r\n`],
+      ['a return in a header', `X-A: b\rContent-Length: 40\r\n\r\n`],
+      ['a null in a header', `X-A: b\x00c\r\n\r\n`],
+    ] as const) {
+      it(`${what}, and disconnects`, async () => {
+        for (const [name, target] of [
+          ['api', '/v2/shorten'],
+          ['edge', `/${link.shortCode}`],
+          ['admin', '/admin/platform'],
+        ] as const) {
+          const head = `POST ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n`;
+          const responses = await responsesTo(bench.product[name], head + frame + hidden);
+          const bodies = responses.map(({ body }) => body.toString());
+          const last = responses.at(-1);
+          expect(last?.status, `${name}: ${bodies.join()}`).to.equal(400);
+          expect(bodies.at(-1)).to.include('"message":"Bad Request"');
+          expect(last?.headers.get('connection')).to.equal('close');
+          // A response to the smuggled request would contain its path.
+          expect(bodies.join()).to.not.include('/admin/keys');
+        }
+      });
+    }
+  });
+
+  it('authenticates by the first of two Authorization headers', async () => {
+    for (const [keys, status] of [
+      [[pro.key, 'wrong'], 200],
+      [['wrong', pro.key], 401],
+    ] as const) {
+      const lines = keys.map((key) => `Authorization: Bearer ${key}\r\n`).join('');
+      const get = `GET /v2/usage HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n${lines}\r\n`;
+      const [response] = await responsesTo(bench.product.api, get);
+      expect(response?.status).to.equal(status);
+    }
+  });
+
+  it('does not change later responses after polluted prototypes', async () => {
+    const inherited = {
+      alias: 'polluted-alias',
+      maxClicks: 1,
+      format: 'svg',
+      errorType: 'BLOCKED',
+    };
+    const text = JSON.stringify(inherited);
+    const url = `"url":"${destination}"`;
+    for (const body of [
+      ...[`{${url},"__proto__":${text}}`, `{${url},"constructor":{"prototype":${text}}}`],
+      ...[`{"urls":[{${url},"x":[{"__proto__":${text}}]}]}`, `{"__proto__":{"urls":[{${url}}]}}`],
+    ]) {
+      for (const target of ['/v2/shorten', '/v2/shorten/batch']) {
+        const response = await bench.api(target, pro.key, { method: 'POST', body, headers: json });
+        expect((response.json() as { message: string }).message).to.match(
+          /^property (?:__proto__|constructor) should not exist$/,
+        );
+      }
+    }
+    const pairs = Object.entries(inherited).flatMap(([name, value]) =>
+      [`__proto__[${name}]`, `__proto__.${name}`, `constructor[prototype][${name}]`].map(
+        (spelt) => `${spelt}=${value}`,
+      ),
+    );
+    for (const query of pairs) {
+      const response = await bench.api(`/v2/qr/${link.shortCode}?${query}`, pro.key);
+      expect(response.headers['content-type'], query).to.equal('image/png');
+    }
+    const secured = await bench.link(pro.key, { password: 'another' });
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const form = { method: 'POST', headers, body: pairs.join('&') };
+    expect((await bench.visit(secured.shortCode, form)).status).to.equal(401);
+    const created = await bench.link(pro.key);
+    expect(created).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
+    for (let visit = 0; visit < 2; visit += 1) {
+      expect((await bench.visit(created.shortCode)).headers.location).to.equal(destination);
+    }
+  });
+
+  it('rejects deeply nested JSON before it is parsed', async () => {
+    for (const nested of [
+      '['.repeat(524_288),
+      `${'['.repeat(10_000)}1${']'.repeat(10_000)}`,
+      `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`,
+    ]) {
+      const options = { method: 'POST', body: nested, headers: json };
+      const batch = await bench.api('/v2/shorten/batch', pro.key, options);
+      expect(batch.json()).to.include({ statusCode: 400, message: 'Invalid JSON body' });
+      if (nested.length > 65_536) continue;
+      const keys = await bench.admin('POST', '/admin/keys', nested, json);
+      expect(keys.json()).to.include({ statusCode: 400, message: 'Invalid JSON body' });
+    }
+  });
+
+  it('has only SHA-256 hashes of keys in its files', async () => {
+    const hash = createHash('sha256').update(pro.key).digest('hex');
+    const { dataDir } = bench.product;
+    let hashes = 0;
+    for (const entry of await readdir(dataDir, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      // PostgreSQL removes files meanwhile.
+      const bytes = await nullOn(readFile(path.join(entry.parentPath, entry.name)), 'ENOENT');
+      expect(bytes?.includes(pro.key), entry.name).to.not.equal(true);
+      if (bytes?.includes(hash)) hashes += 1;
+    }
+    expect(hashes, 'files with the hash').to.be.above(0);
+  });
+
+  it('keeps line breaks in destinations percent-encoded', async () => {
+    for (const [url, location] of [
+      ['https://example.com/%0d%0aX-Injected:%201', 'https://example.com/%0d%0aX-Injected:%201'],
+      // The low byte of these characters is CR or LF, to which Latin-1 would truncate them.
+      ['https://example.com/嘊嘍X-Injected:', 'https://example.com/%E5%98%8A%E5%98%8DX-Injected:'],
+      ['https://example.com/\u010d\u010aX', 'https://example.com/%C4%8D%C4%8AX'],
+    ] as const) {
+      const { shortCode } = await bench.link(pro.key, { url });
+      const get = `GET /${shortCode} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
+      const [response] = await responsesTo(bench.product.edge, get);
+      expect(response?.headers.get('location')).to.equal(location);
+      expect(response?.headers.has('x-injected')).to.equal(false);
+    }
+  });
+
+  it('rejects destinations on every listener of every process, at each API', async () => {
+    // own-hosts.unit.spec.ts has many more spellings.
+    const spellings = ['LocalHost', '127.1', '0x7f000001', '１２７.０.０.１', 'local\u00adhost'];
+    const { apis, edges, admins } = bench.product;
+    for (const api of apis) {
+      for (const own of [...apis, ...edges, ...admins]) {
+        for (const spelling of spellings) {
+          const response = await sendRequest(`${api}/v2/shorten`, {
+            method: 'POST',
+            headers: { Authorization: `Bearer ${pro.key}` },
+            body: { url: `${own.replace('127.0.0.1', spelling)}/${link.shortCode}` },
+          });
+          const reason = 'ownHost';
+          expectRefused(response, 400, 'Please provide a valid URL', { reason });
+        }
+      }
+    }
+  });
+
+  it('redirects only to destinations of links, for any target, host and method', async () => {
+    const code = link.shortCode;
+    for (const target of [
+      ...['//evil.example', '/\\evil.example', '/%5cevil.example', '/%2f%2fevil.example'],
+      ...['/.//evil.example', '/..//evil.example', `/${code}//evil.example`, `//${code}`],
+      ...[`/${code}/..//evil.example`, `/${code}/%2e%2e//evil.example`, `/${code}@evil.example`],
+      ...[`/${code}%2f%2fevil.example`, `/${code}\\@evil.example`, `/${code};//evil.example`],
+      ...[`/?url=//evil.example&next=https://evil.example`, `/${code}?url=//evil.example`],
+      ...[`/${code}?//evil.example`, `/${code}#//evil.example`, `http://evil.example/${code}`],
+      ...['http://evil.example//evil.example', `http://evil.example?${code}`],
+      ...['http://evil.example', 'https://evil.example', '/https://evil.example'],
+      `/${code}%0d%0aLocation:%20https://evil.example`,
+    ]) {
+      for (const method of ['GET', 'HEAD', 'POST']) {
+        const connection = await connectTo(bench.product.edge);
+        connection.socket.write(
+          `${method} ${target} HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: evil.example\r\n` +
+            'X-Original-URL: //evil.example\r\nReferer: https://evil.example/\r\n' +
+            'Content-Length: 0\r\nConnection: close\r\n\r\n',
+        );
+        await connection.closed(5_000);
+        const [head = ''] = connection.received().split('\r\n\r\n');
+        expect(head, target).to.match(/^HTTP\/1\.1 (?:302|404|405) /);
+        const location = /^Location: (.*)$/m.exec(head)?.[1];
+        expect([undefined, destination], target).to.include(location);
+      }
+    }
+  });
+
+  it('reflects the Host header on no listener', async () => {
+    // Not that of the trusted proxy.
+    const from = { localAddress: '127.0.0.9' };
+    const headers = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' };
+    const html = { ...headers, Accept: 'text/html' };
+    const { shortCode } = link;
+    const body = { url: destination };
+    for (const response of await Promise.all([
+      bench.api('/v2/shorten', pro.key, { method: 'POST', body, headers, ...from }),
+      bench.api('/v2/nothing', pro.key, { headers, ...from }),
+      bench.api('/v2/shorten', pro.key, { headers, method: 'PUT', ...from }),
+      bench.api(`/v2/qr/${shortCode}?format=svg`, pro.key, { headers, ...from }),
+      ...[shortCode, `${shortCode}+`].map((at) => bench.visit(at, { headers, ...from })),
+      bench.visit('nothing0', { headers: html, ...from }),
+      sendRequest(`${bench.product.admin}/admin/keys`, { headers, ...from }),
+    ])) {
+      expect(JSON.stringify(response.headers) + response.text).to.not.include('evil.example');
+    }
+  });
+
+  it('never fetches a destination', async () => {
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections += 1;
+      socket.destroy();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/latest/meta-data/`;
+      const { shortCode } = await bench.link(pro.key, { url });
+      const secured = await bench.link(pro.key, { url, password: 'a secret' });
+      const limited = await bench.link(pro.key, { url, maxClicks: 2 });
+      const batch = {
+        method: 'POST',
+        body: { urls: [{ url }, { url: 'http://169.254.169.254/' }] },
+      };
+      expect((await bench.api('/v2/shorten/batch', pro.key, batch)).status).to.equal(200);
+      for (const format of ['png', 'svg']) {
+        await bench.api(`/v2/qr/${shortCode}?format=${format}`, pro.key);
+      }
+      await bench.stats(shortCode, pro.key);
+      for (const code of [shortCode, secured.shortCode, limited.shortCode]) {
+        for (const at of [code, `${code}+`]) {
+          await bench.visit(at);
+          await bench.visit(at, { method: 'HEAD' });
+          await bench.visit(at, { headers: { 'User-Agent': 'Googlebot/2.1' } });
+        }
+      }
+      const entry = await bench.visit(secured.shortCode, passwordForm('a secret'));
+      expect(entry.headers.location).to.equal(url);
+      await bench.admin('GET', `/admin/links/${shortCode}/history`);
+      expect(bench.safeBrowsing.urls().flat(), 'URLs checked by Safe Browsing').to.include(url);
+      expect(connections).to.equal(0);
+      // The server counts a connection.
+      await sendRequest(url).catch((error: unknown) => expect(error).to.have.property('code'));
+      expect(connections).to.equal(1);
+    } finally {
+      server.close();
+    }
+  });
+
+  describe('limits guesses of the admin token', () => {
+    // Each test uses its own address, because wrong guesses block the address.
+    const wrong = 'x'.repeat(32);
+    const withToken = (token: string, options: RequestOptions = {}): Promise<HttpResponse> =>
+      sendRequest(`${bench.product.admin}/admin/platform`, {
+        ...options,
+        headers: { ...options.headers, Authorization: `Bearer ${token}` },
+      });
+
+    it('to ten wrong ones in a minute; the right token is always accepted', async () => {
+      const { adminToken } = bench.product;
+      const from = { localAddress: '127.0.0.2' };
+      const guesses = await concurrently(200, (guess) => {
+        // Not from a trusted proxy.
+        const headers = { 'X-Forwarded-For': `10.0.0.${guess}` };
+        const near = [adminToken.slice(1), `${adminToken}x`, adminToken.repeat(50)];
+        return withToken(near[guess] ?? `${wrong}${guess}`, { ...from, headers });
+      });
+      expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 190 });
+      const late = await withToken(wrong, from);
+      const { retryAfter } = late.json() as { retryAfter: number };
+      expectError(late, {
+        ...{ status: 429, message: 'Too many attempts. Try again later.', retryAfter },
+        path: '/admin/platform',
+      });
+      expect(retryAfter).to.be.within(1, 60);
+      expect(late.headers['retry-after']).to.equal(String(retryAfter));
+      expect((await withToken(adminToken, from)).status).to.equal(200);
+      expect((await withToken(wrong, from)).status).to.equal(429);
+      expect((await withToken(wrong, { localAddress: '127.0.0.3' })).status).to.equal(401);
+      // A request without a token is not a guess.
+      expect((await sendRequest(`${bench.product.admin}/admin/keys`, from)).status).to.equal(401);
+      expect((await sendRequest(`${bench.product.admin}/metrics`, from)).status).to.equal(200);
     });
-    const lines = bench.product.stderr().split('\n');
-    expect(lines.filter((line) => line.includes('"level":50'))).to.deep.equal([]);
+
+    it('behind a trusted proxy by the client’s address, for IPv6 by its /64', async () => {
+      const guess = (client: string): Promise<HttpResponse> =>
+        withToken(wrong, { headers: { 'X-Forwarded-For': client } });
+      const guesses = await concurrently(20, (index) =>
+        guess(`2001:db8:0:9::${index.toString(16)}`),
+      );
+      expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
+      expect((await guess('2001:db8:0:9:ffff::1')).status).to.equal(429);
+      expect((await guess('2001:db8:0:a::1')).status).to.equal(401);
+    });
+  });
+
+  it('rejects reserved names in X-Actor', async () => {
+    const { id } = pro;
+    const at = `/admin/links/${link.shortCode}/block`;
+    for (const actor of ['system', 'Web-Safety', 'visitor', id, id.toUpperCase()]) {
+      const response = await bench.admin('POST', at, { reason: 'forged' }, { 'X-Actor': actor });
+      const message = 'X-Actor must not be system, web-safety, visitor or the id of a key';
+      expectError(response, { status: 400, message, path: at, method: 'POST' });
+    }
+    expect((await bench.visit(link.shortCode)).status).to.equal(302);
   });
 });

@@ -8,12 +8,13 @@ import type { Bench } from './harness.js';
 /** For the poll of the import job (0.5 s), retries of an import (5 s), and thousands of rows. */
 const endsWithinMs = 60_000;
 
-export const rowsOf = ({ status, text }: HttpResponse): readonly ImportedRow[] => {
+/** The objects of JSON lines. */
+export const rowsOf = <Row = ImportedRow>({ status, text }: HttpResponse): readonly Row[] => {
   expect(status, text).to.equal(200);
   return text
     .split('\n')
     .slice(0, -1)
-    .map((line) => JSON.parse(line) as ImportedRow);
+    .map((line) => JSON.parse(line) as Row);
 };
 
 /** An import that has ended, and the outcomes of its rows. */
@@ -25,6 +26,12 @@ export interface EndedImport {
 /** Lines of a CSV file with a header. */
 export const csvFile = (header: string, ...rows: readonly string[]): string =>
   [header, ...rows, ''].join('\n');
+
+/** A row of a CSV file with a code and a URL. */
+export const row = (code: string, url = 'https://example.com/imported'): string => `${code},${url}`;
+
+export const manyRows = (prefix: string, count: number): string =>
+  csvFile('code,url', ...Array.from({ length: count }, (_, index) => row(`${prefix}-${index}`)));
 
 export const outcomesOf = ({ rows }: Pick<EndedImport, 'rows'>): readonly string[] =>
   rows.map(({ code, outcome }) => `${code ?? ''} ${outcome}`);
@@ -59,17 +66,11 @@ export const importCalls = (bench: Bench) => {
     return response.json() as ImportResponse;
   };
 
-  const rows = async (
-    id: string,
-    key: string | null,
-    query = '',
-  ): Promise<readonly ImportedRow[]> => rowsOf(await call(`/${id}/rows${query}`, key, {}));
-
   const waitForEnd = async (id: string, key: string | null): Promise<EndedImport> => {
     await eventuallyPasses(async () => {
       expect(await show(id, key)).to.not.include({ status: 'running' });
     }, endsWithinMs);
-    return { ended: await show(id, key), rows: await rows(id, key) };
+    return { ended: await show(id, key), rows: rowsOf(await call(`/${id}/rows`, key, {})) };
   };
 
   return {
@@ -77,10 +78,9 @@ export const importCalls = (bench: Bench) => {
     send,
     start,
     show,
-    rows,
     waitForEnd,
-    stop: (id: string, key: string | null): Promise<HttpResponse> =>
-      call(`/${id}`, key, { method: 'DELETE' }),
+    stop: async (id: string, key: string | null): Promise<number> =>
+      (await call(`/${id}`, key, { method: 'DELETE' })).status,
     /** Imports a file and waits for the end. */
     run: async (...request: Parameters<typeof send>): Promise<EndedImport> => {
       const { id } = await start(...request);

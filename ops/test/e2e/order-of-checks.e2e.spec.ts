@@ -1,72 +1,58 @@
+// An own product: with the limits of the default plans, no key exhausts its monthly calls before those of the minute.
 import { expect } from 'chai';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { folderFixture } from '../support/fixtures.js';
 import type { HttpResponse, RequestOptions } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
-import type { IssuedKey } from '../support/product.js';
+import { eventuallyPasses } from '../support/waiting.js';
 import {
-  keyFixture,
-  productFixture,
   destination,
   expectBody,
+  expectEnvelope,
   expectError,
   expectRefused,
+  invalidKey,
+  keyFixture,
   lacking,
   missingKey,
-  invalidKey,
   monthly,
-  upgradeUrl,
+  productFixture,
 } from './harness.js';
-import { folderFixture } from '../support/fixtures.js';
 
-/** Low limits: FREE reaches the minute's first, HOBBY the month's. */
+const few = { monthlyCalls: 3, monthlyLinks: 1, monthlyQrCodes: 1 };
+const unlimited = { monthlyCalls: null, monthlyLinks: null, monthlyQrCodes: null };
+/** FREE reaches the limit of the minute first, HOBBY that of the month. */
 const plans = {
   plans: {
-    FREE: { requestsPerMinute: 3, monthlyCalls: 3, monthlyLinks: 1, monthlyQrCodes: 1 },
-    HOBBY: { requestsPerMinute: 1_000, monthlyCalls: 3, monthlyLinks: 1, monthlyQrCodes: 1 },
-    INDIE: { requestsPerMinute: 1_000, monthlyCalls: 1_000, monthlyLinks: 1, monthlyQrCodes: 1 },
-    PRO: {
-      requestsPerMinute: 1_000,
-      monthlyCalls: null,
-      monthlyLinks: null,
-      monthlyQrCodes: null,
-    },
+    FREE: { requestsPerMinute: 3, ...few },
+    HOBBY: { requestsPerMinute: 1_000, ...few },
+    INDIE: { requestsPerMinute: 1_000, ...few, monthlyCalls: 1_000 },
+    PRO: { requestsPerMinute: 1_000, ...unlimited },
   },
   gates: { customAlias: 'INDIE', passwordProtection: 'INDIE' },
 };
 
-const messages = {
-  rateLimited: 'Rate limit exceeded. Try again in the next minute.',
-  calls: 'Monthly API call limit reached.',
-  links: 'Monthly link limit reached.',
-  tooLarge: 'Request body is too large',
-  contentType: 'Content-Type must be application/json',
-  mismatch: 'Idempotency-Key was already used with another request body',
-  url: 'Please provide a valid URL',
-  passwordsOff: 'Password protection is currently disabled on this platform',
-};
+const upgradeUrl = 'https://pay.example/plans?from=linklog';
+const linksSpent = { ...monthly('Monthly link limit reached.', 1), upgradeUrl };
+const tooLarge = 'Request body is too large';
+const wrongType = 'Content-Type must be application/json';
 
 const post = (body: unknown, headers: Record<string, string> = {}): RequestOptions => ({
-  method: 'POST',
-  body,
-  headers,
+  ...{ method: 'POST', body, headers },
 });
 const large = 'x'.repeat(70_000);
 const text = { 'Content-Type': 'text/plain' };
+const json = { 'Content-Type': 'application/json' };
 
-describe('command API: order of checks', () => {
+describe('the checks of a request', () => {
   const folder = folderFixture();
   const bench = productFixture(async () => {
     const file = path.join(folder.path, 'plans.json');
     await writeFile(file, JSON.stringify(plans));
-
-    return { PLANS_FILE: file };
+    return { PLANS_FILE: file, UPGRADE_URL: upgradeUrl };
   });
-  let pro: IssuedKey;
-
-  before(async () => {
-    pro = await bench.key('PRO');
-  });
+  const pro = keyFixture(bench, 'PRO');
 
   /** A new key whose limits are reached. */
   const createExhaustedKey = async (plan: 'FREE' | 'HOBBY'): Promise<string> => {
@@ -77,255 +63,164 @@ describe('command API: order of checks', () => {
     return key;
   };
 
-  /** Requests that later checks would reject. */
-  const laterErrors: readonly [string, string, RequestOptions][] = [
-    ['an unknown path', '/v2/nothing', {}],
-    ['the prefix alone', '/v2', {}],
-    ['a wrong method', '/v2/shorten', { method: 'PUT' }],
-    ['a body too large', '/v2/shorten', post(large)],
-    ['a wrong type', '/v2/shorten', post('{}', text)],
-    ['a malformed body', '/v2/shorten', post('{', { 'Content-Type': 'application/json' })],
-    ['an unknown code', '/v2/stats/nothing', {}],
-    ['nothing else', '/v2/shorten', post({ url: destination })],
+  /** Requests that later checks would reject, except the last one. */
+  const laterErrors: readonly [string, RequestOptions][] = [
+    ['/v2/nothing', {}],
+    ['/v2', {}],
+    ['/v2/shorten', { method: 'PUT' }],
+    ['/v2/shorten', post(large)],
+    ['/v2/shorten', post('{}', text)],
+    ['/v2/shorten', post('{', json)],
+    ['/v2/stats/nothing', {}],
+    ['/v2/shorten', post({ url: destination })],
   ];
 
-  it('401 comes before all that follows', async () => {
-    for (const [, at, options] of laterErrors) {
+  it('start with the key', async () => {
+    for (const [at, options] of laterErrors) {
       expectBody(await bench.api(at, null, options), 401, missingKey);
       expectBody(await bench.api(at, 'll_nonsense', options), 401, invalidKey);
     }
   });
 
-  it('the per-minute limit comes before the monthly calls and all that follows', async () => {
-    const key = await createExhaustedKey('FREE');
-    for (const [what, at, options] of laterErrors) {
-      const response = await bench.api(at, key, options);
+  it('continue with the limit of the minute, and the monthly calls', async () => {
+    const free = await createExhaustedKey('FREE');
+    const hobby = await createExhaustedKey('HOBBY');
+    for (const [at, options] of laterErrors) {
+      const response = await bench.api(at, free, options);
       const { retryAfter } = response.json() as { retryAfter: number };
-      const { rateLimited: message } = messages;
+      const message = 'Rate limit exceeded. Try again in the next minute.';
       const { method = 'GET' } = options;
-      expect(response.status, what).to.equal(429);
       expectError(response, { status: 429, message, path: at, method, retryAfter });
+      const spent = { ...monthly('Monthly API call limit reached.', 3), upgradeUrl };
+      expectBody(await bench.api(at, hobby, options), 429, spent);
     }
+    expect((await bench.api('/v2/usage', free)).status).to.equal(429);
+    const usage = await bench.api('/v2/usage', hobby);
+    expect(usage.json()).to.deep.include({ calls: { used: 3, limit: 3 } });
   });
 
-  it('the monthly calls come before all that follows', async () => {
-    const key = await createExhaustedKey('HOBBY');
-    for (const [what, at, options] of laterErrors) {
-      const response = await bench.api(at, key, options);
-      expect(response.status, what).to.equal(429);
-      expectBody(response, 429, monthly(messages.calls, 3));
+  it('continue with path, method, size, type and scope', async () => {
+    const { key } = await bench.key('PRO', { scopes: [] });
+    for (const as of [pro.key, key]) {
+      const unknown = await bench.api('/v2/nothing', as, post(large, text));
+      expect(unknown.status).to.equal(404);
+      const put = await bench.api('/v2/shorten', as, { ...post(large, text), method: 'PUT' });
+      expect(put.status).to.equal(405);
+      expectRefused(await bench.api('/v2/shorten', as, post(large, text)), 413, tooLarge);
+      expectRefused(await bench.api('/v2/shorten', as, post('{}', text)), 415, wrongType);
     }
+    for (const options of [post('{', json), post({ url: 'x' }), post({ url: destination })]) {
+      for (const at of ['/v2/shorten', '/v2/shorten/batch']) {
+        expectBody(await bench.api(at, key, options), 403, lacking('links:create'));
+      }
+    }
+    expectBody(await bench.api('/v2/qr/nothing?size=1', key), 403, lacking('qr:read'));
+    expectBody(await bench.api('/v2/stats/nothing', key), 403, lacking('stats:read'));
+    expect((await bench.api('/v2/usage', key)).status).to.equal(200);
   });
 
-  it('an unknown path and a wrong method come before size and type', async () => {
-    const unknown = await bench.api('/v2/nothing', pro.key, post(large, text));
-    expectError(unknown, {
-      status: 404,
-      message: 'Not Found',
-      path: '/v2/nothing',
-      method: 'POST',
-    });
-    const put = await bench.api('/v2/shorten', pro.key, { ...post(large, text), method: 'PUT' });
-    expectError(put, {
-      status: 405,
-      message: 'Method Not Allowed',
-      path: '/v2/shorten',
-      method: 'PUT',
-    });
-    expect(put.headers.allow).to.equal('POST');
-  });
-
-  for (const [what, body, type = 'application/json'] of [
-    ['too large', large],
-    ['of a wrong type', '{}', 'text/plain'],
-    ['malformed', '{'],
-    ['disallowed', '{"__proto__":1}'],
-    ['without a URL', '{}'],
-    ['with a URL that the blocklist names', '{"url":"http://grabify.link/"}'],
-    ['with an alias that is reserved', `{"url":"${destination}","alias":"admin"}`],
-    ['with a password', `{"url":"${destination}","password":"long enough"}`],
-    ['with nothing but a URL', `{"url":"${destination}"}`],
-  ] as const) {
-    it(`a body ${what} gets the same response to the first call of a key and to later calls`, async () => {
+  it('give the same result for the first call of a key and later ones', async () => {
+    for (const [body, type = 'application/json'] of [
+      ...[
+        [large] as const,
+        ['{}', 'text/plain'] as const,
+        ['{'] as const,
+        ['{"__proto__":1}'] as const,
+      ],
+      ...[['{}'] as const, ['{"url":"http://grabify.link/"}'] as const],
+      [`{"url":"${destination}","alias":"admin"}`] as const,
+      [`{"url":"${destination}","password":"long enough"}`] as const,
+      [`{"url":"${destination}"}`] as const,
+    ]) {
       const { key } = await bench.key('PRO');
-      const responses: HttpResponse[] = [];
-      for (let call = 1; call <= 2; call += 1) {
-        responses.push(await bench.api('/v2/shorten', key, post(body, { 'Content-Type': type })));
-      }
-      const said = responses.map((response) => ({
-        status: response.status,
-        message: (response.json() as { message?: string }).message,
-      }));
-      expect(said[1]).to.deep.equal(said[0]);
-      const links = said[0]?.status === 201 ? 2 : 0;
+      const outcome = async () => {
+        const options = post(body, { 'Content-Type': type });
+        const response = await bench.api('/v2/shorten', key, options);
+        const { message } = response.json() as { message?: string };
+        return { status: response.status, message };
+      };
+      const first = await outcome();
+      expect(await outcome(), body.slice(0, 60)).to.deep.equal(first);
+      const links = first.status === 201 ? 2 : 0;
       expect(await bench.usage(key)).to.include({ calls: 2, links });
-    });
-  }
-
-  it('size comes before type', async () => {
-    const response = await bench.api('/v2/shorten', pro.key, post(large, text));
-    expectRefused(response, 413, messages.tooLarge);
+    }
   });
 
-  describe('the scope', () => {
-    const none = keyFixture(bench, 'PRO', { scopes: [] });
-
-    it('comes after path, method, size and type', async () => {
-      expect((await bench.api('/v2/nothing', none.key)).status).to.equal(404);
-      expect((await bench.api('/v2/shorten', none.key, { method: 'PUT' })).status).to.equal(405);
-      expectRefused(await bench.api('/v2/shorten', none.key, post(large)), 413, messages.tooLarge);
-      expectRefused(
-        await bench.api('/v2/shorten', none.key, post('{}', text)),
-        415,
-        messages.contentType,
-      );
-    });
-
-    it('comes before the body and all that follows', async () => {
-      const malformed = post('{', { 'Content-Type': 'application/json' });
-      for (const options of [malformed, post({ url: 'x' }), post({ url: destination })]) {
-        for (const at of ['/v2/shorten', '/v2/shorten/batch']) {
-          expectBody(await bench.api(at, none.key, options), 403, lacking('links:create'));
-        }
-      }
-      expectBody(await bench.api('/v2/qr/nothing?size=1', none.key), 403, lacking('qr:read'));
-      expectBody(await bench.api('/v2/stats/nothing', none.key), 403, lacking('stats:read'));
-      expect((await bench.api('/v2/usage', none.key)).status).to.equal(200);
-    });
-
-    it('comes before the idempotent replay', async () => {
-      const { id, key } = await bench.key('INDIE');
-      const headers = { 'Idempotency-Key': 'before-the-scope' };
-      const first = await bench.shorten(key, { url: destination }, headers);
-      expect(first.status).to.equal(201);
-      await bench.admin('PATCH', `/admin/keys/${id}`, { scopes: ['links:read'] });
-      const again = await bench.shorten(key, { url: destination }, headers);
-      expectBody(again, 403, lacking('links:create'));
-      expect(again.headers['x-ratelimit-limit']).to.equal('1000');
-    });
-  });
-
-  describe('the idempotent replay', () => {
-    const replayed = async (key: string, again: RequestOptions): Promise<HttpResponse> => {
-      const headers = { 'Idempotency-Key': 'the-same' };
-      const first = await bench.shorten(key, { url: destination }, headers);
-      expect(first.status).to.equal(201);
-      return bench.api('/v2/shorten', key, { ...again, headers: { ...again.headers, ...headers } });
-    };
+  describe('continue with the Idempotency-Key,', () => {
+    const headers = { 'Idempotency-Key': 'the-same' };
+    let id: string;
     let key: string;
+    let first: HttpResponse;
 
     beforeEach(async () => {
-      ({ key } = await bench.key('INDIE'));
-    });
-
-    it('comes after the size', async () => {
-      expectRefused(await replayed(key, post(large)), 413, messages.tooLarge);
-    });
-
-    it('comes after the type', async () => {
-      const body = JSON.stringify({ url: destination });
-      expectRefused(await replayed(key, post(body, text)), 415, messages.contentType);
-    });
-
-    for (const [what, body] of [
-      ['malformed', '{'],
-      ['disallowed', '{"__proto__":1}'],
-      ['without a URL', '{}'],
-      ['with an alias that is too short', '{"url":"https://example.com/","alias":"a"}'],
-    ] as const) {
-      it(`comes before a body ${what}`, async () => {
-        const again = post(body, { 'Content-Type': 'application/json' });
-        expectRefused(await replayed(key, again), 422, messages.mismatch);
-      });
-    }
-
-    it('comes before the monthly links', async () => {
-      const again = await replayed(key, post({ url: destination }));
-      expect(again.status).to.equal(201);
-      expect(again.headers['idempotency-replayed']).to.equal('true');
-      expectBody(await bench.shorten(key, { url: destination }), 429, monthly(messages.links, 1));
-    });
-
-    it('comes before the plan’s features and the alias in use', async () => {
-      const { id, key: downgraded } = await bench.key('INDIE');
-      const headers = { 'Idempotency-Key': 'before-the-downgrade' };
-      const body = { url: destination, alias: 'stored-response' };
-      const first = await bench.shorten(downgraded, body, headers);
+      ({ id, key } = await bench.key('INDIE'));
+      first = await bench.shorten(key, { url: destination }, headers);
       expect(first.status).to.equal(201);
-      expect((await bench.admin('PATCH', `/admin/keys/${id}`, { plan: 'FREE' })).status).to.equal(
-        200,
-      );
-      const again = await bench.shorten(downgraded, body, headers);
-      expect(again.status).to.equal(201);
-      expect(again.text).to.equal(first.text);
+    });
+
+    const again = (options: RequestOptions): Promise<HttpResponse> =>
+      bench.api('/v2/shorten', key, { ...options, headers: { ...options.headers, ...headers } });
+
+    it('after size, type and scope', async () => {
+      expectRefused(await again(post(large)), 413, tooLarge);
+      expectRefused(await again(post(JSON.stringify({ url: destination }), text)), 415, wrongType);
+      await bench.admin('PATCH', `/admin/keys/${id}`, { scopes: ['links:read'] });
+      const refused = await again(post({ url: destination }));
+      expectBody(refused, 403, lacking('links:create'));
+      expect(refused.headers['x-ratelimit-limit']).to.equal('1000');
+    });
+
+    it('before the content of the body', async () => {
+      const mismatch = 'Idempotency-Key was already used with another request body';
+      for (const body of ['{', '{"__proto__":1}', '{}', `{"url":"${destination}","alias":"a"}`]) {
+        expectRefused(await again(post(body, json)), 422, mismatch);
+      }
+    });
+
+    it('before the monthly links, the features of the plan, and the alias in use', async () => {
+      const replayed = await again(post({ url: destination }));
+      expect(replayed.headers['idempotency-replayed']).to.equal('true');
+      const refused = await bench.shorten(key, { url: destination });
+      expectBody(refused, 429, linksSpent);
+      expect(refused.headers).not.to.have.property('retry-after');
+      ({ id, key } = await bench.key('INDIE'));
+      const aliased = { url: destination, alias: 'stored-response' };
+      first = await again(post(aliased));
+      await bench.admin('PATCH', `/admin/keys/${id}`, { plan: 'FREE' });
+      expect((await again(post(aliased))).text).to.equal(first.text);
     });
   });
 
-  it('the body comes before the platform’s switches', async () => {
-    const response = await bench.shorten(pro.key, {
-      url: destination,
-      password: 'long enough',
-      maxClicks: 0,
-    });
-    expectRefused(response, 400, 'maxClicks must be at least 1');
-  });
-
-  /** Writes the state that an operator's switch leaves. */
-  const switchPasswords = (on: boolean): Promise<unknown> =>
-    withLedger(bench.product, (client) =>
-      client.query('UPDATE ledger.platform SET passwords = $1', [on]),
-    );
-
-  it('the platform’s switches come before the plan’s features', async () => {
-    const { key } = await bench.key('HOBBY');
-    const body = { url: destination, alias: 'not-on-this-plan', password: 'long enough' };
-    await switchPasswords(false);
+  it('continue with the body, the switches, the features, the monthly links and the alias', async () => {
+    const both = { url: destination, alias: 'any-alias', password: 'long enough' };
+    const invalid = await bench.shorten(pro.key, { ...both, maxClicks: 0 });
+    expectRefused(invalid, 400, 'maxClicks must be at least 1');
+    const { key: hobby } = await bench.key('HOBBY');
+    await bench.admin('PATCH', '/admin/platform', { features: { passwords: false } });
     try {
-      expectRefused(await bench.shorten(key, body), 400, messages.passwordsOff);
+      const off = 'Password protection is currently disabled on this platform';
+      expectRefused(await bench.shorten(hobby, both), 400, off);
     } finally {
-      await switchPasswords(true);
+      await bench.admin('PATCH', '/admin/platform', { features: { passwords: true } });
     }
-  });
-
-  it('the plan’s features come before the monthly links', async () => {
-    const { key } = await bench.key('HOBBY');
-    await bench.link(key);
-    expectBody(await bench.shorten(key, { url: destination, alias: 'any-alias' }), 403, {
+    await bench.link(hobby);
+    expectBody(await bench.shorten(hobby, both), 403, {
       statusCode: 403,
       message: 'Custom aliases require the INDIE plan or higher.',
       error: 'Forbidden',
-      feature: 'customAlias',
-      currentPlan: 'HOBBY',
-      upgradeUrl,
+      ...{ feature: 'customAlias', currentPlan: 'HOBBY', upgradeUrl },
     });
-    expectBody(await bench.shorten(key, { url: destination }), 429, monthly(messages.links, 1));
-  });
-
-  it('the monthly links come before the alias: reserved, or in use', async () => {
-    const { key } = await bench.key('INDIE');
-    await bench.link(key, { alias: 'the-only-one' });
+    const { key: indie } = await bench.key('INDIE');
+    await bench.link(indie, { alias: 'the-only-one' });
     for (const alias of ['admin', 'the-only-one']) {
-      expectBody(
-        await bench.shorten(key, { url: destination, alias }),
-        429,
-        monthly(messages.links, 1),
-      );
+      expectBody(await bench.shorten(indie, { url: destination, alias }), 429, linksSpent);
     }
   });
 
-  it('a plan with null limits has no monthly limit', async () => {
-    const { key } = await bench.key('PRO');
-    for (let link = 0; link < 5; link += 1) await bench.link(key);
-    const usage = (await bench.api('/v2/usage', key)).json();
-    expect(usage).to.deep.include({ calls: { used: 5, limit: null } });
-    expect(usage).to.deep.include({ links: { used: 5, limit: null } });
-  });
-
-  describe('cost of a request', () => {
+  describe('of a request cost', () => {
     /** Usage of a key in the operators' API, which costs no call. */
     const spent = async (id: string): Promise<{ minute: number; calls: number; links: number }> => {
-      const response = await bench.admin('GET', `/admin/keys/${id}`);
-      const { usage } = response.json() as {
+      const { usage } = (await bench.admin('GET', `/admin/keys/${id}`)).json() as {
         usage: { minute: { used: number }; month: { calls: number; links: number } };
       };
       const { calls, links } = usage.month;
@@ -334,50 +229,43 @@ describe('command API: order of checks', () => {
 
     const alias = 'is-spent-once';
     const idempotent = { 'Idempotency-Key': 'is-spent' };
-    const calls: readonly [string, number, string, RequestOptions, number][] = [
+    for (const [what, status, at, options, links] of [
       ['a link', 201, '/v2/shorten', post({ url: destination, alias }), 1],
       ['an alias in use', 400, '/v2/shorten', post({ url: destination, alias }), 0],
-      ['a reserved alias', 400, '/v2/shorten', post({ url: destination, alias: 'Admin' }), 0],
       ['a wrong body', 400, '/v2/shorten', post({}), 0],
       ['an unknown path', 404, '/v2/nothing', {}, 0],
       ['an unknown code', 404, '/v2/stats/nothing', {}, 0],
-      ['statistics', 200, `/v2/stats/${alias}`, {}, 0],
       ['a HEAD', 200, `/v2/stats/${alias}`, { method: 'HEAD' }, 0],
-      ['a wrong method', 405, '/v2/usage', { method: 'DELETE' }, 0],
+      ['a wrong method', 405, '/v2/stats/nothing', { method: 'DELETE' }, 0],
       ['a body too large', 413, '/v2/shorten', post(large), 0],
       ['a wrong type', 415, '/v2/shorten', post('{}', text), 0],
       ['a stored response', 201, '/v2/shorten', post({ url: destination }, idempotent), 1],
       ['a replay', 201, '/v2/shorten', post({ url: destination }, idempotent), 0],
       ['a mismatch', 422, '/v2/shorten', post({}, idempotent), 0],
-    ];
-    for (const [what, status, at, options, links] of calls) {
-      it(`one call by ${what}${links === 1 ? ', and one link' : ''}`, async () => {
-        const { id, key } = pro;
-        const before = await spent(id);
-        const response = await bench.api(at, key, options);
+    ] as const) {
+      it(`one call for ${what}${links === 1 ? ', and one link' : ''}`, async () => {
+        const before = await spent(pro.id);
+        const response = await bench.api(at, pro.key, options);
         expect(response.status, response.text).to.equal(status);
-        const after = await spent(id);
-        expect(after.calls - before.calls, 'calls').to.equal(at === '/v2/usage' ? 0 : 1);
-        expect(after.links - before.links, 'links').to.equal(links);
-        expect(after.minute - before.minute, 'of the minute').to.equal(1);
+        const after = await spent(pro.id);
+        expect(after).to.deep.equal({
+          ...{ minute: before.minute + 1, calls: before.calls + 1, links: before.links + links },
+        });
       });
     }
 
-    it('a 403 costs a call and no link', async () => {
-      const { id, key } = await bench.key('HOBBY');
-      const response = await bench.shorten(key, { url: destination, alias: 'any-alias' });
-      expect(response.status).to.equal(403);
-      expect(await spent(id)).to.deep.equal({ minute: 1, calls: 1, links: 0 });
-    });
-
-    it('the monthly links’ 429 costs a call and no link', async () => {
+    it('one call and no link for a 403 and the 429 of the monthly links', async () => {
       const { id, key } = await bench.key('INDIE');
       await bench.link(key);
       expect((await bench.shorten(key, { url: destination })).status).to.equal(429);
       expect(await spent(id)).to.deep.equal({ minute: 2, calls: 2, links: 1 });
+      const hobby = await bench.key('HOBBY');
+      const gated = await bench.shorten(hobby.key, { url: destination, alias: 'any-alias' });
+      expect(gated.status).to.equal(403);
+      expect(await spent(hobby.id)).to.deep.equal({ minute: 1, calls: 1, links: 0 });
     });
 
-    it('both limits’ 429 costs nothing', async () => {
+    it('nothing for the 429 of both call limits, and no monthly call for usage', async () => {
       for (const plan of ['FREE', 'HOBBY'] as const) {
         const { id, key } = await bench.key(plan);
         for (let call = 1; call <= 8; call += 1) {
@@ -385,26 +273,71 @@ describe('command API: order of checks', () => {
         }
         expect(await spent(id), plan).to.deep.equal({ minute: 3, calls: 3, links: 0 });
       }
-    });
-
-    it('usage costs a call of the minute and none of the month', async () => {
       const { id, key } = await bench.key('HOBBY');
       for (let call = 0; call < 5; call += 1) {
         expect((await bench.api('/v2/usage', key)).status).to.equal(200);
       }
       expect(await spent(id)).to.deep.equal({ minute: 5, calls: 0, links: 0 });
     });
+  });
 
-    it('usage is available when the monthly calls are spent', async () => {
-      const key = await createExhaustedKey('HOBBY');
-      const usage = await bench.api('/v2/usage', key);
-      expect(usage.status).to.equal(200);
-      expect(usage.json()).to.deep.include({ calls: { used: 3, limit: 3 } });
+  it('reject preflight requests, and add no CORS headers, without CORS_ORIGINS', async () => {
+    const headers = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'POST' };
+    const preflight = await bench.api('/v2/shorten', null, { method: 'OPTIONS', headers });
+    expect(preflight.status).to.equal(403);
+    for (const response of [preflight, await bench.api('/v2/usage', pro.key, { headers })]) {
+      expect(Object.keys(response.headers).join()).to.not.match(/access-control-|vary/);
+    }
+  });
+
+  describe('that fail with an internal error', () => {
+    /** Runs `work` while each statement on a table fails. A missing table would be that of another generation. */
+    const withBrokenTable = (schema: string, table: string, work: () => Promise<void>) =>
+      withLedger(bench.product, async (client) => {
+        const away = `${table}_away`;
+        await client.query(
+          `ALTER TABLE ${schema}.${table} RENAME TO ${away};
+           CREATE VIEW ${schema}.${table} AS SELECT * FROM ${schema}.${away} WHERE 1 / 0 = 0
+             WITH CHECK OPTION`,
+        );
+        try {
+          await work();
+        } finally {
+          await client.query(
+            `DROP VIEW ${schema}.${table}; ALTER TABLE ${schema}.${away} RENAME TO ${table}`,
+          );
+        }
+      });
+    const message = 'Internal server error';
+
+    it('return only its name at the API, and log the request id', async () => {
+      await withBrokenTable('ledger', 'links', async () => {
+        const headers = { 'X-Request-Id': 'broken-1' };
+        const at = '/v2/shorten/batch';
+        const options = { ...post({ urls: [{ url: destination }] }), headers };
+        const response = await bench.api(at, pro.key, options);
+        expectError(response, { status: 500, message, path: at, method: 'POST' });
+        expect(response.headers).to.include.all.keys('x-ratelimit-remaining', 'x-api-key-name');
+        expect(response.headers['x-request-id']).to.equal('broken-1');
+      });
+      await bench.link(pro.key);
+      await eventuallyPasses(() => {
+        const lines = bench.product.stderr().split('\n');
+        expect(lines.find((line) => line.includes('broken-1'))).to.include('division by zero');
+      });
     });
 
-    it('usage gets 429 at the per-minute limit', async () => {
-      const key = await createExhaustedKey('FREE');
-      expect((await bench.api('/v2/usage', key)).status).to.equal(429);
+    it('return only its name at the edge and the admin listener', async () => {
+      await withBrokenTable('projection_redirects', 'links', async () => {
+        const response = await bench.visit('unseen00');
+        expectEnvelope(response, { status: 500, message, path: '/unseen00' });
+        expect(response.headers['cache-control']).to.equal('no-store');
+      });
+      expect((await bench.visit('unseen00')).status).to.equal(404);
+      await withBrokenTable('ledger', 'api_keys', async () => {
+        const response = await bench.admin('GET', '/admin/keys');
+        expectError(response, { status: 500, message, path: '/admin/keys' });
+      });
     });
   });
 });

@@ -1,23 +1,27 @@
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../config/config.js';
-import { concurrently, statuses, type HttpResponse } from '../support/http.js';
-import { destination, expectBody, expectRefused, monthly, productFixture } from './harness.js';
+import { concurrently, statuses } from '../support/http.js';
+import { destination, expectBody, expectRefused, monthly, sharedProduct } from './harness.js';
 
 /** `LINKLOG_ROUNDS=20` is the long form. */
-const rounds = Number(inheritedEnvironment()['LINKLOG_ROUNDS'] ?? '5');
+const rounds = Number(inheritedEnvironment()['LINKLOG_ROUNDS'] ?? '2');
 
 const inEachRound = (title: string, run: (round: number) => Promise<void>): void => {
   it(`${title}, in each of ${rounds} rounds`, async function () {
-    this.timeout(30_000 + rounds * 1_000);
+    this.timeout(30_000 + rounds * 10_000);
     for (let round = 1; round <= rounds; round += 1) await run(round);
   });
 };
 
-describe('product: races', () => {
-  const bench = productFixture();
+describe('races', () => {
+  const bench = sharedProduct();
+  const account = 'races';
 
-  inEachRound('300 concurrent requests for one alias: exactly one succeeds', async (round) => {
-    const keys = [(await bench.key('PRO')).key, (await bench.key('PRO', { account: 'b' })).key];
+  inEachRound('of 300 requests for one alias: exactly one succeeds', async (round) => {
+    const keys = [
+      (await bench.key('PRO', { account })).key,
+      (await bench.key('PRO', { account: 'races-other' })).key,
+    ];
     const alias = `raced-for-${round}`;
     const responses = await concurrently(300, (racer) =>
       bench.shorten(keys[racer % 2] ?? '', { url: `${destination}#${racer}`, alias }),
@@ -33,14 +37,13 @@ describe('product: races', () => {
 
   for (const limit of [1, 5, 100]) {
     inEachRound(
-      `a limit of ${limit} and 500 concurrent visitors: exactly ${limit} redirects`,
+      `of 500 visitors with a limit of ${limit}: exactly ${limit} redirects`,
       async () => {
-        const { key } = await bench.key('FREE');
+        const { key } = await bench.key('FREE', { account });
         const { shortCode } = await bench.link(key, { maxClicks: limit });
         const responses = await concurrently(500, () => bench.visit(shortCode));
         expect(statuses(responses)).to.deep.equal({ 302: limit, 410: 500 - limit });
-        const gone = responses.filter(({ status }) => status === 410);
-        for (const response of gone) {
+        for (const response of responses.filter(({ status }) => status === 410)) {
           expect(response.json()).to.include({ errorType: 'EXPIRED', path: `/${shortCode}` });
         }
         await bench.expectClicks(shortCode, key, limit);
@@ -49,8 +52,8 @@ describe('product: races', () => {
     );
   }
 
-  inEachRound('35 links a month and 100 concurrent requests: exactly 35', async () => {
-    const { id, key } = await bench.key('FREE');
+  inEachRound('of 100 requests with 35 links a month: exactly 35 links', async () => {
+    const { key } = await bench.key('FREE', { account });
     const responses = await concurrently(100, () => bench.shorten(key, { url: destination }));
     // FREE allows 60 calls a minute and 35 links a month.
     const created = responses.filter(({ status }) => status === 201);
@@ -62,23 +65,16 @@ describe('product: races', () => {
     }
     const codes = created.map((response) => (response.json() as { shortCode: string }).shortCode);
     expect(new Set(codes).size).to.equal(35);
-    const usage = await bench.admin('GET', `/admin/keys/${id}`);
-    expect(usage.json()).to.have.nested.property('usage.month.links', 35);
   });
 
-  inEachRound('60 calls a minute and 200 concurrent calls: exactly 60', async () => {
-    const { id, key } = await bench.key('FREE');
-    const responses = await concurrently(200, (n): Promise<HttpResponse> =>
+  inEachRound('of 200 calls with 60 calls a minute: exactly 60 calls', async () => {
+    const { id, key } = await bench.key('FREE', { account });
+    const responses = await concurrently(200, (n) =>
       bench.api(n % 2 === 0 ? '/v2/usage' : '/v2/stats/nothing0', key),
     );
     const refused = responses.filter(({ status }) => status === 429);
     expect(refused).to.have.length(140);
-    for (const response of refused) {
-      expect(response.json()).to.include({
-        message: 'Rate limit exceeded. Try again in the next minute.',
-      });
-      expect(response.headers['x-ratelimit-remaining']).to.equal('0');
-    }
+    for (const { headers } of refused) expect(headers['x-ratelimit-remaining']).to.equal('0');
     const passed = responses.filter(({ status }) => status !== 429);
     const remaining = passed.map(({ headers }) => Number(headers['x-ratelimit-remaining']));
     expect(remaining.sort((a, b) => a - b)).to.deep.equal(

@@ -1,16 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { rm, writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import pLimit from 'p-limit';
-import type { RedirectRule } from '../../../schemas/redirect-rules.js';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import type { StatsResponse } from '../../../schemas/http/statistics.js';
-import { fixture } from '../support/fixture.js';
-import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
-import { temporaryDir } from '../support/process.js';
-import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { destination, expectRefused, keyFixture, productFixture } from './harness.js';
+import type { RedirectRule } from '../../../schemas/redirect-rules.js';
+import { concurrently, sendRequest, statuses, type RequestOptions } from '../support/http.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import { destination, expectRefused, keyFixture, sharedProduct } from './harness.js';
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
 const iphone =
@@ -19,54 +15,37 @@ const iphone =
 const [american, german] = ['8.8.8.8', '193.99.144.80'];
 
 /** A visitor behind the trusted proxy. */
-const visitor = (
-  address: string,
-  agent = firefox,
-  headers: Readonly<Record<string, string>> = {},
-): RequestOptions => ({
+const visitor = (address: string, agent = firefox, headers = {}): RequestOptions => ({
   headers: { 'X-Forwarded-For': address, 'User-Agent': agent, ...headers },
 });
 
 const rules: readonly RedirectRule[] = [
   { name: 'ios', when: { os: ['iOS'] }, url: 'https://apps.example/ios' },
   { name: 'de', when: { countries: ['DE'], languages: ['de'] }, url: 'https://example.com/de' },
-  {
-    name: 'past',
-    when: { before: '2026-01-01T00:00:00.000Z' },
-    url: 'https://example.com/past',
-  },
+  { name: 'past', when: { before: '2026-01-01T00:00:00.000Z' }, url: 'https://example.com/past' },
 ];
 const split: RedirectRule = {
   ...{ name: 'test', when: {} },
   split: ['a', 'b', 'c'].map((name) => ({ name, url: `https://example.com/${name}`, weight: 1 })),
 };
 
-const unsafe = 'URL appears to be unsafe and cannot be shortened';
-
-describe('product: redirect rules', () => {
-  const folder = fixture(
-    async () => ({ path: await temporaryDir() }),
-    (dir) => rm(dir.path, { recursive: true, force: true }),
-  );
-  const blocklist = (): string => path.join(folder.path, 'blocklist.txt');
-  const bench = productFixture(async () => {
-    await writeFile(blocklist(), 'blocked.example\n');
-    return { TRUSTED_PROXIES: '127.0.0.1', BLOCKLIST_FILE: blocklist() };
-  });
-  const pro = keyFixture(bench, 'PRO');
+describe('redirect rules', () => {
+  const bench = sharedProduct();
+  const pro = keyFixture(bench, 'PRO', { account: 'redirect-rules' });
 
   const details = async (code: string): Promise<LinkDetails> =>
     (await bench.api(`/v2/links/${code}`, pro.key)).json() as LinkDetails;
-  const patch = (code: string, body: object): Promise<HttpResponse> =>
-    bench.change(code, pro.key, body);
+  const patch = async (code: string, body: object): Promise<object> =>
+    (await bench.change(code, pro.key, body)).json() as object;
   const locationOf = async (code: string, options: RequestOptions): Promise<string> => {
     const response = await bench.visit(code, options);
     expect(response.status, response.text).to.be.oneOf([302, 303]);
     return response.headers.location ?? '';
   };
+  const statsOf = async (code: string, include: string): Promise<StatsResponse> =>
+    (await bench.api(`/v2/stats/${code}?include=${include}`, pro.key)).json() as StatsResponse;
   const targetsOf = async (code: string): Promise<ReadonlyMap<string | null, number>> => {
-    const response = await bench.api(`/v2/stats/${code}?include=targets`, pro.key);
-    const { targets = [], period } = response.json() as StatsResponse;
+    const { targets = [], period } = await statsOf(code, 'targets');
     const sum = targets.reduce((clicks, entry) => clicks + entry.clicks, 0);
     expect(sum).to.equal(period?.clickCount);
     return new Map(targets.map(({ value, clicks }) => [value, clicks]));
@@ -77,26 +56,24 @@ describe('product: redirect rules', () => {
     expect(link).to.deep.include({ rules, forwardQuery: true });
     const code = link.shortCode;
     expect(await details(code)).to.deep.include({ rules, forwardQuery: true, version: 1 });
-    expect((await patch(code, { rules, forwardQuery: true })).json()).to.include({ version: 1 });
+    expect(await patch(code, { rules, forwardQuery: true })).to.include({ version: 1 });
     for (const none of [null, []]) {
-      const changed = (await patch(code, { rules: none, forwardQuery: false })).json();
+      const changed = await patch(code, { rules: none, forwardQuery: false });
       expect(changed).to.deep.include({ rules: null, forwardQuery: false });
-      expect((await patch(code, { rules: [split] })).json()).to.deep.include({ rules: [split] });
+      expect(await patch(code, { rules: [split] })).to.deep.include({ rules: [split] });
     }
+    const urls = [{ rules }, { rules: [{}] }, { rules: [], forwardQuery: false }];
     const batch = await bench.api('/v2/shorten/batch', pro.key, {
-      method: 'POST',
-      body: {
-        urls: [
-          { url: destination, rules },
-          { url: destination, rules: [{}] },
-          { url: destination, rules: [], forwardQuery: false },
-        ],
-      },
+      ...{ method: 'POST', body: { urls: urls.map((item) => ({ url: destination, ...item })) } },
     });
     const { results } = batch.json() as { results: readonly object[] };
     expect(results[0]).to.deep.include({ success: true, rules });
     expect(results[1]).to.include({ success: false, statusCode: 400 });
     expect(results[2]).to.include({ success: true }).and.not.have.any.keys('rules', 'forwardQuery');
+    const history = await bench.api(`/v2/links/${code}/history`, pro.key);
+    const { events } = history.json() as { events: readonly { readonly data: object }[] };
+    expect(events[0]?.data).to.deep.include({ rules });
+    expect(events[1]?.data).to.deep.equal({ rules: null, forwardQuery: false });
   });
 
   it('are rejected with the path of the invalid value', async () => {
@@ -106,17 +83,16 @@ describe('product: redirect rules', () => {
       400,
       'rules[0].when.devices[1]: must be one of: desktop, mobile, tablet, tv, other',
     );
-    const ownHost = { name: 'loop', when: {}, url: `${bench.product.edge}/abc` };
+    const loop = { name: 'loop', when: {}, url: `${bench.product.edge}/abc` };
     expectRefused(
-      await bench.shorten(pro.key, { url: destination, rules: [...rules, ownHost] }),
+      await bench.shorten(pro.key, { url: destination, rules: [...rules, loop] }),
       400,
       'rules[3].url: Please provide a valid URL',
       { reason: 'ownHost' },
     );
     const { shortCode } = await bench.link(pro.key);
-    const response = await patch(shortCode, { rules: [{ ...rules[0], name: '' }] });
-    expect(response.status).to.equal(400);
-    expect(response.json()).to.include({
+    expect(await patch(shortCode, { rules: [{ ...rules[0], name: '' }] })).to.include({
+      statusCode: 400,
       message: 'rules[0].name: must have 1 to 50 letters, digits, hyphens and underscores',
     });
   });
@@ -136,34 +112,23 @@ describe('product: redirect rules', () => {
       expect(await locationOf(code, options)).to.equal(url);
       expect(await locationOf(code, { ...options, method: 'HEAD' })).to.equal(url);
     }
-    await bench.expectClicks(code, pro.key, expected.length);
+    const targets = new Map<string | null, number>([[null, 3] as const, ['de', 2], ['ios', 1]]);
     await eventuallyPasses(async () => {
-      expect(await targetsOf(code)).to.deep.equal(
-        new Map<string | null, number>([
-          [null, 3],
-          ['de', 2],
-          ['ios', 1],
-        ]),
-      );
+      expect(await targetsOf(code)).to.deep.equal(targets);
     });
     // A visitor who opts out of tracking is redirected by country and language; neither is recorded.
-    const stats = await bench.api(`/v2/stats/${code}?include=countries`, pro.key);
-    const { countries = [] } = stats.json() as StatsResponse;
-    const germans = countries.find(({ value }) => value === 'DE')?.clicks;
-    expect(germans).to.equal(3);
+    const { countries = [] } = await statsOf(code, 'countries');
+    expect(countries.find(({ value }) => value === 'DE')?.clicks).to.equal(3);
   });
 
   it('send a visitor to the same entry of a split on every edge', async () => {
     const { shortCode: code } = await bench.link(pro.key, { rules: [split] });
     const found = new Set<string>();
     for (let network = 0; network < 40; network += 1) {
-      const options = visitor(`203.0.113.${network}`);
       const locations = new Set<string>();
-      for (const edge of bench.product.edges) {
-        for (let visit = 0; visit < 2; visit += 1) {
-          const { headers } = await sendRequest(`${edge}/${code}`, options);
-          locations.add(headers.location ?? '');
-        }
+      for (const edge of [...bench.product.edges, ...bench.product.edges]) {
+        const { headers } = await sendRequest(`${edge}/${code}`, visitor(`203.0.113.${network}`));
+        locations.add(headers.location ?? '');
       }
       expect([...locations]).to.have.lengthOf(1);
       for (const location of locations) found.add(location);
@@ -173,14 +138,12 @@ describe('product: redirect rules', () => {
 
   it('share an exact limit of clicks: the parts add up to it', async () => {
     const { shortCode: code } = await bench.link(pro.key, { rules: [split], maxClicks: 100 });
-    const responses = await Promise.all(
-      Array.from({ length: 160 }, (_, index) => bench.visit(code, visitor(`198.18.0.${index}`))),
+    const responses = await concurrently(160, (index) =>
+      bench.visit(code, visitor(`198.18.0.${index}`)),
     );
-    const redirected = responses.filter(({ status }) => status === 302);
-    expect(redirected).to.have.lengthOf(100);
-    expect(responses.filter(({ status }) => status === 410)).to.have.lengthOf(60);
+    expect(statuses(responses)).to.deep.equal({ 302: 100, 410: 60 });
     const expected = new Map<string | null, number>();
-    for (const { headers } of redirected) {
+    for (const { headers } of responses.filter(({ status }) => status === 302)) {
       const target = `test/${headers.location?.at(-1) ?? ''}`;
       expected.set(target, (expected.get(target) ?? 0) + 1);
     }
@@ -188,7 +151,7 @@ describe('product: redirect rules', () => {
     expect(await targetsOf(code)).to.deep.equal(expected);
   });
 
-  it('apply in one version to each of 10,000 responses while they are swapped every 20 ms', async () => {
+  it('apply in one version to each of 4,000 responses while they are swapped every 20 ms', async () => {
     const versionOf = (name: string) => ({
       url: `https://example.com/${name}/url`,
       rules: [{ name, when: { os: ['Linux'] }, url: `https://example.com/${name}/rule` }],
@@ -201,12 +164,11 @@ describe('product: redirect rules', () => {
       while (!isDone) {
         const pause = sleep(20);
         swaps += 1;
-        const response = await patch(code, versions[swaps % 2] ?? {});
-        expect(response.status, response.text).to.equal(200);
+        expect(await patch(code, versions[swaps % 2] ?? {})).to.include({ shortCode: code });
         await pause;
       }
     };
-    const visitsOfKind = 5_000;
+    const visitsOfKind = 2_000;
     const locations = new Set<string>();
     const visitOften = (options: RequestOptions, kind: string): Promise<unknown> => {
       const visits = Array.from({ length: visitsOfKind }, () => kind);
@@ -237,7 +199,6 @@ describe('product: redirect rules', () => {
     expect(await locationOf(`${code}?c=d&qr&c=e`, visitor(american))).to.equal(
       'https://example.com/?a=b&c=d&c=e#top',
     );
-    expect(await locationOf(`${code}?qr`, visitor(american))).to.equal(link.url);
     expect(await locationOf(`${code}?c=%20d`, visitor(american, iphone))).to.equal(
       'https://apps.example/ios?c=%20d',
     );
@@ -247,69 +208,32 @@ describe('product: redirect rules', () => {
     });
   });
 
-  it('are listed by the preview, unless the link has a password or a limit', async () => {
+  it('are listed by the preview, unless the link has a limit', async () => {
     const { shortCode: code } = await bench.link(pro.key, { rules: [...rules, split] });
-    const { text } = await bench.visit(`${code}+`, { headers: { Accept: 'text/html' } });
-    for (const url of [...rules, split].flatMap((rule) =>
-      'url' in rule ? rule.url : rule.split.map((entry) => entry.url),
-    )) {
-      expect(text).to.include(url);
+    const { text } = await bench.visit(`${code}+`);
+    for (const name of ['de', 'past', 'a', 'b', 'c']) {
+      expect(text).to.include(`https://example.com/${name}`);
     }
+    expect(text).to.include('https://apps.example/ios');
     const { shortCode: limited } = await bench.link(pro.key, { rules, maxClicks: 5 });
-    const hidden = await bench.visit(`${limited}+`, { headers: { Accept: 'text/html' } });
-    expect(hidden.text).to.not.include('https://apps.example');
+    expect((await bench.visit(`${limited}+`)).text).to.not.include('https://apps.example');
   });
 
   it('are found by search and by the destination filter', async () => {
-    const title = 'found by a rule';
-    const { shortCode: code } = await bench.link(pro.key, { rules, title });
+    const { key } = await bench.key('PRO', { account: 'redirect-rules-list' });
+    const { shortCode: code } = await bench.link(key, { rules });
     const list = async (query: string): Promise<readonly string[]> => {
-      const { links } = (await bench.api(`/v2/links?${query}`, pro.key)).json() as {
+      const { links } = (await bench.api(`/v2/links?${query}`, key)).json() as {
         links: readonly LinkDetails[];
       };
-      return links.filter((link) => link.title === title).map((link) => link.shortCode);
+      return links.map((link) => link.shortCode);
     };
-    await eventually('the list has the link', async () => (await list('limit=100')).length === 1);
-    for (const query of [
-      'destination=apps.example',
-      'destination=example.com',
-      'search=apps.exa',
-    ]) {
-      expect(await list(`${query}&limit=100`), query).to.deep.equal([code]);
+    await eventuallyPasses(async () => {
+      expect(await list('')).to.deep.equal([code]);
+    });
+    for (const query of ['destination=apps.example', 'search=apps.exa']) {
+      expect(await list(query), query).to.deep.equal([code]);
     }
     expect(await list('destination=exam.example')).to.deep.equal([]);
-  });
-
-  it('are checked for web safety when they are set and later', async () => {
-    const bad = [{ name: 'bad', when: {}, url: 'https://www.blocked.example/' }];
-    expectRefused(await bench.shorten(pro.key, { url: destination, rules: bad }), 400, unsafe);
-    const { shortCode: code } = await bench.link(pro.key, {
-      rules: [{ name: 'later', when: {}, url: 'https://later.example/' }],
-    });
-    const response = await patch(code, { rules: bad });
-    expect(response.status).to.equal(400);
-    expect(response.json()).to.include({ message: unsafe });
-    await writeFile(blocklist(), 'blocked.example\nlater.example\n');
-    await eventually(
-      'the link is blocked',
-      async () => (await details(code)).status === 'blocked',
-      40_000,
-    );
-  }).timeout(60_000);
-
-  it('end reuse, and are in the history', async () => {
-    const url = 'https://example.com/with-rules';
-    const { shortCode: code } = await bench.link(pro.key, { url, rules });
-    const reused = await bench.shorten(pro.key, { url, reuse: true });
-    expect(reused.status).to.equal(201);
-    await patch(code, { rules: null });
-    const history = await bench.api(`/v2/links/${code}/history`, pro.key);
-    const { events } = history.json() as { events: { type: string; data: object }[] };
-    expect(events.map(({ type }) => type)).to.deep.equal([
-      'linklog.LinkCreated.v4',
-      'linklog.LinkEdited.v3',
-    ]);
-    expect(events[0]?.data).to.deep.include({ rules });
-    expect(events[1]?.data).to.deep.equal({ rules: null });
   });
 });

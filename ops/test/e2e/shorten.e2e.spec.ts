@@ -1,342 +1,350 @@
 import { expect } from 'chai';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import type { HttpResponse } from '../support/http.js';
+import { concurrently, type HttpResponse } from '../support/http.js';
 import {
-  keyFixture,
   destination,
   expectBody,
+  expectError,
   expectRefused,
+  keyFixture,
+  sharedProduct,
   timestampPattern,
   upgradeUrl,
-  productFixture,
   type Link,
 } from './harness.js';
 
-const json = 'application/json';
-const badUrl = 'Please provide a valid URL';
+const json = { 'Content-Type': 'application/json' };
+const invalidUrl = 'Please provide a valid URL';
+const invalidJson = 'Invalid JSON body';
+const taken = 'Alias is already taken';
+const tooLarge = 'Request body is too large';
+const wrongType = 'Content-Type must be application/json';
 
-describe('command API: POST /v2/shorten', () => {
-  const bench = productFixture();
-  const pro = keyFixture(bench, 'PRO');
+describe('POST /v2/shorten', () => {
+  const bench = sharedProduct();
+  const pro = keyFixture(bench, 'PRO', { account: 'shorten' });
 
-  const shorten = (body: unknown): Promise<HttpResponse> => bench.shorten(pro.key, body);
+  const shorten = (body: unknown, headers: Record<string, string> = {}): Promise<HttpResponse> =>
+    bench.shorten(pro.key, body, headers);
+  const post = (path: string, body: unknown): Promise<HttpResponse> =>
+    bench.api(path, pro.key, { method: 'POST', body, headers: json });
+  const ignoredFields = ({ headers }: HttpResponse): unknown => headers['linklog-ignored-fields'];
 
-  /** The default of SHORT_URL_HOST. */
-  const host = (): string => `http://localhost:${new URL(bench.product.edge).port}`;
-
-  describe('responds with 201 and the link', () => {
-    it('without optional fields that were not sent', async () => {
-      const response = await shorten({ url: destination });
-      const link = response.json() as Link;
-      expect(link).to.deep.equal({
-        shortUrl: `${host()}/${link.shortCode}`,
-        shortCode: link.shortCode,
-        url: destination,
-        createdAt: link.createdAt,
-      });
-      expect(link.shortCode).to.match(/^[0-9A-Za-z]{8}$/);
-      expect(link.createdAt).to.match(timestampPattern);
-      expect(Math.abs(Date.parse(link.createdAt) - Date.now())).to.be.below(5_000);
-      expect(response.status).to.equal(201);
-      expect(response.headers['content-type']).to.equal('application/json; charset=utf-8');
-      expect(response.headers['cache-control']).to.equal('no-store');
-      expect(response.headers).not.to.have.property('idempotency-replayed');
+  it('returns exactly the fields that are set', async () => {
+    const response = await shorten({ url: ` \n${destination}\t`, alias: null, code: 'mine' });
+    const link = response.json() as Link;
+    const { shortCode, createdAt } = link;
+    // The default of SHORT_URL_HOST.
+    const host = `http://localhost:${new URL(bench.product.edge).port}`;
+    expect(link).to.deep.equal({
+      ...{ shortUrl: `${host}/${shortCode}`, shortCode, url: destination, createdAt },
     });
-
-    it('with every optional field that was sent', async () => {
-      const link = await bench.link(pro.key, {
-        alias: 'All-of_it',
-        expiresIn: 3_600,
-        maxClicks: 7,
-      });
-      expect(link).to.deep.equal({
-        shortUrl: `${host()}/All-of_it`,
-        shortCode: 'All-of_it',
-        url: destination,
-        alias: 'All-of_it',
-        expiresAt: new Date(Date.parse(link.createdAt) + 3_600_000).toISOString(),
-        maxClicks: 7,
-        createdAt: link.createdAt,
-      });
-    });
-
-    it('with null as absent, and without unknown fields', async () => {
-      const link = await bench.link(pro.key, {
-        alias: null,
-        password: null,
-        expiresIn: null,
-        maxClicks: null,
-        shortCode: 'mine',
-        createdAt: '1970-01-01T00:00:00.000Z',
-        nested: { deep: [1, { url: 'x' }] },
-      });
-      expect(link).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
-      expect(link.shortCode).not.to.equal('mine');
-      expect(Date.parse(link.createdAt)).to.be.above(0);
-    });
-
-    it('with a different code each time', async () => {
-      const links = await Promise.all(Array.from({ length: 50 }, () => bench.link(pro.key)));
-      expect(new Set(links.map(({ shortCode }) => shortCode)).size).to.equal(50);
-    });
-
-    it('for any case and parameters of the content type', async () => {
-      for (const type of [
-        'APPLICATION/JSON',
-        'application/json; charset=utf-8',
-        'Application/Json ; a=b',
-      ]) {
-        const response = await bench.shorten(pro.key, JSON.stringify({ url: destination }), {
-          'Content-Type': type,
-        });
-        expect(response.status, type).to.equal(201);
-      }
+    expect(shortCode).to.match(/^[0-9A-Za-z]{8}$/);
+    expect(createdAt).to.match(timestampPattern);
+    expect(Math.abs(Date.parse(createdAt) - Date.now())).to.be.below(10_000);
+    const options = { alias: 'Shorten-all_of_it', maxClicks: 7, title: 'x', tags: ['a'] };
+    const full = await bench.link(pro.key, { ...options, expiresIn: 3_600 });
+    expect(full).to.deep.equal({
+      ...{ shortUrl: `${host}/${options.alias}`, shortCode: options.alias, url: destination },
+      expiresAt: new Date(Date.parse(full.createdAt) + 3_600_000).toISOString(),
+      ...{ ...options, createdAt: full.createdAt },
     });
   });
 
-  describe('keeps a destination exactly as sent', () => {
-    const pad = (length: number): string => 'https://example.com/'.padEnd(length, 'x');
-    // shorten.unit.spec.ts tests each rule of destinations and fields.
-    it('of any host and length', async () => {
-      for (const url of [
-        'https://example.com',
-        'hTTp://EXAMPLE.com:8080/a/../b?q=%20&r=a+b#fragment',
-        'https://bücher.example/straße?q=ä',
-        'http://intranet/',
-        'http://[2001:db8::1]/',
-        pad(2_048),
-      ]) {
-        const link = await bench.link(pro.key, { url });
-        expect(link.url).to.equal(url);
-        expect((await bench.stats(link.shortCode, pro.key)).url).to.equal(url);
-      }
-    });
-
-    it('except for surrounding white space', async () => {
-      const { url } = await bench.link(pro.key, { url: ' \t\n https://example.com/trimmed \r\n' });
-      expect(url).to.equal('https://example.com/trimmed');
-    });
-
-    it('but not an invalid URL', async () => {
-      for (const url of [
-        undefined,
-        42,
-        'example.com',
-        'javascript:alert(1)',
-        'https://user:secret@example.com/',
-        'https://example.com/\r\nSet-Cookie: a=b',
-      ]) {
-        expectRefused(await shorten({ url }), 400, badUrl);
-      }
-    });
-
-    it('but not more than 2,048 characters, as sent and percent-encoded', async () => {
-      const message = 'URL must be at most 2048 characters';
-      for (const url of [pad(2_049), `https://example.com/${'ä'.repeat(400)}`]) {
-        expectRefused(await shorten({ url }), 400, message, { reason: 'tooLong' });
-      }
-    });
-
-    it('but not on our own hosts', async () => {
-      const { api, edge, admin } = bench.product;
-      const ports = [api, edge, admin].map((address) => new URL(address).port);
-      const own = ports.flatMap((port) => [
-        `http://127.0.0.1:${port}/x`,
-        `http://localhost:${port}`,
-        `http://LOCALHOST:${port}/x`,
-        `http://localhost.:${port}/x`,
-        `http://[::1]:${port}/x`,
-        `https://2130706433:${port}/`,
+  it('stores a destination exactly as sent', async () => {
+    for (const url of [
+      'hTTp://EXAMPLE.com:8080/a/../b?q=%20&r=a+b#fragment',
+      'https://bücher.example/straße?q=ä',
+      'https://example.com/'.padEnd(2_048, 'x'),
+    ]) {
+      const link = await bench.link(pro.key, { url });
+      expect([link.url, (await bench.stats(link.shortCode, pro.key)).url]).to.deep.equal([
+        url,
+        url,
       ]);
-      for (const url of own) expectRefused(await shorten({ url }), 400, badUrl);
-    });
+    }
   });
 
-  describe('rejects', () => {
-    const alias = 'Alias must be between 3 and 50 characters';
-    const aliasCharacters = 'Alias may only contain letters, numbers, hyphens and underscores';
-    const reserved = 'This alias is reserved and cannot be used';
-    const password = 'Password must be between 4 and 100 characters';
-    const expiresLow = 'expiresIn must be at least 60 seconds (1 minute)';
-    const expiresHigh = 'expiresIn must be at most 315360000 seconds (10 years)';
-    const clicksLow = 'maxClicks must be at least 1';
-    const clicksHigh = 'maxClicks must be at most 1000000000';
-    it('each field with its message', async () => {
-      for (const [fields, message] of [
-        [{ alias: 'ab' }, alias],
-        [{ alias: 'a'.repeat(51) }, alias],
-        [{ alias: 'abc/def' }, aliasCharacters],
-        [{ alias: 123 }, 'alias must be a string'],
-        [{ alias: 'API' }, reserved],
-        [{ alias: 'paypa1' }, reserved],
-        [{ alias: 'login-paypal1' }, reserved],
-        [{ password: 'abc' }, password],
-        [{ password: 1234 }, 'password must be a string'],
-        [{ expiresIn: 59 }, expiresLow],
-        [{ expiresIn: 315_360_001 }, expiresHigh],
-        [{ expiresIn: 60.5 }, 'expiresIn must be a whole number of seconds'],
-        [{ expiresIn: '60' }, 'expiresIn must be a number'],
-        [{ maxClicks: 0 }, clicksLow],
-        [{ maxClicks: 1_000_000_001 }, clicksHigh],
-        [{ maxClicks: 1.5 }, 'maxClicks must be an integer'],
-      ] as const) {
-        expectRefused(await shorten({ url: destination, ...fields }), 400, message);
-      }
-    });
-
-    it('no value just within the limits', async () => {
-      for (const fields of [
-        { alias: 'abc', password: 'abcd', expiresIn: 60, maxClicks: 1 },
-        { alias: 'A-b_9'.repeat(10), password: 'a'.repeat(100), expiresIn: 315_360_000 },
-        { alias: 'pineapple-support', maxClicks: 1_000_000_000 },
-      ]) {
-        expect((await bench.link(pro.key, fields)).alias).to.equal(fields.alias);
-      }
-    });
-
-    it('the first invalid field in the contract’s order, whatever the order in the body', async () => {
-      const wrong = { maxClicks: 0, expiresIn: 1, password: 'a', alias: 'a', url: 'a' };
-      const { url, ...noUrl } = wrong;
-      const { alias: short, ...noAlias } = noUrl;
-      const { password: weak, ...noPassword } = noAlias;
-      const { expiresIn, ...noExpiry } = noPassword;
-      expect([url, short, weak, expiresIn]).to.deep.equal(['a', 'a', 'a', 1]);
-      expectRefused(await shorten(wrong), 400, badUrl);
-      expectRefused(await shorten({ ...noUrl, url: destination }), 400, alias);
-      expectRefused(await shorten({ ...noAlias, url: destination }), 400, password);
-      expectRefused(await shorten({ ...noPassword, url: destination }), 400, expiresLow);
-      expectRefused(await shorten({ ...noExpiry, url: destination }), 400, clicksLow);
-    });
-
-    it('an alias that is or was in use, in any account', async () => {
-      const other = (await bench.key('HOBBY', { account: 'other' })).key;
-      await bench.link(pro.key, { alias: 'in-use', maxClicks: 1 });
-      const again = { url: destination, alias: 'in-use' };
-      expectRefused(await shorten(again), 400, 'Alias is already taken');
-      expectRefused(await bench.shorten(other, again), 400, 'Alias is already taken');
-      expect((await bench.visit('in-use')).status).to.equal(302);
-      expect((await bench.visit('in-use')).status).to.equal(410);
-      expectRefused(await shorten(again), 400, 'Alias is already taken');
-    });
-
-    it('a generated code as an alias', async () => {
-      const { shortCode } = await bench.link(pro.key);
-      const response = await shorten({ url: destination, alias: shortCode });
-      expectRefused(response, 400, 'Alias is already taken');
-    });
-
-    it('no alias that differs only in case', async () => {
-      await bench.link(pro.key, { alias: 'CaseMatters', url: 'https://example.com/upper' });
-      await bench.link(pro.key, { alias: 'casematters', url: 'https://example.com/lower' });
-      const upper = await bench.visit('CaseMatters');
-      expect(upper.headers.location).to.equal('https://example.com/upper');
-      expect((await bench.visit('CASEMATTERS')).status).to.equal(404);
-    });
-
-    it('an alias on FREE', async () => {
-      const { key } = await bench.key('FREE');
-      expectBody(await bench.shorten(key, { url: destination, alias: 'not-on-free' }), 403, {
-        statusCode: 403,
-        message: 'Custom aliases require the HOBBY plan or higher.',
-        error: 'Forbidden',
-        feature: 'customAlias',
-        currentPlan: 'FREE',
-        upgradeUrl,
-      });
-      expect((await bench.visit('not-on-free')).status).to.equal(404);
-    });
-
-    it('no alias on other plans', async () => {
-      for (const plan of ['HOBBY', 'INDIE', 'PRO'] as const) {
-        const { key } = await bench.key(plan);
-        const alias = `alias-on-${plan}`;
-        expect((await bench.link(key, { alias })).alias).to.equal(alias);
-      }
-    });
-  });
-
-  describe('with a body', () => {
-    const post = (body: string | Buffer, type: string = json): Promise<HttpResponse> =>
-      bench.shorten(pro.key, body, { 'Content-Type': type });
-
-    it('that is malformed responds with 400', async () => {
-      for (const text of ['{', "{'url':'x'}", '{"url":"a"}}', 'url=a', '\u0000', '[1,]']) {
-        expectRefused(await post(text), 400, 'Invalid JSON body');
-      }
-    });
-
-    it('accepts gzip and brotli', async () => {
-      const text = JSON.stringify({ url: destination });
-      const packed = (encoding: string, body: Buffer): Promise<HttpResponse> =>
-        bench.shorten(pro.key, body, { 'Content-Type': json, 'Content-Encoding': encoding });
-      expect((await packed('gzip', gzipSync(text))).status).to.equal(201);
-      expect((await packed('br', brotliCompressSync(text))).status).to.equal(201);
-      const invalid = 'Invalid JSON body';
-      expectRefused(await packed('gzip', gzipSync(text).subarray(0, -9)), 400, invalid);
-      for (const encoding of ['gzip', 'deflate', 'br']) {
-        expectRefused(await packed(encoding, Buffer.from('neither')), 400, invalid);
-      }
-      const unknown = await packed('rot13', Buffer.from(text));
-      expectRefused(unknown, 415, 'Content-Type must be application/json');
-    });
-
-    it('that is empty or not an object counts as {}', async () => {
-      for (const text of ['', ' \n', '{}', 'null', '[]', '"https://example.com/"', '42']) {
-        expectRefused(await post(text), 400, badUrl);
-      }
-    });
-
-    const url = '"url":"https://example.com/"';
-    const disallowed: readonly [string, string][] = [
-      [`{${url},"__proto__":{"alias":"polluted"}}`, '__proto__'],
-      [`{${url},"constructor":1}`, 'constructor'],
-      [`{${url},"prototype":null}`, 'prototype'],
-      [`{${url},"a":[{"b":{"__proto__":0}}]}`, '__proto__'],
-      [`{${url},"\\u005f_proto__":{}}`, '__proto__'],
-      ['[{"constructor":{}}]', 'constructor'],
-    ];
-    it('rejects disallowed properties', async () => {
-      for (const [text, property] of disallowed) {
-        expectRefused(await post(text), 400, `property ${property} should not exist`);
-      }
-    });
-
-    it('accepts 32 levels of nesting', async () => {
-      const nested = (levels: number): string =>
-        `{${url},"a":${'['.repeat(levels - 1)}"[{[{"${']'.repeat(levels - 1)}}`;
-      expect((await post(nested(32))).status).to.equal(201);
-      expectRefused(await post(nested(33)), 400, 'Invalid JSON body');
-    });
-
-    it('requires the type application/json', async () => {
-      const refused = [415, 'Content-Type must be application/json'] as const;
-      for (const type of ['text/plain', 'application/jsonx', 'json', 'application/vnd.api+json']) {
-        expectRefused(await post(`{${url}}`, type), ...refused);
-      }
-      for (const body of [`{${url}}`, undefined]) {
-        const untyped = await bench.api('/v2/shorten', pro.key, { method: 'POST', body });
-        expectRefused(untyped, ...refused);
-      }
-    });
-
-    it('accepts at most 64 KiB', async () => {
-      const body = (bytes: number): string => {
-        const start = `{${url},"padding":"`;
-        return `${start.padEnd(bytes - 2, 'x')}"}`;
+  it('returns the reason of an invalid URL, also in a batch and for a change', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    for (const [url, reason] of [
+      [undefined, 'missing'],
+      ['example.com', 'scheme'],
+      ['https://a@example.com/', 'userinfo'],
+      ['https://example.com/a\\b', 'backslash'],
+      ['https://exam ple.com/', 'whitespace'],
+      ['https://a\u200cb.example/', 'host'],
+      [`${bench.product.edge}/abc`, 'ownHost'],
+      ['https://example.com/'.padEnd(2_049, 'x'), 'tooLong'],
+    ] as const) {
+      const message = reason === 'tooLong' ? 'URL must be at most 2048 characters' : invalidUrl;
+      expectRefused(await shorten({ url }), 400, message, { reason });
+      const { results } = (await post('/v2/shorten/batch', { urls: [{ url }] })).json() as {
+        readonly results: readonly object[];
       };
-      expect((await post(body(65_536))).status).to.equal(201);
-      expectRefused(await post(body(65_537)), 413, 'Request body is too large');
-      const chunked = { 'Content-Type': json, 'Transfer-Encoding': 'chunked' };
-      const send = (text: string): Promise<HttpResponse> =>
-        bench.api('/v2/shorten', pro.key, { method: 'POST', body: text, headers: chunked });
-      expect((await send(body(65_536))).status).to.equal(201);
-      expectRefused(await send(body(65_537)), 413, 'Request body is too large');
+      expect(results[0]).to.include({ statusCode: 400, message, reason });
+      if (url === undefined) continue;
+      const changed = await bench.change(shortCode, pro.key, { url });
+      expect(changed.json()).to.include({ statusCode: 400, message, reason });
+    }
+  });
+
+  it('rejects each field with its message', async () => {
+    for (const [fields, message] of [
+      [{ alias: 'ab' }, 'Alias must be between 3 and 50 characters'],
+      [{ alias: 'paypa1' }, 'This alias is reserved and cannot be used'],
+      [{ password: 'abc' }, 'Password must be between 4 and 100 characters'],
+      [{ expiresIn: 59 }, 'expiresIn must be at least 60 seconds (1 minute)'],
+      [
+        { expiresIn: 90, expiresAt: '2030-01-01T00:00:00Z' },
+        'Give expiresIn or expiresAt, not both',
+      ],
+      [{ maxClicks: 0 }, 'maxClicks must be at least 1'],
+      [{ reuse: true, title: 'x' }, 'reuse can only be combined with url and domain'],
+    ] as const) {
+      expectRefused(await shorten({ url: destination, ...fields }), 400, message);
+    }
+  });
+
+  it('rejects an alias that is or was in use, in any account, but distinguishes case', async () => {
+    const { key: other } = await bench.key('HOBBY', { account: 'shorten-other' });
+    const alias = 'Shorten-In-Use';
+    await bench.link(pro.key, { alias, maxClicks: 1 });
+    for (const status of [302, 410]) {
+      expectRefused(await shorten({ url: destination, alias }), 400, taken);
+      expectRefused(await bench.shorten(other, { url: destination, alias }), 400, taken);
+      expect((await bench.visit(alias)).status).to.equal(status);
+    }
+    const { shortCode: generated } = await bench.link(pro.key);
+    expectRefused(await shorten({ url: destination, alias: generated }), 400, taken);
+    const lower = alias.toLowerCase();
+    expect((await bench.visit(lower)).status).to.equal(404);
+    await bench.link(other, { alias: lower });
+    expect((await bench.visit(lower)).headers.location).to.equal(destination);
+  });
+
+  it('requires the HOBBY plan for an alias', async () => {
+    const { key } = await bench.key('FREE', { account: 'shorten' });
+    expectBody(await bench.shorten(key, { url: destination, alias: 'not-on-free' }), 403, {
+      statusCode: 403,
+      message: 'Custom aliases require the HOBBY plan or higher.',
+      error: 'Forbidden',
+      ...{ feature: 'customAlias', currentPlan: 'FREE', upgradeUrl },
+    });
+    expect((await bench.visit('not-on-free')).status).to.equal(404);
+  });
+
+  describe('reads a body', () => {
+    const url = `"url":"${destination}"`;
+    const nested = (levels: number): string =>
+      `{${url},"a":${'['.repeat(levels - 1)}"[{"${']'.repeat(levels - 1)}}`;
+    const padded = (bytes: number): string => `{${url}}`.padEnd(bytes);
+    const text = `{${url}}`;
+    const latin1 = Buffer.from(`{"url":"${destination}","title":"\xfc"}`, 'latin1');
+    const encoded = (encoding: string) => ({ ...json, 'Content-Encoding': encoding });
+    const chunked = { ...json, 'Transfer-Encoding': 'chunked' };
+
+    for (const [what, body, headers, status, message] of [
+      ['of any spelling of the type', text, { 'Content-Type': 'Application/Json ; a=b' }, 201],
+      ['with a charset', text, { 'Content-Type': 'application/json; charset="UTF-8"' }, 201],
+      ['of another type', text, { 'Content-Type': 'text/plain' }, 415, wrongType],
+      ['without a type', text, {}, 415, wrongType],
+      [
+        ...([
+          'in another charset',
+          text,
+          { 'Content-Type': 'application/json; charset=latin1' },
+        ] as const),
+        ...([415, 'The charset of Content-Type must be utf-8'] as const),
+      ],
+      ['that is not UTF-8', latin1, json, 400, invalidJson],
+      ['that is malformed', '{"url":"a"}}', json, 400, invalidJson],
+      ['that is no object', '["https://example.com/"]', json, 400, invalidUrl],
+      ['that is empty', '', json, 400, invalidUrl],
+      [
+        ...(['with a disallowed property', `{${url},"a":[{"\\u005f_proto__":0}]}`, json] as const),
+        ...([400, 'property __proto__ should not exist'] as const),
+      ],
+      ['of 32 levels', nested(32), json, 201],
+      ['of 33 levels', nested(33), json, 400, invalidJson],
+      ['in gzip', gzipSync(text), encoded('gzip'), 201],
+      ['in brotli', brotliCompressSync(text), encoded('br'), 201],
+      ['in damaged gzip', gzipSync(text).subarray(0, -9), encoded('gzip'), 400, invalidJson],
+      ['in another encoding', text, encoded('rot13'), 415, wrongType],
+      ['of 64 KiB', padded(65_536), json, 201],
+      ['of 64 KiB in chunks', padded(65_536), chunked, 201],
+      ['of more than 64 KiB', padded(65_537), json, 413, tooLarge],
+      ['of more than 64 KiB in chunks', padded(65_537), chunked, 413, tooLarge],
+      ['of more than 64 KiB in gzip', gzipSync(padded(65_537)), encoded('gzip'), 413, tooLarge],
+    ] as const) {
+      it(`${what}: ${status}`, async () => {
+        const response = await bench.shorten(pro.key, body, headers);
+        if (message === undefined) expect(response.status, response.text).to.equal(status);
+        else expectRefused(response, status, message);
+      });
+    }
+  });
+
+  it('names ignored fields in its response, also if it is replayed', async () => {
+    const body = { expiresAt2: 1, url: destination, 'tag,': null, '\u00fc': {}, maxClicks: null };
+    for (const replayed of [undefined, 'true']) {
+      const response = await shorten(body, { 'Idempotency-Key': 'shorten-ignored' });
+      expect(ignoredFields(response)).to.equal('expiresAt2, tag%2C, %C3%BC');
+      expect(response.headers['idempotency-replayed']).to.equal(replayed);
+    }
+    expect(ignoredFields(await shorten({ url: 'x', color: 1 }))).to.equal(undefined);
+    const names = Array.from({ length: 20 }, (_, index) => `f${index}`);
+    const many = Object.fromEntries(names.map((name) => [name, 1]));
+    expect(ignoredFields(await shorten({ url: destination, ...many }))).to.equal(
+      names.slice(0, 10).join(', '),
+    );
+    const long = { ['\u{1f600}'.repeat(1_000)]: 1, '\ud800': 2 };
+    expect(ignoredFields(await shorten({ url: destination, ...long }))).to.equal(
+      `${'%F0%9F%98%80'.repeat(50)}, %EF%BF%BD`,
+    );
+  });
+
+  it('is one of the calls that name ignored fields', async () => {
+    const { key, account } = pro;
+    const { shortCode } = await bench.link(key);
+    const change = { disabled: false, title: 'a' };
+    for (const [path, body, ignored] of [
+      ['/v2/shorten/batch', { urls: [{ url: destination, a: 1 }], colour: 2 }, 'colour'],
+      ['/v2/links/bulk', { shortCodes: [shortCode], change, dryRun: 1 }, 'change.title, dryRun'],
+      ['/v2/keys', { name: 'a', plan: 'FREE' }, 'plan'],
+    ] as const) {
+      expect(ignoredFields(await post(path, body)), path).to.equal(ignored);
+    }
+    const patched = await bench.change(shortCode, key, { title: 'a', tag: 'b' });
+    expect(ignoredFields(patched)).to.equal('tag');
+    const root = { name: 'a', plan: 'FREE', account, scope: [] };
+    expect(ignoredFields(await bench.admin('POST', '/admin/keys', root))).to.equal('scope');
+  });
+
+  it('is one of the calls that store texts trimmed and in NFC', async () => {
+    const texts = {
+      title: ' Bu\u0308cher ',
+      note: '\nu\u0308ber\n',
+      tags: [' o\u0308l', '\u00f6l '],
+    };
+    const stored = { title: 'B\u00fccher', note: '\u00fcber', tags: ['\u00f6l'] };
+    expect(await bench.link(pro.key, texts)).to.deep.include(stored);
+    const { shortCode } = await bench.link(pro.key);
+    const patched = await bench.change(shortCode, pro.key, texts);
+    expect(patched.json()).to.deep.include(stored);
+    const change = { removeTags: ['o\u0308l '] };
+    const bulk = await post('/v2/links/bulk', { shortCodes: [shortCode], change });
+    expect(bulk.json()).to.have.nested.property('results[0].tags').that.deep.equals([]);
+    const created = await post('/v2/keys', { name: ' Gro\u0308\u00dfe ' });
+    expect(created.json()).to.include({ name: 'Gr\u00f6\u00dfe' });
+    const root = { name: ' a\u0308 ', plan: 'FREE', account: 'shorten' };
+    expect((await bench.admin('POST', '/admin/keys', root)).json()).to.include({ name: '\u00e4' });
+  });
+
+  it('is one of the calls whose query must be UTF-8', async () => {
+    for (const [path, name] of [
+      ['/v2/links?limit=1&search=M%FCnchen', 'search'],
+      ['/v2/stats?tz=%ED%A0%80', 'tz'],
+      ['/v2/keys?after=%FF', 'after'],
+      ['/v2/stats/some-code?unknown=%FF', 'unknown'],
+    ] as const) {
+      const [requested = ''] = path.split('?');
+      const message = `${name} must be UTF-8`;
+      expectError(await bench.api(path, pro.key), { status: 400, message, path: requested });
+    }
+    const admin = await bench.admin('GET', '/admin/keys?limit=%FF');
+    expect(admin.json()).to.include({ statusCode: 400, message: 'limit must be UTF-8' });
+  });
+
+  describe('with reuse', () => {
+    let urls = 0;
+    const newUrl = (): string => {
+      urls += 1;
+      return `https://example.com/reuse/${urls}`;
+    };
+    const reuse = (url: string, headers: Record<string, string> = {}): Promise<HttpResponse> =>
+      shorten({ url, reuse: true }, headers);
+    const expectReused = (response: HttpResponse, link: Link): void => {
+      expect(response.status, response.text).to.equal(200);
+      expect(response.headers['linklog-reused']).to.equal('true');
+      expect(response.json()).to.deep.equal(link);
+    };
+
+    it('creates a link if there is none, and returns the oldest one afterwards', async () => {
+      const url = newUrl();
+      const first = await reuse(url);
+      expect(first.status).to.equal(201);
+      expect(first.headers).to.not.have.property('linklog-reused');
+      await bench.link(pro.key, { url });
+      const { links } = await bench.usage(pro.key);
+      expectReused(await reuse(url), first.json() as Link);
+      expect(await bench.usage(pro.key)).to.include({ links });
+      expect((await reuse(`${url}?`)).status).to.equal(201);
     });
 
-    it('is limited in bytes, not characters', async () => {
-      const text = `{${url},"padding":"${'ä'.repeat(40_000)}"}`;
-      expect(text.length).to.be.below(65_536);
-      expectRefused(await post(text), 413, 'Request body is too large');
+    it('creates one link for 40 concurrent requests', async () => {
+      const url = newUrl();
+      const responses = await concurrently(40, () => reuse(url));
+      const codes = new Set(responses.map((response) => (response.json() as Link).shortCode));
+      expect(codes.size).to.equal(1);
+      expect(responses.filter(({ status }) => status === 201)).to.have.length(1);
+    });
+
+    it('ignores links with options, of other accounts, and that do not redirect', async () => {
+      const url = newUrl();
+      const other = await bench.key('PRO', { account: 'shorten-other' });
+      await bench.link(other.key, { url });
+      for (const options of [
+        ...[{ alias: 'reuse-alias' }, { password: 'open sesame' }, { expiresIn: 3_600 }],
+        ...[{ startsAt: '2020-01-01T00:00:00Z' }, { maxClicks: 3 }, { title: 'x' }],
+        ...[{ note: 'x' }, { tags: ['x'] }],
+        ...[{ rules: [{ name: 'ios', when: { os: ['iOS'] }, url: destination }] }],
+      ]) {
+        await bench.link(pro.key, { url, ...options });
+      }
+      const disabled = await bench.link(pro.key, { url });
+      await bench.change(disabled.shortCode, pro.key, { disabled: true });
+      const deleted = await bench.link(pro.key, { url });
+      await bench.api(`/v2/links/${deleted.shortCode}`, pro.key, { method: 'DELETE' });
+      expect((await reuse(url)).status).to.equal(201);
+      await bench.change(disabled.shortCode, pro.key, { disabled: false });
+      expectReused(await reuse(url), disabled);
+    });
+
+    it('finds a link by its current destination and options', async () => {
+      const [before, after] = [newUrl(), newUrl()];
+      const link = await bench.link(pro.key, { url: before });
+      await bench.change(link.shortCode, pro.key, { url: after, title: 'x' });
+      expect((await reuse(after)).status).to.equal(201);
+      await bench.change(link.shortCode, pro.key, { title: null });
+      expectReused(await reuse(after), { ...link, url: after });
+      expect((await reuse(before)).status).to.equal(201);
+    });
+
+    it('is replayed with its header after the link is deleted', async () => {
+      const url = newUrl();
+      const link = await bench.link(pro.key, { url });
+      const headers = { 'Idempotency-Key': 'reuse-1' };
+      expectReused(await reuse(url, headers), link);
+      await bench.api(`/v2/links/${link.shortCode}`, pro.key, { method: 'DELETE' });
+      const replayed = await reuse(url, headers);
+      expectReused(replayed, link);
+      expect(replayed.headers['idempotency-replayed']).to.equal('true');
+    });
+
+    it('works when the monthly links are spent, and is ignored in a batch', async () => {
+      const { key } = await bench.key('FREE', { account: 'shorten-free' });
+      const url = newUrl();
+      const link = await bench.link(key, { url });
+      const items = Array.from({ length: 34 }, () => ({ url, reuse: true }));
+      const batch = { method: 'POST', body: { urls: items } };
+      const { results } = (await bench.api('/v2/shorten/batch', key, batch)).json() as {
+        readonly results: readonly Link[];
+      };
+      expect(new Set(results.map(({ shortCode }) => shortCode)).size).to.equal(34);
+      expectReused(await bench.shorten(key, { url, reuse: true }), link);
+      const created = await bench.shorten(key, { url: newUrl(), reuse: true });
+      expect(created.status).to.equal(429);
     });
   });
 });

@@ -1,31 +1,59 @@
+// Own products: two processes that share only one PostgreSQL, as on two machines.
 import { expect } from 'chai';
-import { sendRequest, concurrently, statuses, type HttpResponse } from '../support/http.js';
-import type { Product } from '../support/product.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventNamed } from '../../../schemas/events/catalogue.js';
+import { inheritedEnvironment } from '../../config/config.js';
 import {
-  destination,
-  expectBody,
-  invalidKey,
-  passwordForm,
-  productFixture,
-  startSecondNode,
-} from './harness.js';
-import { eventuallyPasses } from '../support/waiting.js';
+  sendRequest,
+  concurrently,
+  statuses,
+  type HttpResponse,
+  type RequestOptions,
+} from '../support/http.js';
+import { startLinklogCli } from '../support/process.js';
+import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';
+import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { destination, productFixture, startSecondNode } from './harness.js';
 
-/** Two processes that share only one PostgreSQL, as on two machines. */
-describe('product: two nodes on one database', () => {
+/** `LINKLOG_ROUNDS=50` is the long form. */
+const rounds = Number(inheritedEnvironment()['LINKLOG_ROUNDS'] ?? '2');
+const elsewhere = 'https://example.com/elsewhere';
+
+/** A call with its times (`performance.now`). */
+interface Timed {
+  readonly from: number;
+  readonly until: number;
+  readonly status: number;
+}
+
+const inEachRound = (title: string, run: (round: number) => Promise<void>): void => {
+  it(`${title}, in each of ${rounds} rounds`, async function () {
+    this.timeout(60_000 + rounds * 10_000);
+    for (let round = 1; round <= rounds; round += 1) await run(round);
+  });
+};
+
+const redirects = (responses: readonly HttpResponse[]): number => statuses(responses)[302] ?? 0;
+
+describe('two nodes on one database', () => {
   const bench = productFixture();
   let other: Product | undefined;
-  let edges: readonly [string, string];
-  let apis: readonly [string, string];
-  let pro: string;
+  let apis: readonly string[];
+  let edges: readonly string[];
+  let pro: IssuedKey;
 
-  before(async () => {
-    other = await startSecondNode(bench.product);
-    edges = [bench.product.edge, other.edge];
-    apis = [bench.product.api, other.api];
-    pro = (await bench.key('PRO')).key;
+  before('start another node', async function () {
+    this.timeout(120_000);
+    const { product } = bench;
+    if (!onStack) other = await startSecondNode(product);
+    apis = [...product.apis, ...(other?.apis ?? [])];
+    edges = [...product.edges, ...(other?.edges ?? [])];
+    expect([apis, edges].map(({ length }) => length)).to.deep.equal([2, 2]);
   });
-  after('stop both', async () => {
+  beforeEach(async () => {
+    pro = await bench.key('PRO');
+  });
+  after('stop the other node', async () => {
     try {
       await other?.stop();
     } finally {
@@ -33,116 +61,282 @@ describe('product: two nodes on one database', () => {
     }
   });
 
-  const alternate = (origins: readonly [string, string], index: number): string =>
-    origins[index % 2 === 0 ? 0 : 1];
-
-  const usage = (api: string, key: string): Promise<HttpResponse> =>
-    sendRequest(`${api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } });
-
-  const enter = (edge: string, code: string, password: string): Promise<HttpResponse> =>
-    sendRequest(`${edge}/${code}`, passwordForm(password));
-
-  it('allow five guesses a minute in total, with a Retry-After of at most 30 s', async () => {
-    const { shortCode } = await bench.link(pro, { password: 'secret' });
-    const responses = await concurrently(40, (index) =>
-      enter(alternate(edges, index), shortCode, `guess ${index}`),
-    );
-    // 503: the first five were being checked for so long that it was not known whether a sixth is allowed.
-    const { 503: undecided = 0, ...decided } = statuses(responses);
-    expect(decided).to.deep.equal({ 401: 5, 429: 35 - undecided });
-    for (const { status, headers } of responses) {
-      if (status === 429) expect(Number(headers['retry-after'])).to.be.within(1, 30);
-    }
-    // The right password is rejected too: it would be a sixth guess.
-    for (const edge of edges) {
-      expect((await enter(edge, shortCode, 'secret')).status).to.equal(429);
-    }
-  });
-
-  it('share console sessions, and end them with their key', async () => {
-    const { key, id } = await bench.key('PRO');
-    const [api] = apis;
-    const signedIn = await sendRequest(`${api}/console/session`, {
-      method: 'POST',
-      headers: { Origin: api },
-      body: { key },
+  const call = (n: number, { key }: { key: string }, path: string, options: RequestOptions = {}) =>
+    sendRequest(`${apis[n % apis.length] ?? ''}/v2${path}`, {
+      ...options,
+      headers: { Authorization: `Bearer ${key}`, ...options.headers },
     });
-    const [Cookie = ''] = signedIn.headers['set-cookie']?.join().split(';') ?? [];
-    const status = async (api: string, path: string): Promise<number> =>
-      (await sendRequest(`${api}/console/${path}`, { headers: { Cookie } })).status;
-    for (const api of apis) {
-      expect(await status(api, 'session')).to.equal(200);
-      expect(await status(api, 'v2/usage')).to.equal(200);
+
+  const change = (n: number, code: string, body: object, headers = {}): Promise<HttpResponse> =>
+    call(n, pro, `/links/${code}`, { method: 'PATCH', body, headers });
+
+  const createLink = async (body: Record<string, unknown> = {}): Promise<string> =>
+    (await bench.link(pro.key, body)).shortCode;
+
+  const visit = (n: number, code: string, headers = {}): Promise<HttpResponse> =>
+    sendRequest(`${edges[n % edges.length] ?? ''}/${code}`, { headers });
+
+  /** Loads the link into the memory of each edge. */
+  const cacheOnEdges = async (code: string): Promise<void> => {
+    for (const response of await concurrently(edges.length, (n) => visit(n, code))) {
+      expect(response.status).to.equal(302);
     }
-    await bench.admin('DELETE', `/admin/keys/${id}`);
+  };
+
+  const expectClicks = (code: string, clickCount: number): Promise<void> =>
+    eventuallyPasses(async () => {
+      expect((await bench.stats(code, pro.key)).clickCount).to.equal(clickCount);
+    });
+
+  const expectGoneEverywhere = async (code: string): Promise<void> => {
+    for (const response of await concurrently(edges.length, (n) => visit(n, code))) {
+      expect(response.status).to.equal(410);
+    }
+  };
+
+  /** The link versions of the visits in the log, by request id. */
+  const servedVersions = async (): Promise<ReadonlyMap<string, number | null>> => {
+    const { dataDir } = bench.product;
+    const said = await startLinklogCli(['audit', 'replay', '--topic', 'visits'], {
+      ...(await serversFor(dataDir)),
+      DATA_DIR: dataDir,
+    }).ended;
+    expect(said.exitCode, said.stderr).to.equal(0);
+    const lines = said.stdout.trimEnd().split('\n');
+    const visits = lines.map((line) => JSON.parse(line) as EventNamed<'LinkVisited'>);
+    return new Map(
+      visits.flatMap(({ correlationid, data }) =>
+        correlationid === undefined ? [] : [[correlationid, data.version]],
+      ),
+    );
+  };
+
+  inEachRound('let one of ten edits with one If-Match win', async (round) => {
+    const code = await createLink();
+    await cacheOnEdges(code);
+    const responses = await concurrently(10, (n) =>
+      change(n, code, { url: `${elsewhere}#${n}` }, { 'If-Match': '"1"' }),
+    );
+    expect(statuses(responses)).to.deep.equal({ 200: 1, 412: 9 });
+    const url = `${elsewhere}#${responses.findIndex(({ status }) => status === 200)}`;
+    const details = await call(round, pro, `/links/${code}`);
+    expect(details.json()).to.include({ url, version: 2 });
     await eventuallyPasses(async () => {
-      for (const api of apis) {
-        expect(await status(api, 'session')).to.equal(204);
-        expect(await status(api, 'v2/usage')).to.equal(401);
+      for (const { headers } of await concurrently(edges.length, (n) => visit(n, code))) {
+        expect(headers.location).to.equal(url);
       }
     });
   });
 
-  it('share links and keys from their 201 on', async () => {
-    for (let round = 0; round < 20; round += 1) {
-      const [own, other] = round % 2 === 0 ? [0, 1] : ([1, 0] as const);
-      const alias = `round-${round}`;
-      expect((await sendRequest(`${edges[other]}/${alias}`)).status).to.equal(404);
-      const created = await sendRequest(`${apis[own]}/v2/shorten`, {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${pro}` },
-        body: { url: destination, alias },
+  it('redirect each of 500 visitors to the old or the new destination during an edit, and record its version', async function () {
+    this.timeout(60_000 + rounds * 10_000);
+    const got = new Map<string, number>();
+    for (let round = 1; round <= rounds; round += 1) {
+      const code = await createLink(round % 2 === 0 ? { maxClicks: 1_000 } : {});
+      await cacheOnEdges(code);
+      let visitors = 0;
+      const visitor = async (n: number): Promise<number> => {
+        visitors += 1;
+        const id = `${code}-${visitors}`;
+        const { status, headers } = await visit(n, code, { 'X-Request-Id': id });
+        const { location = '' } = headers;
+        expect(status).to.equal(302);
+        expect(location).to.be.oneOf([destination, elsewhere]);
+        const version = location === destination ? 1 : 2;
+        got.set(id, version);
+        return version;
+      };
+      const before = concurrently(250, visitor);
+      const edit = change(round, code, { url: elsewhere });
+      await Promise.all([before, concurrently(250, visitor)]);
+      expect((await edit).json()).to.include({ url: elsewhere, version: 2 });
+      await eventuallyPasses(async () => {
+        expect(new Set(await concurrently(edges.length, visitor))).to.deep.equal(new Set([2]));
       });
-      expect(created.status, created.text).to.equal(201);
-      const visit = await sendRequest(`${edges[other]}/${alias}`);
-      expect(visit.headers.location).to.equal(destination);
+      await expectClicks(code, visitors + edges.length);
     }
-    const { key } = await bench.key('FREE');
-    expect((await usage(apis[1], key)).status).to.equal(200);
+    const served = await servedVersions();
+    const differ = [...got].filter(([id, version]) => served.get(id) !== version);
+    expect(differ).to.deep.equal([]);
   });
 
-  it('reject a key immediately after it is deactivated or revoked', async () => {
-    const { id, key } = await bench.key('FREE');
-    await bench.admin('PATCH', `/admin/keys/${id}`, { active: false });
-    for (const api of apis) expectBody(await usage(api, key), 401, invalidKey);
-    await bench.admin('PATCH', `/admin/keys/${id}`, { active: true });
-    for (const api of apis) expect((await usage(api, key)).status).to.equal(200);
+  inEachRound(
+    'never redirect more of 500 visitors than a limit that is raised meanwhile',
+    async (round) => {
+      const code = await createLink({ maxClicks: 5 });
+      const [responses, raise] = await Promise.all([
+        concurrently(500, (n) => visit(n, code)),
+        change(round, code, { maxClicks: 9 }),
+      ]);
+      expect(raise.status).to.equal(200);
+      await eventuallyPasses(async () => {
+        responses.push(...(await concurrently(edges.length, (n) => visit(n, code))));
+        expect(redirects(responses)).to.equal(9);
+      });
+      await expectGoneEverywhere(code);
+      expect((await call(round, pro, `/links/${code}`)).json()).to.include({ status: 'expired' });
+      await expectClicks(code, 9);
+    },
+  );
+
+  for (const maxClicks of [null, 1_000]) {
+    const limit = maxClicks === null ? 'without a limit' : 'with a limit';
+    inEachRound(`redirect none of 200 clicks ${limit} after a deletion`, async (round) => {
+      const code = await createLink({ maxClicks });
+      await cacheOnEdges(code);
+      const [responses, deletion] = await Promise.all([
+        concurrently(200, (n) => visit(n, code)),
+        call(round, pro, `/links/${code}`, { method: 'DELETE' }),
+      ]);
+      expect(deletion.status).to.equal(204);
+      const more: HttpResponse[] = [];
+      // Clicks of limited links are decided in the ledger, all others in the memory of an edge.
+      await eventuallyPasses(
+        async () => {
+          const late = await concurrently(edges.length, (n) => visit(n, code));
+          more.push(...late);
+          expect(statuses(late)).to.deep.equal({ 410: edges.length });
+        },
+        maxClicks === null ? undefined : 0,
+      );
+      for (const { status } of [...responses, ...more]) expect(status).to.be.oneOf([302, 410]);
+      await expectClicks(code, edges.length + redirects([...responses, ...more]));
+    });
+  }
+
+  it('share console sessions, and end them with their key', async () => {
+    const { key, id } = await bench.key('PRO');
+    const [api = ''] = apis;
+    const signedIn = await sendRequest(`${api}/console/session`, {
+      ...{ method: 'POST', headers: { Origin: api }, body: { key } },
+    });
+    const [Cookie = ''] = signedIn.headers['set-cookie']?.join().split(';') ?? [];
+    const statusesAt = (path: string): Promise<readonly number[]> =>
+      concurrently(2, async (n) => {
+        const url = `${apis[n] ?? ''}/console/${path}`;
+        return (await sendRequest(url, { headers: { Cookie } })).status;
+      });
+    for (const path of ['session', 'v2/usage']) {
+      expect(await statusesAt(path)).to.deep.equal([200, 200]);
+    }
     await bench.admin('DELETE', `/admin/keys/${id}`);
-    for (const api of apis) expectBody(await usage(api, key), 401, invalidKey);
-  });
-
-  it('share the limits of a key', async () => {
-    const { key } = await bench.key('FREE');
-    const responses = await concurrently(100, (index) => usage(alternate(apis, index), key));
-    expect(statuses(responses)).to.deep.equal({ 200: 60, 429: 40 });
-  });
-
-  it('share the click limit of a link', async () => {
-    const { shortCode } = await bench.link(pro, { maxClicks: 25 });
-    const responses = await concurrently(100, (index) =>
-      sendRequest(`${alternate(edges, index)}/${shortCode}`),
-    );
-    expect(statuses(responses)).to.deep.equal({ 302: 25, 410: 75 });
-  });
-
-  it('both apply a block and maintenance', async () => {
-    const { shortCode } = await bench.link(pro);
-    const statusAt = async (edge: string): Promise<number> =>
-      (await sendRequest(`${edge}/${shortCode}`)).status;
-    for (const edge of edges) expect(await statusAt(edge)).to.equal(302);
-    await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
     await eventuallyPasses(async () => {
-      for (const edge of edges) expect(await statusAt(edge)).to.equal(410);
+      expect(await statusesAt('session')).to.deep.equal([204, 204]);
+      expect(await statusesAt('v2/usage')).to.deep.equal([401, 401]);
     });
+  });
+
+  it('share links from their 201 on, and keys from each change on', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const alias = `round-${round}`;
+      expect((await visit(round + 1, alias)).status).to.equal(404);
+      const options = { method: 'POST', body: { url: destination, alias } };
+      const created = await call(round, pro, '/shorten', options);
+      expect(created.status, created.text).to.equal(201);
+      expect((await visit(round + 1, alias)).headers.location).to.equal(destination);
+    }
+    const { id, key } = await bench.key('FREE');
+    const expectStatus = async (status: number): Promise<void> => {
+      for (const n of [0, 1]) expect((await call(n, { key }, '/usage')).status).to.equal(status);
+    };
+    await expectStatus(200);
+    for (const active of [false, true]) {
+      await bench.admin('PATCH', `/admin/keys/${id}`, { active });
+      await expectStatus(active ? 200 : 401);
+    }
+    await bench.admin('DELETE', `/admin/keys/${id}`);
+    await expectStatus(401);
+  });
+
+  it('apply a block and maintenance on both', async () => {
+    const code = await createLink();
+    const expectStatuses = (ofEdge: number, ofApi: number): Promise<void> =>
+      eventuallyPasses(async () => {
+        for (const n of [0, 1]) {
+          expect((await visit(n, code)).status).to.equal(ofEdge);
+          expect((await call(n, pro, '/usage')).status).to.equal(ofApi);
+        }
+      });
+    await expectStatuses(302, 200);
+    await bench.admin('POST', `/admin/links/${code}/block`, { reason: 'phishing' });
+    await expectStatuses(410, 200);
     await bench.admin('PATCH', '/admin/platform', { maintenance: true });
-    await eventuallyPasses(async () => {
-      for (const edge of edges) expect(await statusAt(edge)).to.equal(503);
-      for (const api of apis) expect((await usage(api, pro)).status).to.equal(503);
-    });
+    await expectStatuses(503, 503);
     await bench.admin('PATCH', '/admin/platform', { maintenance: false });
-    await eventuallyPasses(async () => {
-      for (const edge of edges) expect(await statusAt(edge)).to.equal(410);
-      for (const api of apis) expect((await usage(api, pro)).status).to.equal(200);
+    await expectStatuses(410, 200);
+  });
+
+  /** Creates a key derived from `parent`. */
+  const createChild = async (
+    parent: IssuedKey,
+  ): Promise<{ readonly id: string; readonly key: string }> => {
+    const response = await call(0, parent, '/keys', { method: 'POST', body: { name: 'child' } });
+    expect(response.status, response.text).to.equal(201);
+    return response.json() as { id: string; key: string };
+  };
+
+  /** Starts four clients per API that send calls sequentially. @returns a function that stops them */
+  const callers = async (key: { readonly key: string }) => {
+    const calls: Timed[] = [];
+    const ended = new AbortController();
+    const running = concurrently(4 * apis.length, async (n) => {
+      while (!ended.signal.aborted) {
+        const from = performance.now();
+        const { status } = await call(n, key, '/usage');
+        calls.push({ from, until: performance.now(), status });
+        await sleep(10);
+      }
     });
+    await eventually('a call has a response', () => calls.length > 0);
+    return async (): Promise<readonly Timed[]> => {
+      ended.abort();
+      await running;
+      return calls;
+    };
+  };
+
+  const statusesOf = (calls: readonly Timed[]): readonly number[] => [
+    ...new Set(calls.map(({ status }) => status)),
+  ];
+
+  inEachRound(
+    'accept every call within the overlap of a rotation, and none after it',
+    async (round) => {
+      const root = await bench.key('PRO', { account: `rotated-${round}` });
+      const old = await createChild(root);
+      const end = await callers(old);
+      const requestedAt = performance.now();
+      const path = `/keys/${old.id}/rotate`;
+      const rotate = { method: 'POST', body: { overlapSeconds: 1 } };
+      const response = await call(round, root, path, rotate);
+      const respondedAt = performance.now();
+      expect(response.status, response.text).to.equal(200);
+      await sleep(1_300);
+      const calls = await end();
+      const overlapped = calls.filter(({ until }) => until < requestedAt + 1_000);
+      expect(statusesOf(overlapped)).to.deep.equal([200]);
+      const late = calls.filter(({ from }) => from > respondedAt + 1_000);
+      expect(statusesOf(late)).to.deep.equal([401]);
+      const rotated = response.json() as { readonly key: string };
+      for (const { status } of await concurrently(apis.length, (n) => call(n, rotated, '/usage'))) {
+        expect(status).to.equal(200);
+      }
+    },
+  );
+
+  inEachRound('accept no call of descendants after their root is revoked', async (round) => {
+    const root = await bench.key('PRO', { account: `root-${round}` });
+    const end = await callers(await createChild(root));
+    const requestedAt = performance.now();
+    const response =
+      round % 2 === 0
+        ? await call(round, root, `/keys/${root.id}`, { method: 'DELETE' })
+        : await bench.admin('DELETE', `/admin/keys/${root.id}`);
+    const respondedAt = performance.now();
+    expect(response.status, response.text).to.be.oneOf([200, 204]);
+    await sleep(50);
+    const calls = await end();
+    expect(statusesOf(calls.filter(({ until }) => until < requestedAt))).to.deep.equal([200]);
+    expect(statusesOf(calls.filter(({ from }) => from > respondedAt))).to.deep.equal([401]);
   });
 });

@@ -1,0 +1,163 @@
+// An own product, with variables that the shared product does not have.
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { projectFile } from '../../platform/files/project-file.js';
+import { folderFixture } from '../support/fixtures.js';
+import { sendRequest } from '../support/http.js';
+import { runToEnd, startLinklogCli } from '../support/process.js';
+import { connectTo } from '../support/raw-http.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import { destination, expectError, expectRefused, productFixture } from './harness.js';
+
+const root = 'https://www.example.com/home';
+const unsafe = 'URL appears to be unsafe and cannot be shortened';
+
+describe('a product with', () => {
+  const folder = folderFixture();
+  const blocklist = (): string => path.join(folder.path, 'blocklist.txt');
+  const bench = productFixture(async () => {
+    await writeFile(blocklist(), '# ours\nblocked.example\n');
+    return {
+      ...{ FIRST_KEY: 'none', LOG_LEVEL: 'trace', ROOT_REDIRECT: root },
+      ...{ SHORT_URL_HOST: 'https://sho.rt/', BLOCKLIST_FILE: blocklist() },
+      ADMIN_HOSTS: 'ops.example.com,command-api-1:8082',
+    };
+  });
+
+  // The first test, because it expects that there is no key.
+  it('FIRST_KEY=none has no key, and prints none', async () => {
+    const { stdout, stderr, ready } = bench.product;
+    expect(ready).not.to.have.property('firstKey');
+    expect(stdout() + stderr()).not.to.match(/ll_[0-9A-Za-z]{38}/);
+    const known = await bench.admin('GET', '/admin/keys');
+    expect(known.json()).to.deep.equal({ keys: [], next: null });
+  });
+
+  it('FIRST_KEY=none gets a key with the command of containers.md, and does not log it', async () => {
+    const page = readFileSync(projectFile('ops', 'docs', 'containers.md'), 'utf8');
+    const command = /exec command-api-1 linklog (keys .+)/.exec(page);
+    const { dataDir, stdout, stderr } = bench.product;
+    const args = (command?.[1] ?? '').split(' ');
+    const said = await startLinklogCli([...args, '--json'], { DATA_DIR: dataDir }).ended;
+    expect(said).to.include({ exitCode: 0, stderr: '' });
+    const { key } = JSON.parse(said.stdout) as { key: string };
+    expect((await bench.api('/v2/usage', key)).status).to.equal(200);
+    expect(stdout() + stderr()).not.to.include(key);
+  });
+
+  it('ROOT_REDIRECT redirects from the root', async () => {
+    const { status, headers } = await bench.visit('');
+    expect([status, headers.location]).to.deep.equal([302, root]);
+    expect(headers['cache-control']).to.match(/no-store/);
+  });
+
+  it('SHORT_URL_HOST has it in short URLs, and rejects it as a destination', async () => {
+    const { key } = await bench.key('PRO');
+    const link = await bench.link(key);
+    expect(link.shortUrl).to.equal(`https://sho.rt/${link.shortCode}`);
+    expect((await bench.visit(link.shortCode)).headers.location).to.equal(destination);
+    for (const [url, status] of [
+      ['http://SHO.RT:443/abc', 400],
+      ['https://sho.rt:8443/', 201],
+    ] as const) {
+      expect((await bench.shorten(key, { url })).status, url).to.equal(status);
+    }
+  });
+
+  describe('ADMIN_HOSTS', () => {
+    const statusOf = async (request: string): Promise<string> => {
+      const connection = await connectTo(bench.product.admin);
+      connection.socket.write(request);
+      await connection.closed(10_000);
+      return connection.received().slice(9, 12);
+    };
+
+    it('responds with 421 to a foreign host name (DNS rebinding), on every path', async () => {
+      for (const host of [
+        ...['evil.example', 'evil.example:8082', 'localhost.evil.example', 'a b'],
+        ...['127.0.0.1.evil.example', 'notops.example.com', 'a.ops.example.com', 'evil#localhost'],
+      ]) {
+        for (const at of ['/health', '/health/ready', '/metrics', '/admin/platform']) {
+          const headers = { Host: host, Authorization: `Bearer ${bench.product.adminToken}` };
+          expectError(await sendRequest(`${bench.product.admin}${at}?a=b`, { headers }), {
+            status: 421,
+            message: 'This listener answers to addresses, localhost and the names in ADMIN_HOSTS',
+            path: at,
+          });
+        }
+      }
+    });
+
+    it('responds with 421 without a Host, and to a foreign name in the request target', async () => {
+      const get = (target: string, host: string): string =>
+        `GET ${target} HTTP/1.1\r\nHost:${host}\r\nConnection: close\r\n\r\n`;
+      expect(await statusOf('GET /metrics HTTP/1.0\r\n\r\n')).to.equal('421');
+      expect(await statusOf(get('/metrics', ''))).to.equal('421');
+      for (const authority of ['evil.example', 'localhost@evil.example', 'evil.example:8082']) {
+        expect(await statusOf(get(`http://${authority}/metrics`, 'localhost'))).to.equal('421');
+      }
+      expect(await statusOf(get('http://localhost/metrics', 'evil.example'))).to.equal('200');
+    });
+
+    it('accepts addresses, localhost, and its names', async () => {
+      for (const Host of [
+        ...['127.0.0.1', '10.0.0.1:1', '[::1]:8082', 'localhost', 'LOCALHOST:8082'],
+        ...['ops.example.com', 'OPS.example.com.:443', 'command-api-1'],
+      ]) {
+        const response = await bench.admin('GET', '/admin/platform', undefined, { Host });
+        expect(response.status, Host).to.equal(200);
+      }
+    });
+  });
+
+  describe('BLOCKLIST_FILE', () => {
+    it('blocks live links on a new list, also those of rules, and respects an unblock', async () => {
+      const { key } = await bench.key('PRO');
+      const bad = 'https://attacked-later.example/login';
+      const link = await bench.link(key, { url: bad });
+      const ruled = await bench.link(key, {
+        rules: [{ name: 'bad', when: { os: ['iOS'] }, url: bad }],
+      });
+      const other = await bench.link(key, { url: 'https://not-attacked.example/' });
+      const expectStatus = (code: string, status: number): Promise<void> =>
+        eventuallyPasses(async () => {
+          expect((await bench.visit(code)).status).to.equal(status);
+        });
+      await expectStatus(link.shortCode, 302);
+      await writeFile(blocklist(), 'attacked-later.example\n');
+      await expectStatus(link.shortCode, 410);
+      await expectStatus(ruled.shortCode, 410);
+      expectRefused(await bench.shorten(key, { url: bad }), 400, unsafe);
+      await expectStatus(other.shortCode, 302);
+      const at = `/admin/links/${link.shortCode}`;
+      await eventuallyPasses(async () => {
+        const { events } = (await bench.admin('GET', `${at}/history`)).json() as {
+          readonly events: readonly object[];
+        };
+        expect(events.at(-1)).to.deep.include({
+          ...{ type: 'linklog.LinkBlocked.v1', actor: 'web-safety' },
+          data: { reason: 'The destination is on the blocklist' },
+        });
+      });
+      await bench.admin('POST', `${at}/unblock`, { reason: 'the page was mended' });
+      await expectStatus(link.shortCode, 302);
+      // When a later link is blocked, the check has passed the unblocked link.
+      const last = await bench.link(key, { url: 'https://attacked-last.example/' });
+      await writeFile(blocklist(), 'attacked-later.example\nattacked-last.example\n');
+      await expectStatus(last.shortCode, 410);
+      expect((await bench.visit(link.shortCode)).status).to.equal(302);
+    });
+
+    it('ends a start with one line if it is invalid', async () => {
+      const file = path.join(folder.path, 'invalid.txt');
+      await writeFile(file, 'fine.example\nnot a host\n');
+      const env = { DATA_DIR: path.join(folder.path, 'data'), BLOCKLIST_FILE: file };
+      const { exitCode, stderr } = await runToEnd(env);
+      await rm(env.DATA_DIR, { recursive: true, force: true });
+      expect(stderr).to.match(/^linklog: BLOCKLIST_FILE .*line 2 .*not a host\n$/);
+      expect(exitCode).to.equal(78);
+    });
+  });
+});
