@@ -72,7 +72,7 @@ export const listLinksQuery = z.object({
   limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(20),
   after: z
     .string({ error: afterMessage })
-    .regex(/^[\w-]{1,600}$/, afterMessage)
+    .regex(/^[\w-]{1,2048}$/, afterMessage)
     .optional()
     .describe('The `next` of the previous page of the same query.'),
   sort: z

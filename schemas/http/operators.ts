@@ -162,7 +162,7 @@ export type OverridePage = z.infer<typeof overridePage>;
 export const listChangesQuery = z.object({
   after: z
     .string({ error: 'after must be the next of a page' })
-    .max(600, 'after must be the next of a page')
+    .max(2_048, 'after must be the next of a page')
     .optional(),
   limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(50),
 });
