@@ -20,8 +20,11 @@ export const expectDomain = (response: HttpResponse, status: number): DomainResp
   return response.json() as DomainResponse;
 };
 
-/** Requests about domains to a running product, whose DNS_SERVERS is `dns`. */
-export const domainCalls = (bench: Bench, dns: DnsServerDouble) => {
+/** Requests about domains to a running product, whose DNS_SERVERS is `dns`: by default that of the shared product. */
+export const domainCalls = (
+  bench: Bench & { readonly dns?: DnsServerDouble },
+  dns?: DnsServerDouble,
+) => {
   const claim = (key: string, domain: unknown): Promise<HttpResponse> =>
     bench.api('/v2/domains', key, { method: 'POST', body: { domain } });
   const verify = (key: string, domain: string): Promise<HttpResponse> =>
@@ -29,7 +32,7 @@ export const domainCalls = (bench: Bench, dns: DnsServerDouble) => {
   /** Adds the values to the TXT record of a claim. */
   const publish = ({ verification }: DomainResponse, ...more: readonly string[]): void => {
     if (!verification) throw new Error('a domain of an operator needs no verification');
-    dns.setTxt(verification.name, ...more, verification.value);
+    (dns ?? bench.dns)?.setTxt(verification.name, ...more, verification.value);
   };
   const visit = (
     domain: string,
@@ -68,6 +71,12 @@ export const domainCalls = (bench: Bench, dns: DnsServerDouble) => {
       eventuallyPasses(async () => {
         for (const edge of bench.product.edges) await check(edge);
       }),
+
+    /** The location, or the status without one. */
+    async locationOf(domain: string, path: string, edge?: string): Promise<string> {
+      const { headers, status } = await visit(domain, path, {}, edge);
+      return headers.location ?? String(status);
+    },
 
     /** Expects that edges redirect and GET /tls/ask responds from memory while PostgreSQL is stopped (SIGSTOP). */
     async expectServedWithoutPostgres(domain: string, link: Link, ms: number): Promise<void> {
