@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { sendRequest, type RequestOptions } from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { productFixture } from './harness.js';
+import { sharedProduct } from './harness.js';
 
 const json = { 'Content-Type': 'application/json' };
 const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -17,7 +17,7 @@ const rawRequests = [
 ];
 
 describe('product: X-Content-Type-Options', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
 
   /** Sends each request, and expects its status and the header. */
   const expectHeader = async (

@@ -5,7 +5,7 @@ import { browserFixture } from '../support/fixtures.js';
 import { startDestination } from '../support/destination.js';
 import { eventually, rejection } from '../support/waiting.js';
 import { concurrently } from '../support/http.js';
-import { expectRefused, keyFixture, passwordForm, productFixture } from './harness.js';
+import { expectRefused, keyFixture, passwordForm, sharedProduct } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
 const password = 'correct horse & bätterie';
@@ -16,7 +16,7 @@ const desktop = { width: 1_280, height: 800 };
 const narrow = { width: 320, height: 640 };
 
 describe('redirect edge: pages for visitors, in a browser', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
   const browser = browserFixture();
   const elsewhere = fixture(
     () => startDestination(),
@@ -31,11 +31,13 @@ describe('redirect edge: pages for visitors, in a browser', () => {
     readonly page: Page;
     readonly requests: string[];
     readonly errors: string[];
-    open(at: string): Promise<Response>;
-    close(): Promise<void>;
+    readonly open: (at: string) => Promise<Response>;
   }
 
-  const newTab = async (options: BrowserContextOptions = {}): Promise<Tab> => {
+  const withTab = async (
+    options: BrowserContextOptions,
+    test: (tab: Tab) => Promise<void>,
+  ): Promise<void> => {
     const context = await browser.newContext({ viewport: phone, ...options });
     context.setDefaultTimeout(20_000);
     const requests: string[] = [];
@@ -51,28 +53,15 @@ describe('redirect edge: pages for visitors, in a browser', () => {
       const bad = message.type() === 'error' || message.type() === 'warning';
       if (bad && !ownStatus.test(message.text())) errors.push(message.text());
     });
-    return {
-      page,
-      requests,
-      errors,
-      async open(at) {
-        const response = await page.goto(bench.product.edge + at);
-        if (!response) throw new Error(`no request for ${at}`);
-        return response;
-      },
-      close: () => context.close(),
+    const open = async (at: string): Promise<Response> => {
+      const response = await page.goto(bench.product.edge + at);
+      if (!response) throw new Error(`no request for ${at}`);
+      return response;
     };
-  };
-
-  const withTab = async (
-    options: BrowserContextOptions,
-    test: (tab: Tab) => Promise<void>,
-  ): Promise<void> => {
-    const tab = await newTab(options);
     try {
-      await test(tab);
+      await test({ page, requests, errors, open });
     } finally {
-      await tab.close();
+      await context.close();
     }
   };
 
@@ -99,7 +88,16 @@ describe('redirect edge: pages for visitors, in a browser', () => {
     new RegExp(`^- main:\n {2}- heading "${heading}" \\[level=1\\]\n {2}- paragraph: \\S`);
 
   const preview = (...terms: string[]): RegExp =>
-    new RegExp(`heading "Link preview".*${terms.map((term) => `term: ${term}`).join('.*')}`, 's');
+    new RegExp(
+      [
+        'heading "Link preview"',
+        ...terms,
+        'term: Destination',
+        'term: Created',
+        'term: Expires',
+      ].join('.*'),
+      's',
+    );
 
   const shown: readonly Shown[] = [
     {
@@ -135,40 +133,25 @@ describe('redirect edge: pages for visitors, in a browser', () => {
       userAgent: googlebot,
       open: async (tab) => tab.open(await path({ maxClicks: 5 })),
     },
-    {
-      name: 'preview',
-      status: 200,
-      aria: preview('Website', 'Destination', 'Created', 'Expires'),
-      open: async (tab) => tab.open(`${await path()}+`),
-    },
-    {
-      name: 'preview of a long destination without a break',
-      status: 200,
-      aria: preview('Website', 'Destination', 'Created', 'Expires'),
-      open: async (tab) =>
-        tab.open(`${await path({ url: `https://example.com/${'x'.repeat(1_980)}` })}+`),
-    },
-    {
-      name: 'preview of a long host and of right-to-left text',
-      status: 200,
-      aria: preview('Website', 'Destination', 'Created', 'Expires'),
-      open: async (tab) =>
-        tab.open(
-          `${await path({ url: `https://${'مثال'.repeat(8)}.${'long-label.'.repeat(12)}example/${'سلام'.repeat(40)}\u202e🙂` })}+`,
-        ),
-    },
-    {
-      name: 'preview of a link with a password',
-      status: 200,
-      aria: preview('Destination', 'Created', 'Expires'),
-      open: async (tab) => tab.open(`${await path({ password })}+`),
-    },
-    {
-      name: 'preview of a limited link',
-      status: 200,
-      aria: preview('Destination', 'Created', 'Expires'),
-      open: async (tab) => tab.open(`${await path({ maxClicks: 5, expiresIn: 3_600 })}+`),
-    },
+    ...(
+      [
+        ['preview', {}],
+        ['preview of a long destination', { url: `https://example.com/${'x'.repeat(1_980)}` }],
+        [
+          'preview of a long host and of right-to-left text',
+          {
+            url: `https://${'مثال'.repeat(8)}.${'long-label.'.repeat(12)}example/${'سلام'.repeat(40)}\u202e🙂`,
+          },
+        ],
+        ['preview of a link with a password', { password }],
+        ['preview of a limited link', { maxClicks: 5, expiresIn: 3_600 }],
+      ] as const
+    ).map(([name, body]) => ({
+      ...{ name, status: 200 },
+      // A hidden destination has no website.
+      aria: preview(...('url' in body || name === 'preview' ? ['term: Website'] : [])),
+      open: async (tab: Tab) => tab.open(`${await path(body)}+`),
+    })),
     {
       name: 'password form',
       status: 200,
