@@ -495,20 +495,14 @@ describe('product: deliveries of webhooks', () => {
       await expectStopped(subscribed, /was lost by a restore/);
     });
 
-    for (const [what, foreignOf] of [
-      ['of another log', (cursor: string) => foreignCursors(cursor).ofAnotherLog],
-      ['beyond the end of the log', (cursor: string) => foreignCursors(cursor).beyondTheEnd],
-      ['malformed', () => 'malformed'],
-    ] as const) {
-      it(`wait for a replay if the cursor is ${what}`, async () => {
-        const subscribed = await subscribe();
-        const cursor = foreignOf(await end(subscribed.key.key));
-        await calls.runSql(
-          'UPDATE delivery.cursors SET cursor = $2, generation = generation + 1 WHERE webhook = $1',
-          ...([subscribed.webhook, cursor] as const),
-        );
-        await expectStopped(subscribed, /belongs to another log/);
-      });
-    }
+    it('wait for a replay if the cursor is of another log', async () => {
+      const subscribed = await subscribe();
+      const { ofAnotherLog } = foreignCursors(await end(subscribed.key.key));
+      await calls.runSql(
+        'UPDATE delivery.cursors SET cursor = $2, generation = generation + 1 WHERE webhook = $1',
+        ...([subscribed.webhook, ofAnotherLog] as const),
+      );
+      await expectStopped(subscribed, /belongs to another log/);
+    });
   });
 });
