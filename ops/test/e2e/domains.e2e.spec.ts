@@ -69,9 +69,8 @@ describe('product: domains of accounts', () => {
       const parent = newName();
       const first = expectDomain(await claim(key, `münchen.${parent}`), 201);
       expect(first.domain).to.equal(`xn--mnchen-3ya.${parent}`);
-      for (const spelling of [first.domain, `MÜNCHEN.${parent}`, `mu\u0308nchen.${parent}.`]) {
-        expect(expectDomain(await claim(key, spelling), 200), spelling).to.deep.equal(first);
-      }
+      const again = await claim(key, `mu\u0308NCHEN.${parent}.`);
+      expect(expectDomain(again, 200)).to.deep.equal(first);
       publish(first);
       const verified = await verify(key, encodeURIComponent(`MÜNCHEN.${parent}`));
       expect(expectDomain(verified, 200).domain).to.equal(first.domain);
