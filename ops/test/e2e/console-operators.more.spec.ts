@@ -165,13 +165,6 @@ describe('the operators’ console', () => {
     await expectAccessible();
   });
 
-  it('shows that a link does not exist', async () => {
-    await show('/links/nothing0');
-    await page.getByText('Short URL not found').waitFor();
-    await expectAccessible();
-    provoke(loadError(404));
-  });
-
   it('switches features and maintenance, with the operator as actor', async () => {
     const { key } = await bench.key('PRO');
     // A feature is off before the response arrives. Until then, its switch accepts no click.

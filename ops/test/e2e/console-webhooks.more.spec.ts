@@ -170,29 +170,6 @@ describe('the console’s webhooks', () => {
     await page.getByText('2 attempts').waitFor();
   });
 
-  it('list older deliveries on further pages', async () => {
-    await openWebhook({ types: ['LinkCreated'] });
-    for (let link = 0; link < 21; link += 1) {
-      await bench.link(key.key);
-      // One by one: waiting events would be delivered together.
-      await eventually('the event is delivered', () => hook.deliveries.length > link);
-    }
-    await goTo('Delivered');
-    await eventually('a page is full', async () => {
-      await button('Refresh').click();
-      return page.getByRole('link', { name: 'Next page' }).isVisible();
-    });
-    expect(await page.getByRole('button', { name: 'Retry' }).count()).to.equal(20);
-    await goTo('Next page');
-    await page.waitForURL(/status=delivered&after=/);
-    await eventually(
-      'the oldest delivery is alone',
-      async () => (await page.getByRole('button', { name: 'Retry' }).count()) === 1,
-    );
-    await goTo('First page');
-    await page.getByRole('link', { name: 'Next page' }).waitFor();
-  });
-
   it('replay events from a time and from the beginning', async () => {
     await bench.link(key.key, { alias: 'before-the-webhook' });
     await openWebhook({ types: ['LinkCreated'] });

@@ -8,7 +8,7 @@ import type { HttpResponse } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { receiverFixture } from '../support/receiver.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { domainCalls, newName } from './domains-harness.js';
+import { domainCalls } from './domains-harness.js';
 import { eventPages, foreignCursors } from './events-harness.js';
 import {
   destination,
@@ -17,7 +17,6 @@ import {
   lacking,
   passwordForm,
   sharedProduct,
-  timestampPattern,
 } from './harness.js';
 
 const path = '/v2/events';
