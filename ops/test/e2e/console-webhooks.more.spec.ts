@@ -179,11 +179,12 @@ describe('the console’s webhooks', () => {
     await dialog().getByLabel('Date and time').fill('2020-01-01T12:00');
     await button('Deliver again').click();
     await dialog().waitFor({ state: 'detached' });
-    await eventually('the events since 2020 are delivered', () => hook.deliveries.length === 1);
+    await eventually('the events since 2020 are delivered', () => hook.deliveries.length > 0);
+    const { length } = hook.deliveries;
     await button('Replay').click();
     await dialog().getByLabel('Events since').selectOption('start');
     await button('Deliver again').click();
-    await eventually('all events are delivered', () => hook.deliveries.length === 2);
-    expect(hook.deliveries[1]?.body).to.include('before-the-webhook');
+    await eventually('all events are delivered', () => hook.deliveries.length > length);
+    expect(hook.deliveries.at(-1)?.body).to.include('before-the-webhook');
   });
 });
