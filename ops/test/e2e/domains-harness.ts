@@ -1,11 +1,9 @@
 import { expect } from 'chai';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { DomainResponse } from '../../../schemas/http/domains.js';
 import type { DnsServerDouble } from '../support/dns-server.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { postgresOf } from '../support/product.js';
-import { cachedWithinMs, type Bench, type Link } from './harness.js';
+import type { Bench } from './harness.js';
 
 let names = 0;
 
@@ -20,8 +18,11 @@ export const expectDomain = (response: HttpResponse, status: number): DomainResp
   return response.json() as DomainResponse;
 };
 
-/** Requests about domains to a running product, whose DNS_SERVERS is `dns`. */
-export const domainCalls = (bench: Bench, dns: DnsServerDouble) => {
+/** Requests about domains to a running product, whose DNS_SERVERS is `dns`: by default that of the shared product. */
+export const domainCalls = (
+  bench: Bench & { readonly dns?: DnsServerDouble },
+  dns?: DnsServerDouble,
+) => {
   const claim = (key: string, domain: unknown): Promise<HttpResponse> =>
     bench.api('/v2/domains', key, { method: 'POST', body: { domain } });
   const verify = (key: string, domain: string): Promise<HttpResponse> =>
@@ -29,7 +30,7 @@ export const domainCalls = (bench: Bench, dns: DnsServerDouble) => {
   /** Adds the values to the TXT record of a claim. */
   const publish = ({ verification }: DomainResponse, ...more: readonly string[]): void => {
     if (!verification) throw new Error('a domain of an operator needs no verification');
-    dns.setTxt(verification.name, ...more, verification.value);
+    (dns ?? bench.dns)?.setTxt(verification.name, ...more, verification.value);
   };
   const visit = (
     domain: string,
@@ -69,38 +70,10 @@ export const domainCalls = (bench: Bench, dns: DnsServerDouble) => {
         for (const edge of bench.product.edges) await check(edge);
       }),
 
-    /** Expects that edges redirect and GET /tls/ask responds from memory while PostgreSQL is stopped (SIGSTOP). */
-    async expectServedWithoutPostgres(domain: string, link: Link, ms: number): Promise<void> {
-      const { dataDir, edges, admins } = bench.product;
-      const expectServed = async (): Promise<void> => {
-        for (const edge of edges) {
-          const options = { timeoutMs: cachedWithinMs };
-          const { headers } = await visit(domain, link.shortCode, options, edge);
-          expect(headers.location).to.equal(link.url);
-        }
-        for (const admin of admins) {
-          for (const [name, status] of [
-            [domain, 200],
-            ['unknown.example', 404],
-          ] as const) {
-            const url = `${admin}/tls/ask?domain=${name}`;
-            expect((await sendRequest(url, { timeoutMs: cachedWithinMs })).status).to.equal(status);
-          }
-        }
-      };
-      await eventuallyPasses(expectServed);
-      const pids = await postgresOf(dataDir);
-      expect(pids.length).to.be.above(0);
-      for (const pid of pids) process.kill(pid, 'SIGSTOP');
-      try {
-        const end = performance.now() + ms;
-        while (performance.now() < end) {
-          await expectServed();
-          await sleep(50);
-        }
-      } finally {
-        for (const pid of pids) process.kill(pid, 'SIGCONT');
-      }
+    /** The location, or the status without one. */
+    locationOf: async (domain: string, path: string, edge?: string): Promise<string> => {
+      const { headers, status } = await visit(domain, path, {}, edge);
+      return headers.location ?? String(status);
     },
   };
 };

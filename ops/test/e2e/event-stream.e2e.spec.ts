@@ -1,17 +1,16 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { expect } from 'chai';
 import { messages } from '../../../schemas/http/errors.js';
 import { cursorMalformed } from '../../../schemas/http/events.js';
-import { openEventStream, type EventStream } from '../support/event-stream.js';
+import type { EventStream } from '../support/event-stream.js';
 import { nameOf } from '../support/feed-event.js';
-import { folderFixture } from '../support/fixtures.js';
 import { concurrently, sendRequest } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
-import { startProduct, type IssuedKey } from '../support/product.js';
+import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { eventPages } from './events-harness.js';
-import { Bench, destination, productFixture, timestampPattern } from './harness.js';
+import { eventPages, eventStreams, expectEnd, subjectsOf } from './events-harness.js';
+import { sharedProduct } from './harness.js';
+
+// Slow clients, positions and restarts are in event-stream.more.spec.ts.
 
 const streamHead = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -21,48 +20,8 @@ const streamHead = {
 
 type Secret = Pick<IssuedKey, 'key'>;
 
-/** Opens streams of a running product, which are closed after each test. */
-const eventStreams = (bench: Bench) => {
-  const opened: EventStream[] = [];
-  afterEach(() => {
-    for (const stream of opened.splice(0)) stream.close();
-  });
-
-  const openUrl = async (
-    url: string,
-    headers: Readonly<Record<string, string>>,
-  ): Promise<EventStream> => {
-    const stream = await openEventStream(url, headers);
-    opened.push(stream);
-    return stream;
-  };
-
-  /** The response may be an error. */
-  const request = (
-    { key }: Secret,
-    query = '',
-    headers: Readonly<Record<string, string>> = {},
-    api = bench.product.api,
-  ): Promise<EventStream> =>
-    openUrl(`${api}/v2/events?${query}`, { Authorization: `Bearer ${key}`, ...headers });
-
-  const open = async (...args: Parameters<typeof request>): Promise<EventStream> => {
-    const stream = await request(...args);
-    expect(stream.status).to.equal(200);
-    return stream;
-  };
-
-  return { openUrl, request, open };
-};
-
-const expectEnd = (stream: EventStream): Promise<void> =>
-  eventually('the stream ends', () => stream.isEnded());
-
-const subjectsOf = (stream: EventStream): readonly string[] =>
-  stream.events().map(({ subject }) => subject);
-
 describe('command API: streams of events', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
   const { page, readAll, end } = eventPages(bench);
   const { openUrl, request, open } = eventStreams(bench);
   let accounts = 0;
@@ -102,12 +61,13 @@ describe('command API: streams of events', () => {
       expect((await page(key.key, `shortCode=${shortCode}`)).events).to.deep.equal([event]);
     });
 
-    it('the events after the start of the stream, or of the log', async () => {
+    it('the events of the account after the start of the stream, or of the log', async () => {
       const key = await newKey();
       const links = [await bench.link(key.key), await bench.link(key.key)];
       await expectStored(key, links[1]?.shortCode ?? '');
       const [fromNow, fromStart] = [await open(key), await open(key, 'after=start')];
       expect(await fromStart.expectEvents(3)).to.have.deep.members(await readAll(key.key));
+      await bench.link((await newKey()).key);
       links.push(await bench.link(key.key));
       const [event] = await fromNow.expectEvents(1);
       expect(event).to.include({ subject: links[2]?.shortCode });
@@ -117,35 +77,23 @@ describe('command API: streams of events', () => {
     it('only selected events', async () => {
       const key = await newKey();
       const { shortCode } = await bench.link(key.key);
-      const queries = [
-        'types=LinkDisabled',
-        `shortCode=${shortCode}&types=LinkVisited,LinkEnabled`,
-      ];
-      const [byType, byLink] = await Promise.all(queries.map((query) => open(key, query)));
       const other = await bench.link(key.key);
+      const [byType, byLink] = [
+        await open(key, 'types=LinkDisabled'),
+        await open(key, `shortCode=${shortCode}&types=LinkVisited,LinkEnabled`),
+      ];
       for (const code of [other.shortCode, shortCode]) {
         expect((await bench.visit(code)).status).to.equal(302);
         await bench.change(code, key.key, { disabled: true });
         await bench.change(code, key.key, { disabled: false });
       }
-      const disabled = await byType?.expectEvents(2);
-      expect(disabled?.map((event) => [nameOf(event), event.subject])).to.have.deep.members([
-        ['LinkDisabled', other.shortCode],
-        ['LinkDisabled', shortCode],
-      ]);
-      const ofLink = await byLink?.expectEvents(2);
-      expect(ofLink?.map((event) => [nameOf(event), event.subject])).to.have.deep.members([
+      await byType.expectEvents(2);
+      expect(subjectsOf(byType)).to.have.members([other.shortCode, shortCode]);
+      const ofLink = (await byLink.expectEvents(2)).map((event) => [nameOf(event), event.subject]);
+      expect(ofLink).to.have.deep.members([
         ['LinkVisited', shortCode],
         ['LinkEnabled', shortCode],
       ]);
-    });
-
-    it('nothing of another account', async () => {
-      const [key, other] = [await newKey(), await newKey()];
-      const stream = await open(key);
-      await bench.link(other.key);
-      const { shortCode } = await bench.link(key.key);
-      expect(await stream.expectEvents(1)).to.have.nested.property('[0].subject', shortCode);
     });
 
     it('what follows Last-Event-ID, which takes precedence over after', async () => {
@@ -164,22 +112,6 @@ describe('command API: streams of events', () => {
         expect(subjectsOf(resumed)).to.have.members(later);
         resumed.close();
       }
-    });
-
-    it('their position after 15 s without an event, from which a client resumes', async () => {
-      const key = await newKey();
-      const stream = await open(key);
-      await eventually('the position is sent', () => stream.messages().length > 0, 60_000);
-      const pattern = /^retry: 2000\n\nevent: position\nid: [\w-]+\ndata: (\{.*\})\n\n$/;
-      const data = JSON.parse(pattern.exec(stream.text())?.[1] ?? 'null') as { time: string };
-      expect(data).to.have.all.keys('time');
-      expect(data.time).to.match(timestampPattern);
-      const id = stream.lastEventId();
-      stream.close();
-      const { shortCode } = await bench.link(key.key);
-      const resumed = await open(key, '', { 'Last-Event-ID': id });
-      await resumed.expectEvents(1);
-      expect(subjectsOf(resumed)).to.deep.equal([shortCode]);
     });
   });
 
@@ -275,50 +207,6 @@ describe('command API: streams of events', () => {
     });
   });
 
-  describe('of a client that never reads', () => {
-    const openStreamsOf = ({ id }: IssuedKey): Promise<number> =>
-      withLedger(bench.product, async (pool) => {
-        const { rows } = await pool.query<{ count: number }>(
-          'SELECT count(*) AS count FROM delivery.streams WHERE root_id = $1',
-          [id],
-        );
-        return Number(rows[0]?.count);
-      });
-
-    it('end, while others get their events', async () => {
-      const key = await newKey();
-      const unread = await newKey(key.account);
-      const items = Array.from({ length: 50 }, () => ({
-        url: `${destination}&${'x'.repeat(1_900)}`,
-        note: 'y'.repeat(1_000),
-      }));
-      // More than the kernel and the process buffer.
-      for (let batch = 0; batch < 40; batch += 1) {
-        const options = { method: 'POST', body: { urls: items } };
-        expect((await bench.api('/v2/shorten/batch', key.key, options)).status).to.equal(200);
-      }
-      const { hostname, port } = new URL(bench.product.api);
-      const socket = connect({ host: hostname, port: Number(port) });
-      try {
-        await once(socket, 'connect');
-        socket.write(
-          `GET /v2/events?after=start HTTP/1.1\r\nHost: ${hostname}\r\n` +
-            `Authorization: Bearer ${unread.key}\r\nAccept: text/event-stream\r\n\r\n`,
-        );
-        await eventually('the stream starts', async () => (await openStreamsOf(unread)) === 1);
-        const reading = await open(key);
-        await bench.link(key.key);
-        await reading.expectEvents(1);
-        const isEnded = async (): Promise<boolean> => (await openStreamsOf(unread)) === 0;
-        await eventually('the stream ends', isEnded, 60_000);
-        await bench.link(key.key);
-        await reading.expectEvents(2);
-      } finally {
-        socket.destroy();
-      }
-    }).timeout(120_000);
-  });
-
   describe('of the console', () => {
     it('are those of the account, by the cookie of a session, and end with it', async () => {
       const { api } = bench.product;
@@ -359,43 +247,4 @@ describe('command API: streams of events', () => {
     const after = await page(key.key, `after=${stream.lastEventId()}`);
     expect(after).to.deep.equal({ events: [], next: stream.lastEventId() });
   });
-});
-
-describe('command API: streams of events over a restart', () => {
-  const folder = folderFixture();
-  const bench = new Bench();
-  const { open } = eventStreams(bench);
-  after(() => bench.end());
-
-  /** Creates links until the process refuses connections. Returns their codes. */
-  const createUntilStopped = async ({ key }: Secret): Promise<readonly string[]> => {
-    const codes: string[] = [];
-    for (;;) {
-      try {
-        codes.push((await bench.link(key)).shortCode);
-      } catch {
-        return codes;
-      }
-    }
-  };
-
-  it('end when the process drains; clients resume without a loss', async () => {
-    bench.use(await startProduct({ dataDir: folder.path }));
-    const key = await bench.key('PRO');
-    const stream = await open(key, 'types=LinkCreated');
-    const writing = concurrently(4, () => createUntilStopped(key));
-    await eventually('the stream has events', () => stream.events().length > 20);
-    await bench.product.stop();
-    await expectEnd(stream);
-    const codes = (await writing).flat();
-
-    bench.use(await startProduct({ dataDir: folder.path }));
-    codes.push((await bench.link(key.key)).shortCode);
-    const lastId = { 'Last-Event-ID': stream.lastEventId() };
-    const resumed = await open(key, 'types=LinkCreated', lastId);
-    await eventuallyPasses(() => {
-      expect([...subjectsOf(stream), ...subjectsOf(resumed)]).to.include.members(codes);
-    }, 30_000);
-    expect(subjectsOf(resumed)).to.not.be.empty;
-  }).timeout(180_000);
 });

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import { decodeCursor, encodeCursor } from '../../feed/cursor.js';
+import { openEventStream, type EventStream } from '../support/event-stream.js';
 import type { FeedEvent } from '../support/feed-event.js';
+import type { IssuedKey } from '../support/product.js';
+import { eventually } from '../support/waiting.js';
 import type { Bench } from './harness.js';
 
 export interface EventPage {
@@ -42,3 +45,43 @@ export const foreignCursors = (cursor: string) => {
     beyondTheEnd: encodeCursor(decoded.identity, beyond),
   };
 };
+
+/** Opens streams of a running product, which are closed after each test. */
+export const eventStreams = (bench: Bench) => {
+  const opened: EventStream[] = [];
+  afterEach(() => {
+    for (const stream of opened.splice(0)) stream.close();
+  });
+
+  const openUrl = async (
+    url: string,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<EventStream> => {
+    const stream = await openEventStream(url, headers);
+    opened.push(stream);
+    return stream;
+  };
+
+  /** The response may be an error. */
+  const request = (
+    { key }: Pick<IssuedKey, 'key'>,
+    query = '',
+    headers: Readonly<Record<string, string>> = {},
+    api = bench.product.api,
+  ): Promise<EventStream> =>
+    openUrl(`${api}/v2/events?${query}`, { Authorization: `Bearer ${key}`, ...headers });
+
+  const open = async (...args: Parameters<typeof request>): Promise<EventStream> => {
+    const stream = await request(...args);
+    expect(stream.status).to.equal(200);
+    return stream;
+  };
+
+  return { openUrl, request, open };
+};
+
+export const expectEnd = (stream: EventStream): Promise<void> =>
+  eventually('the stream ends', () => stream.isEnded());
+
+export const subjectsOf = (stream: EventStream): readonly string[] =>
+  stream.events().map(({ subject }) => subject);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { sendRequest, type RequestOptions } from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { productFixture } from './harness.js';
+import { sharedProduct } from './harness.js';
 
 const json = { 'Content-Type': 'application/json' };
 const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -17,7 +17,7 @@ const rawRequests = [
 ];
 
 describe('product: X-Content-Type-Options', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
 
   /** Sends each request, and expects its status and the header. */
   const expectHeader = async (
@@ -55,14 +55,11 @@ describe('product: X-Content-Type-Options', () => {
     });
     await expectHeader([
       [200, `${api}/v2/usage`, { headers: auth }],
-      [200, `${api}/v2/usage`, { method: 'HEAD', headers: auth }],
       [200, `${api}/v2/qr/${shortCode}?format=svg`, { headers: auth }],
       [201, `${api}/v2/shorten`, post({ url: 'https://example.com' })],
       [400, `${api}/v2/shorten`, post('{')],
       [401, `${api}/v2/usage`, {}],
-      [403, `${api}/v2/shorten`, post({ url: 'https://example.com', alias: 'gated-alias' })],
       [404, `${api}/v2/nothing`, { headers: auth }],
-      [404, `${api}/`, {}],
       [405, `${api}/v2/usage`, { method: 'DELETE', headers: auth }],
       [413, `${api}/v2/shorten`, post('x'.repeat(70_000))],
       [415, `${api}/v2/shorten`, post('x', form)],
@@ -70,7 +67,6 @@ describe('product: X-Content-Type-Options', () => {
       [200, `${api}/docs/swagger-ui.css`, {}],
       [304, `${api}/docs`, { headers: { 'If-None-Match': tag } }],
       [200, `${api}/health`, {}],
-      [405, `${api}/health`, { method: 'PUT' }],
     ]);
     await expectHeaderRaw(api);
   });
@@ -89,23 +85,16 @@ describe('product: X-Content-Type-Options', () => {
     });
     await expectHeader([
       [302, `${edge}/${open}`, {}],
-      [302, `${edge}/${open}`, { method: 'HEAD' }],
-      [200, `${edge}/${open}+`, {}],
       [200, `${edge}/${secured}`, {}],
       [303, `${edge}/${secured}`, enter('password=a+secret')],
       [401, `${edge}/${secured}`, enter('password=wrong')],
       [413, `${edge}/${secured}`, enter('x'.repeat(5_000))],
       [415, `${edge}/${secured}`, enter('{}', json)],
-      [200, `${edge}/${limited}`, { method: 'HEAD' }],
       [302, `${edge}/${limited}`, {}],
-      [410, `${edge}/${limited}`, {}],
       [410, `${edge}/${limited}`, html],
-      [404, `${edge}/nothing0`, {}],
       [404, `${edge}/nothing0`, html],
-      [404, `${edge}/`, {}],
       [405, `${edge}/${open}`, { method: 'PUT' }],
       [200, `${edge}/robots.txt`, {}],
-      [204, `${edge}/favicon.ico`, {}],
       [200, `${edge}/health`, {}],
       [200, `${edge}/health/ready`, {}],
     ]);

@@ -4,7 +4,7 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import { concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { keyFixture, destination, expectError, productFixture } from './harness.js';
+import { keyFixture, destination, expectError, sharedProduct } from './harness.js';
 
 const elsewhere = 'https://example.com/elsewhere';
 
@@ -24,8 +24,8 @@ interface Projection {
 }
 
 describe('command API: operators and links of all accounts', () => {
-  const bench = productFixture();
-  const pro = keyFixture(bench, 'PRO', { account: 'shop' });
+  const bench = sharedProduct();
+  const pro = keyFixture(bench, 'PRO', { account: 'operated-shop' });
 
   const operator = (
     method: string,
@@ -42,12 +42,12 @@ describe('command API: operators and links of all accounts', () => {
     const response = await operator('GET', `/admin/links/${code}`);
     expect(response.headers.etag).to.equal('"1"');
     const owners = (await bench.api(`/v2/links/${code}`, pro.key)).json() as object;
-    expect(response.json()).to.deep.equal({ ...owners, account: 'shop' });
+    expect(response.json()).to.deep.equal({ ...owners, account: pro.account });
   });
 
   it('are listed for all accounts or for one account', async () => {
-    const other = await bench.key('PRO', { account: 'bakery' });
-    const tags = ['listed'];
+    const other = await bench.key('PRO', { account: 'operated-bakery' });
+    const tags = ['operated-tag'];
     const shops = [await createLink({ tags }), await createLink({ tags })].reverse();
     const bakerys: string[] = [];
     for (const body of [{ tags }, { tags }, {}]) {
@@ -62,28 +62,23 @@ describe('command API: operators and links of all accounts', () => {
       (await page(query)).links.map(({ shortCode }) => shortCode);
     const tagged = [...bakerys.slice(1), ...shops];
     await eventuallyPasses(async () => {
-      expect(await codes('?account=bakery')).to.deep.equal(bakerys);
-      expect(await codes('?tag=listed')).to.deep.equal(tagged);
+      expect(await codes('?account=operated-bakery')).to.deep.equal(bakerys);
+      expect(await codes('?tag=operated-tag')).to.deep.equal(tagged);
     });
-    const firstPage = await page('?tag=listed&limit=3');
+    const firstPage = await page('?tag=operated-tag&limit=3');
     for (const link of firstPage.links) {
       const shown = await operator('GET', `/admin/links/${link.shortCode}`);
       expect(link).to.deep.equal(shown.json());
     }
-    const rest = await page(`?tag=listed&limit=3&after=${firstPage.next ?? ''}`);
+    const rest = await page(`?tag=operated-tag&limit=3&after=${firstPage.next ?? ''}`);
     expect([...firstPage.links, ...rest.links].map(({ shortCode }) => shortCode)).to.deep.equal(
       tagged,
     );
     expect(rest.next).to.equal(null);
-    await bench.visit(bakerys[1] ?? '');
-    await eventuallyPasses(async () => {
-      const byClicks = [bakerys[1], bakerys[0], bakerys[2]];
-      expect(await codes('?account=bakery&sort=clicks')).to.deep.equal(byClicks);
-    });
     const path = '/admin/links';
     for (const [query, message] of [
       ['?sort=clicks', 'sort=clicks needs an account'],
-      [`?account=shop&tag=listed&after=${firstPage.next ?? ''}`, afterMessage],
+      [`?account=operated-shop&tag=operated-tag&after=${firstPage.next ?? ''}`, afterMessage],
       [
         '?account=a,b',
         'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
@@ -134,14 +129,6 @@ describe('command API: operators and links of all accounts', () => {
     }
   });
 
-  it('record the name of an operator with spaces and Unicode, percent-encoded in the header', async () => {
-    const code = await createLink();
-    const headers = { 'X-Actor': 'Zo%C3%AB%20M%C3%BCller%20100%25' };
-    await operator('PATCH', `/admin/links/${code}`, { title: 'x' }, headers);
-    const history = await operator('GET', `/admin/links/${code}/history`);
-    expect(history.json()).to.have.nested.property('events[1].actor', 'Zoë Müller 100%');
-  });
-
   it('are changed and deleted, with an actor, on every edge', async () => {
     const code = await createLink();
     await bench.visit(code);
@@ -153,9 +140,10 @@ describe('command API: operators and links of all accounts', () => {
     expect(changed.status, changed.text).to.equal(200);
     expect(changed.headers.etag).to.equal('"3"');
     expect(changed.json()).to.deep.include({
-      ...{ url: elsewhere, title: 'Mended', tags: ['x'], hasPassword: true, account: 'shop' },
+      ...{ url: elsewhere, title: 'Mended', tags: ['x'], hasPassword: true, account: pro.account },
     });
-    await operator('PATCH', `/admin/links/${code}`, { password: null });
+    const zoe = { 'X-Actor': 'Zo%C3%AB%20M%C3%BCller%20100%25' };
+    await operator('PATCH', `/admin/links/${code}`, { password: null }, zoe);
     await eventuallyPasses(async () => {
       expect((await bench.visit(code)).headers.location).to.equal(elsewhere);
     });
@@ -172,7 +160,7 @@ describe('command API: operators and links of all accounts', () => {
     expect(events.slice(1).map(({ type, actor }) => [type, actor])).to.deep.equal([
       ['linklog.LinkEdited.v3', 'maria'],
       ['linklog.LinkDescribed.v1', 'maria'],
-      ['linklog.LinkEdited.v3', 'maria'],
+      ['linklog.LinkEdited.v3', 'Zoë Müller 100%'],
       ['linklog.LinkDeleted.v1', 'maria'],
     ]);
   });
@@ -180,29 +168,28 @@ describe('command API: operators and links of all accounts', () => {
   it('are validated as for their owners', async () => {
     const code = await createLink();
     const path = `/admin/links/${code}`;
-    const wrong = await operator('PATCH', path, { url: `${bench.product.edge}/loop` });
-    expectError(wrong, {
-      status: 400,
-      message: 'Please provide a valid URL',
-      path,
-      method: 'PATCH',
-    });
-    const own = await operator('PATCH', path, { url: bench.product.api });
-    expect(own.json()).to.include({ statusCode: 400, message: 'Please provide a valid URL' });
-    const unsafe = await operator('PATCH', path, { url: 'http://grabify.link/' });
-    expect(unsafe.json()).to.include({
-      ...{ statusCode: 400, message: 'URL appears to be unsafe and cannot be shortened' },
-    });
-    const outdated = { 'If-Match': '"9"' };
-    for (const method of ['PATCH', 'DELETE']) {
-      const body = method === 'PATCH' ? { title: 'x' } : undefined;
-      expect((await operator(method, path, body, outdated)).status).to.equal(412);
-      expect((await operator(method, '/admin/links/unknown', body)).status).to.equal(404);
-      expect((await operator(method, '/admin/links/%00', body)).status).to.equal(404);
+    for (const [body, message] of [
+      [{ url: `${bench.product.edge}/loop` }, 'Please provide a valid URL'],
+      [{ url: bench.product.api }, 'Please provide a valid URL'],
+      [{ url: 'http://grabify.link/' }, 'URL appears to be unsafe and cannot be shortened'],
+      [{}, 'Nothing to change'],
+    ] as const) {
+      const response = await operator('PATCH', path, body);
+      expect(response.json()).to.include({ statusCode: 400, message, path });
     }
-    expect((await operator('GET', '/admin/links/unknown')).status).to.equal(404);
-    const nothing = await operator('PATCH', path, {});
-    expect(nothing.json()).to.include({ statusCode: 400, message: 'Nothing to change' });
+    for (const [method, body] of [
+      ['PATCH', { title: 'x' }],
+      ['DELETE', undefined],
+      ['GET', undefined],
+    ] as const) {
+      if (method !== 'GET') {
+        const outdated = await operator(method, path, body, { 'If-Match': '"9"' });
+        expect(outdated.status).to.equal(412);
+      }
+      for (const unknown of ['unknown', '%00']) {
+        expect((await operator(method, `/admin/links/${unknown}`, body)).status).to.equal(404);
+      }
+    }
     expect((await bench.visit(code)).headers.location).to.equal(destination);
   });
 
@@ -240,7 +227,7 @@ describe('command API: operators and links of all accounts', () => {
       const names = ['redirects', 'quotas', 'stats', 'history'];
       expect((await list()).map(({ name }) => name)).to.deep.equal(names);
       for (const projection of await list()) {
-        expect(projection).to.include({ deadLetters: 0, parked: 0, running: null, last: null });
+        expect(projection).to.include({ deadLetters: 0, parked: 0, running: null });
       }
     });
 
@@ -255,7 +242,8 @@ describe('command API: operators and links of all accounts', () => {
         expect(end.outcome).to.include({ remaining: 0 });
       }
       expect((await operator('GET', `/admin/links/${code}/history`)).status).to.equal(200);
-      expect(await requested()).to.deep.equal(
+      const works = (await requested()).filter(([, requestId]) => requestId === 'req-1');
+      expect(works).to.deep.equal(
         ['redrive', 'rebuild', 'rollback'].map((what) => [
           ...['maria', 'req-1', { projection: 'history', work: what }],
         ]),

@@ -1,66 +1,32 @@
 import { expect } from 'chai';
-import type { WebhookWithSecretResponse } from '../../../schemas/http/webhooks.js';
 import { nameOf } from '../support/feed-event.js';
 import { withLedger } from '../support/ledger-events.js';
 import type { IssuedKey } from '../support/product.js';
-import {
-  isSignedWith,
-  receiverFixture,
-  type Hook,
-  type ReceivedDelivery,
-  type ScriptedResponse,
-} from '../support/receiver.js';
+import { isSignedWith, type ReceivedDelivery } from '../support/receiver.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { newName } from './domains-harness.js';
-import { eventPages, foreignCursors } from './events-harness.js';
-import { destination, productFixture, type Link } from './harness.js';
-import { deliveredWithinMs, webhookCalls, type Delivery } from './webhooks-harness.js';
+import { eventPages } from './events-harness.js';
+import { destination, sharedProduct, type Link } from './harness.js';
+import {
+  deliveredWithinMs,
+  laterPlease,
+  subscriptions,
+  webhookCalls,
+  type Subscribed,
+} from './webhooks-harness.js';
 
 const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const batchType = 'application/cloudevents-batch+json';
 const maxBatch = { events: 100, bytes: 262_144 };
 
-const secondMs = 1_000;
-const minuteMs = 60 * secondMs;
-const hourMs = 60 * minuteMs;
-/** The pauses after failed attempts. */
-const retryDelaysMs = [
-  ...[5 * secondMs, 5 * minuteMs, 30 * minuteMs],
-  ...[2, 5, 10, 14, 20, 24].map((hours) => hours * hourMs),
-];
-
-/** A failure whose retry no test waits for. */
-const laterPlease: ScriptedResponse = { status: 503, headers: { 'Retry-After': '3600' } };
-
 /** The time of a UUIDv7 (ms). */
 const timeOf = ({ id }: ReceivedDelivery): number => parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
-interface Subscribed {
-  readonly key: IssuedKey;
-  readonly hook: Hook;
-  readonly webhook: WebhookWithSecretResponse;
-}
-
 describe('product: deliveries of webhooks', () => {
-  const receiver = receiverFixture();
-  const bench = productFixture({ WEBHOOK_NETWORKS: '127.0.0.0/8' });
-  const { page, readAll, end } = eventPages(bench);
+  const bench = sharedProduct();
+  const { page } = eventPages(bench);
   const calls = webhookCalls(bench);
-  let accounts = 0;
-
-  /** A webhook with a receiver of its own, by default for created links in a new account. */
-  const subscribe = async (body: object = {}, owner?: IssuedKey): Promise<Subscribed> => {
-    accounts += 1;
-    const key = owner ?? (await bench.key('PRO', { account: `deliveries-${accounts}` }));
-    const hook = receiver.hook();
-    const terms = { url: hook.url, types: ['LinkCreated'], ...body };
-    return { key, hook, webhook: await calls.create(key, terms) };
-  };
-
-  const expectEvents = (hook: Hook, subjects: readonly string[]): Promise<void> =>
-    eventuallyPasses(() => {
-      expect(hook.events.map(({ subject }) => subject)).to.have.members(subjects);
-    }, deliveredWithinMs);
+  const { receiver, subscribe, expectEvents, pause, enable } = subscriptions(bench);
 
   const createLinks = async (
     { key }: IssuedKey,
@@ -78,16 +44,6 @@ describe('product: deliveries of webhooks', () => {
       codes.push(...results.map(({ shortCode }) => shortCode));
     }
     return codes;
-  };
-
-  const pause = async ({ key, webhook }: Subscribed): Promise<void> => {
-    expect(await calls.change(key, webhook, { status: 'paused' })).to.include({ status: 'paused' });
-    await calls.endLease(webhook);
-  };
-
-  const enable = async ({ key, webhook }: Subscribed): Promise<void> => {
-    const enabled = { status: 'enabled', disabledReason: null };
-    expect(await calls.change(key, webhook, { status: 'enabled' })).to.include(enabled);
   };
 
   /** Delivers links that were created while the webhook was paused. */
@@ -179,26 +135,22 @@ describe('product: deliveries of webhooks', () => {
       expect(deliveries.map(({ id }) => id).reverse()).to.deep.equal(received);
     });
 
-    it('have several events if there are more than 10', async () => {
-      const { hook } = await deliverTogether(11);
-      expect(hook.deliveries.map(({ events }) => events.length)).to.deep.equal([11]);
-      const [delivery] = hook.deliveries;
-      expect(delivery).to.include({ isBatch: true });
-      expect(delivery?.headers).to.include({ 'content-type': batchType });
-    });
-
-    it('have at most 100 events', async () => {
-      const { hook } = await deliverTogether(220);
-      const sizes = hook.deliveries.map(({ events }) => events.length);
-      expect(sizes).to.deep.equal([maxBatch.events, maxBatch.events, 20]);
-    });
+    for (const [count, sizes] of [
+      [11, [11]],
+      [220, [maxBatch.events, maxBatch.events, 20]],
+    ] as const) {
+      it(`have at most 100 events: ${count}`, async () => {
+        const { hook } = await deliverTogether(count);
+        expect(hook.deliveries.map(({ events }) => events.length)).to.deep.equal(sizes);
+        expect(hook.deliveries[0]).to.include({ isBatch: true });
+        expect(hook.deliveries[0]?.headers).to.include({ 'content-type': batchType });
+      });
+    }
 
     it('have at most 256 KiB', async () => {
       const note = 'ü'.repeat(2_000);
-      const { hook } = await deliverTogether(100, {
-        note,
-        url: `${destination}&${'x'.repeat(1_900)}`,
-      });
+      const url = `${destination}&${'x'.repeat(1_900)}`;
+      const { hook } = await deliverTogether(100, { note, url });
       const sizes = hook.deliveries.map(({ body }) => Buffer.byteLength(body));
       expect(sizes.length).to.be.above(1);
       for (const size of sizes) expect(size).to.be.at.most(maxBatch.bytes);
@@ -229,215 +181,6 @@ describe('product: deliveries of webhooks', () => {
       // The timer of the pause may end a little early.
       expect(time - (times[index] ?? 0)).to.be.at.least(980);
     }
-  });
-
-  describe('that fail', () => {
-    /** Expects the time of the next attempt within bounds after the last one (ms). */
-    const expectNextAttempt = (
-      { attempts, nextAttemptAt }: Delivery,
-      shortestMs: number,
-      longestMs = shortestMs,
-    ): void => {
-      const next = Date.parse(nextAttemptAt ?? '');
-      // The pause began after the attempt, and before this test saw it.
-      expect(next).to.be.at.least(Date.parse(attempts.at(-1)?.at ?? '') + shortestMs);
-      expect(next).to.be.at.most(Date.now() + longestMs);
-    };
-
-    it('are retried after 5 s with the same id, body and secrets', async () => {
-      const { key, hook, webhook } = await subscribe();
-      hook.respond(500, 204);
-      const { shortCode } = await bench.link(key.key);
-      const failed = await calls.expectAttempts(key, webhook, 1);
-      expect(failed).to.include({ status: 'pending', count: 1 });
-      expect(failed.attempts[0]).to.include({ status: 500, error: null });
-      const delivered = await calls.expectAttempts(key, webhook, 2);
-      expect(delivered).to.include({ id: failed.id, status: 'delivered', nextAttemptAt: null });
-      expect(delivered.attempts[0]).to.deep.equal(failed.attempts[0]);
-      expect(delivered.attempts[1]).to.include({ status: 204, error: null });
-      const [first, second] = hook.deliveries;
-      expect(second).to.include({ id: failed.id, body: first?.body });
-      expect(first).to.include({ id: failed.id });
-      for (const delivery of hook.deliveries) {
-        expect(isSignedWith(webhook.secret, delivery)).to.equal(true);
-      }
-      const timestamps = hook.deliveries.map(({ headers }) => Number(headers['webhook-timestamp']));
-      expect((timestamps[1] ?? 0) - (timestamps[0] ?? 0)).to.be.at.least(3);
-      await expectEvents(hook, [shortCode, shortCode]);
-    });
-
-    it('are retried with pauses of 5 s to 24 h, at most 9 times', async () => {
-      const { key, hook, webhook } = await subscribe();
-      hook.respond(500, 404, 301, 400);
-      await bench.link(key.key);
-      for (const [index, delayMs] of retryDelaysMs.entries()) {
-        const delivery = await calls.expectAttempts(key, webhook, index + 1);
-        expect(delivery).to.include({ status: 'pending' });
-        expectNextAttempt(delivery, 0.8 * delayMs, 1.2 * delayMs);
-        if (index > 0) await calls.makeDue(webhook);
-      }
-      const delivery = await calls.expectAttempts(key, webhook, retryDelaysMs.length + 1);
-      expect(delivery).to.include({ status: 'failed', nextAttemptAt: null });
-      const ids = hook.deliveries.map(({ id }) => id);
-      expect(ids).to.deep.equal(Array(10).fill(delivery.id));
-      expect(await calls.show(key, webhook)).to.include({ status: 'enabled', lag: 0 });
-    }).timeout(120_000);
-
-    it('are retried at Retry-After if that is later, at most after 24 h', async () => {
-      const { key, hook, webhook } = await subscribe();
-      const date = new Date(Date.now() + 2 * hourMs);
-      const day = 24 * hourMs;
-      const script: readonly (readonly [
-        retryAfter: string,
-        shortestMs: number,
-        longestMs: number,
-      ])[] = [
-        ['3600', hourMs, hourMs],
-        [date.toUTCString(), hourMs, 2 * hourMs],
-        ['1', 24 * minuteMs, 36 * minuteMs],
-        ['999999999', day, day],
-        ['soon', 4 * hourMs, 6 * hourMs],
-      ];
-      hook.respond(
-        ...script.map(([retryAfter]) => ({ status: 429, headers: { 'Retry-After': retryAfter } })),
-      );
-      await bench.link(key.key);
-      for (const [index, [retryAfter, ...bounds]] of script.entries()) {
-        const delivery = await calls.expectAttempts(key, webhook, index + 1);
-        expectNextAttempt(delivery, ...bounds);
-        if (retryAfter === date.toUTCString()) {
-          expect(delivery.nextAttemptAt).to.equal(new Date(retryAfter).toISOString());
-        }
-        await calls.makeDue(webhook);
-      }
-    }).timeout(120_000);
-
-    it('delay no other ones', async () => {
-      const { key, hook, webhook } = await subscribe();
-      hook.respond(laterPlease, 204);
-      const codes = [await bench.link(key.key), await bench.link(key.key)];
-      await expectEvents(
-        hook,
-        codes.map(({ shortCode }) => shortCode),
-      );
-      await eventuallyPasses(async () => {
-        const { deliveries } = await calls.deliveries(key, webhook);
-        expect(deliveries.map(({ status }) => status)).to.deep.equal(['delivered', 'pending']);
-      }, deliveredWithinMs);
-    });
-
-    it('because there is no response within 15 s delay no other webhook', async () => {
-      const { key, hook, webhook } = await subscribe();
-      const other = await subscribe({}, key);
-      hook.respond('silent');
-      const { shortCode } = await bench.link(key.key);
-      await expectEvents(hook, [shortCode]);
-      const later = await bench.link(key.key);
-      await expectEvents(other.hook, [shortCode, later.shortCode]);
-      const { deliveries } = await calls.deliveries(key, webhook);
-      expect(deliveries.map(({ attempts }) => attempts)).to.deep.equal([[]]);
-      hook.respond(204);
-      await expectEvents(hook, [shortCode, later.shortCode]);
-      const attempted = (await calls.deliveries(key, webhook)).deliveries.at(-1)?.attempts[0];
-      expect(attempted).to.include({ status: null, error: 'no response within 15 s' });
-    });
-
-    it('with a redirect, which is not followed', async () => {
-      const { key, hook, webhook } = await subscribe();
-      const target = receiver.hook();
-      hook.respond({ status: 307, headers: { Location: target.url, 'Retry-After': '3600' } });
-      await bench.link(key.key);
-      const delivery = await calls.expectAttempts(key, webhook, 1);
-      expect(delivery.status).to.equal('pending');
-      expect(delivery.attempts[0]).to.include({ status: 307, error: null });
-      expect(target.deliveries).to.be.empty;
-    });
-
-    it('stop the cursor while 1,000 of them wait for a retry', async () => {
-      const { key, hook, webhook } = await subscribe();
-      await calls.runSql(
-        `INSERT INTO delivery.deliveries (id, webhook, created_at, types, count, status, attempts, next_attempt_at, body)
-         SELECT gen_random_uuid(), $1, now(), '{LinkCreated}', 1, 'pending', '[{"status": 500}]',
-           now() + interval '1 day', '{}'
-         FROM generate_series(1, 1000)`,
-        webhook,
-      );
-      await calls.endLease(webhook);
-      const other = await subscribe({}, key);
-      const { shortCode } = await bench.link(key.key);
-      await expectEvents(other.hook, [shortCode]);
-      await calls.expectShown(key, webhook, { lag: 1_001 });
-      expect(hook.deliveries).to.be.empty;
-      const finish = `UPDATE delivery.deliveries SET status = 'failed' WHERE id IN (
-        SELECT id FROM delivery.deliveries WHERE webhook = $1 AND status = 'pending' LIMIT 1)`;
-      await calls.runSql(finish, webhook);
-      await expectEvents(hook, [shortCode]);
-    });
-  });
-
-  describe('of a disabled webhook', () => {
-    const expectDisabled = async (
-      { key, webhook }: Subscribed,
-      disabledReason: string,
-    ): Promise<void> => {
-      await calls.expectShown(key, webhook, { status: 'disabled', disabledReason });
-      await eventuallyPasses(async () => {
-        const disabled = (await readAll(key.key, 'types=WebhookDisabled')).at(-1);
-        expect(disabled).to.deep.include({
-          ...{ subject: webhook.id, actor: 'system', data: { reason: disabledReason } },
-        });
-      }, deliveredWithinMs);
-    };
-
-    it('stop with a 410, and continue when it is enabled', async () => {
-      const subscribed = await subscribe();
-      const { key, hook, webhook } = subscribed;
-      hook.respond(410);
-      const codes = [(await bench.link(key.key)).shortCode];
-      await expectDisabled(subscribed, 'The receiver responded with 410');
-      const { status, attempts } = await calls.expectAttempts(key, webhook, 1);
-      expect([status, attempts[0]?.status]).to.deep.equal(['failed', 410]);
-      codes.push((await bench.link(key.key)).shortCode);
-      await calls.expectShown(key, webhook, { lag: 1 });
-      expect(hook.deliveries).to.have.length(1);
-      hook.respond(204);
-      await enable(subscribed);
-      await expectEvents(hook, codes);
-    });
-
-    it('stop after 5 days without a success', async () => {
-      const subscribed = await subscribe();
-      const { key, hook, webhook } = subscribed;
-      const failSince = (interval: string): Promise<void> =>
-        calls.runSql(
-          `UPDATE delivery.cursors SET failing_since = clock_timestamp() - $2::interval
-           WHERE webhook = $1`,
-          ...([webhook, interval] as const),
-        );
-      hook.respond(laterPlease, 204, laterPlease);
-      await bench.link(key.key);
-      await calls.expectAttempts(key, webhook, 1);
-      // A success starts the time anew.
-      await failSince('6 days');
-      await calls.makeDue(webhook);
-      await calls.expectAttempts(key, webhook, 2);
-      await bench.link(key.key);
-      await eventually('another delivery fails', () => hook.deliveries.length === 3);
-      await calls.expectAttempts(key, webhook, 1);
-      await failSince('119 hours');
-      await calls.makeDue(webhook);
-      await calls.expectAttempts(key, webhook, 2);
-      expect(await calls.show(key, webhook)).to.include({ status: 'enabled' });
-      await failSince('5 days');
-      await calls.makeDue(webhook);
-      await expectDisabled(subscribed, 'No delivery succeeded for 5 days');
-      // Enabling starts the time anew.
-      await enable(subscribed);
-      await bench.link(key.key);
-      await eventually('another attempt fails', () => hook.deliveries.length > 5);
-      await calls.expectAttempts(key, webhook, 1);
-      expect(await calls.show(key, webhook)).to.include({ status: 'enabled' });
-    });
   });
 
   it('wait while the webhook is paused', async () => {
@@ -478,51 +221,5 @@ describe('product: deliveries of webhooks', () => {
       ),
     );
     expect(rows).to.be.empty;
-  });
-
-  describe('after a restore', () => {
-    /** Expects a disabled webhook that delivers from the start after a replay. */
-    const expectStopped = async (
-      { key, hook, webhook }: Subscribed,
-      reason: RegExp,
-    ): Promise<void> => {
-      await eventuallyPasses(async () => {
-        const { status, disabledReason } = await calls.show(key, webhook);
-        expect(status).to.equal('disabled');
-        expect(disabledReason).to.match(reason);
-      }, deliveredWithinMs);
-      const other = await subscribe({}, key);
-      const { shortCode } = await bench.link(key.key);
-      await expectEvents(other.hook, [shortCode]);
-      expect(hook.deliveries).to.be.empty;
-      await calls.replay(key, webhook, 'start');
-      await expectEvents(hook, [shortCode]);
-      expect(await calls.show(key, webhook)).to.include({
-        status: 'enabled',
-        disabledReason: null,
-      });
-    };
-
-    it('wait for a replay if the cursor was lost', async () => {
-      const subscribed = await subscribe();
-      await calls.runSql('DELETE FROM delivery.cursors WHERE webhook = $1', subscribed.webhook);
-      await expectStopped(subscribed, /was lost by a restore/);
-    });
-
-    for (const [what, foreignOf] of [
-      ['of another log', (cursor: string) => foreignCursors(cursor).ofAnotherLog],
-      ['beyond the end of the log', (cursor: string) => foreignCursors(cursor).beyondTheEnd],
-      ['malformed', () => 'malformed'],
-    ] as const) {
-      it(`wait for a replay if the cursor is ${what}`, async () => {
-        const subscribed = await subscribe();
-        const cursor = foreignOf(await end(subscribed.key.key));
-        await calls.runSql(
-          'UPDATE delivery.cursors SET cursor = $2, generation = generation + 1 WHERE webhook = $1',
-          ...([subscribed.webhook, cursor] as const),
-        );
-        await expectStopped(subscribed, /belongs to another log/);
-      });
-    }
   });
 });

@@ -7,6 +7,8 @@ import type {
 } from '../../../schemas/http/webhooks.js';
 import type { HttpResponse } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
+import type { IssuedKey } from '../support/product.js';
+import { receiverFixture, type Hook, type ScriptedResponse } from '../support/receiver.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import type { Bench } from './harness.js';
 
@@ -104,5 +106,62 @@ export const webhookCalls = (bench: Bench) => {
          WHERE webhook = $1 AND status = 'pending'`,
         webhook,
       ),
+  };
+};
+
+/** A failure whose retry no test waits for. */
+export const laterPlease: ScriptedResponse = { status: 503, headers: { 'Retry-After': '3600' } };
+
+export interface Subscribed {
+  readonly key: IssuedKey;
+  readonly hook: Hook;
+  readonly webhook: WebhookWithSecretResponse;
+}
+
+let accounts = 0;
+
+/** Webhooks of a running product that deliver to a receiver. */
+export const subscriptions = (bench: Bench) => {
+  const receiver = receiverFixture();
+  const calls = webhookCalls(bench);
+
+  /** A key of a new account. */
+  const newKey = (): Promise<IssuedKey> => {
+    accounts += 1;
+    return bench.key('PRO', { account: `subscriber-${accounts}` });
+  };
+
+  return {
+    receiver,
+    newKey,
+
+    /** A webhook with a receiver of its own, by default for created links in a new account. */
+    subscribe: async (body: object = {}, owner?: IssuedKey): Promise<Subscribed> => {
+      const key = owner ?? (await newKey());
+      const hook = receiver.hook();
+      const terms = { url: hook.url, types: ['LinkCreated'], ...body };
+      return { key, hook, webhook: await calls.create(key, terms) };
+    },
+
+    expectDeliveries: (hook: Hook, count: number): Promise<void> =>
+      eventuallyPasses(() => {
+        expect(hook.deliveries).to.have.length(count);
+      }, deliveredWithinMs),
+
+    expectEvents: (hook: Hook, subjects: readonly string[]): Promise<void> =>
+      eventuallyPasses(() => {
+        expect(hook.events.map(({ subject }) => subject)).to.have.members(subjects);
+      }, deliveredWithinMs),
+
+    pause: async ({ key, webhook }: Subscribed): Promise<void> => {
+      const paused = { status: 'paused' };
+      expect(await calls.change(key, webhook, paused)).to.include(paused);
+      await calls.endLease(webhook);
+    },
+
+    enable: async ({ key, webhook }: Subscribed): Promise<void> => {
+      const enabled = { status: 'enabled', disabledReason: null };
+      expect(await calls.change(key, webhook, { status: 'enabled' })).to.include(enabled);
+    },
   };
 };

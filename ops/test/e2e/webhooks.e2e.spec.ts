@@ -3,17 +3,11 @@ import { feedEventNames } from '../../../schemas/feed.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { WebhookResponse, WebhookWithSecretResponse } from '../../../schemas/http/webhooks.js';
 import { scopeNames } from '../../../schemas/scopes.js';
-import { hostileUrls, setHostileNames } from '../../platform/networks/testing/hostile-targets.js';
-import { dnsServerFixture } from '../support/dns-server.js';
-import { nameOf } from '../support/feed-event.js';
 import { concurrently, sendRequest, statuses } from '../support/http.js';
-import type { IssuedKey } from '../support/product.js';
-import { isSignedWith, receiverFixture, type Hook } from '../support/receiver.js';
-import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { newName } from './domains-harness.js';
-import { eventPages, foreignCursors } from './events-harness.js';
-import { expectBody, expectError, lacking, productFixture, timestampPattern } from './harness.js';
-import { deliveredWithinMs, webhookCalls } from './webhooks-harness.js';
+import { expectBody, expectError, lacking, sharedProduct } from './harness.js';
+import { laterPlease, subscriptions, webhookCalls } from './webhooks-harness.js';
+
+// The networks without WEBHOOK_NETWORKS are in settings.e2e.spec.ts.
 
 const urlMessage = 'url must be an https URL of at most 2048 characters, without a user name';
 const typesMessage = `types must be a list of ${feedEventNames.join(', ')}`;
@@ -39,17 +33,11 @@ const callsOfOne = [
   ['POST', '/replay', { after: 'start' }],
 ] as const;
 
-/** URLs of networks that a product with WEBHOOK_NETWORKS=127.0.0.0/8 may not reach. */
+/** Addresses and names outside of WEBHOOK_NETWORKS=127.0.0.0/8. */
 const refusedUrls = [
-  ...['https://10.0.0.1', 'http://10.0.0.1', 'https://172.16.0.1:8443/x', 'https://192.168.1.1'],
-  ...['https://169.254.169.254/latest/meta-data', 'https://100.64.0.1', 'https://0.0.0.0'],
-  ...['https://224.0.0.1', 'https://192.0.2.1', 'https://198.18.0.1', 'https://240.0.0.1'],
-  ...['https://[::1]', 'http://[::1]', 'https://[fd00::1]', 'https://[fe80::1]', 'https://[::]'],
-  ...['https://[ff02::1]', 'https://[2001:db8::1]', 'https://[64:ff9b::a00:1]'],
-  ...['https://[::ffff:10.0.0.1]', 'https://167772161', 'https://0xa.1', 'https://012.0.0.1'],
-  ...['http://8.8.8.8', 'http://[2606:4700:4700::1111]', 'https://private.example'],
-  ...['https://private.example.', 'https://mixed.example', 'https://mapped.example'],
-  ...['https://alias.example', 'http://public.example'],
+  ...['https://10.0.0.1', 'https://169.254.169.254/latest/meta-data', 'https://[::1]'],
+  ...['https://167772161', 'http://8.8.8.8', 'http://public.example', 'https://private.example.'],
+  ...['https://mixed.example', 'https://mapped.example', 'https://alias.example'],
 ];
 
 /** A new webhook as GET shows it. */
@@ -59,34 +47,13 @@ const shown = ({ secret, ...webhook }: WebhookWithSecretResponse): WebhookRespon
 };
 
 describe('command API: webhooks', () => {
-  const dns = dnsServerFixture();
-  const receiver = receiverFixture();
-  const bench = productFixture(() => ({
-    ...{ DNS_SERVERS: dns.address, WEBHOOK_NETWORKS: '127.0.0.0/8' },
-  }));
-  const { page, end } = eventPages(bench);
+  const bench = sharedProduct();
   const calls = webhookCalls(bench);
-  const { send, show, create, change, rotate, test, deliveries, replay } = calls;
-  let accounts = 0;
-
-  const newKey = (): Promise<IssuedKey> => {
-    accounts += 1;
-    return bench.key('PRO', { account: `webhooks-${accounts}` });
-  };
-
-  /** A webhook for created links in a new account. */
-  const newWebhook = async () => {
-    const [key, hook] = [await newKey(), receiver.hook()];
-    return { key, hook, webhook: await create(key, { url: hook.url, types: ['LinkCreated'] }) };
-  };
-
-  const expectDeliveries = (hook: Hook, count: number): Promise<void> =>
-    eventuallyPasses(() => {
-      expect(hook.deliveries).to.have.length(count);
-    }, deliveredWithinMs);
+  const { send, show, create, change, rotate } = calls;
+  const { receiver, newKey, subscribe, expectDeliveries, pause } = subscriptions(bench);
 
   describe('POST /v2/webhooks', () => {
-    it('creates a webhook with exactly these fields', async () => {
+    it('creates a webhook in canonical form, which GET shows without its secret', async () => {
       const key = await newKey();
       const { url } = receiver.hook();
       const response = await send(key, 'POST', '', { url, extra: 1, types: null });
@@ -97,21 +64,12 @@ describe('command API: webhooks', () => {
       });
       expect(id).to.match(/^wh_[\w-]{21}$/);
       expect(secret).to.match(/^whsec_[A-Za-z0-9+/]{43}=$/);
-      expect(createdAt).to.match(timestampPattern);
-    });
-
-    it('accepts types, a domain and a description, in canonical form', async () => {
-      const key = await newKey();
       const created = await create(key, {
-        ...{
-          url: ` ${receiver.hook().url} `,
-          domain: 'GO.example.com',
-          description: ' Ware\u0301 ',
-        },
+        ...{ url: ` ${url} `, domain: 'GO.example.com', description: ' Ware\u0301 ' },
         types: ['LinkDeleted', 'LinkCreated', 'LinkDeleted'],
       });
       expect(created).to.deep.include({
-        ...{ types: ['LinkCreated', 'LinkDeleted'], domain: 'go.example.com' },
+        ...{ url, types: ['LinkCreated', 'LinkDeleted'], domain: 'go.example.com' },
         description: 'War\u00e9',
       });
       expect(await show(key, created)).to.deep.equal(shown(created));
@@ -152,57 +110,47 @@ describe('command API: webhooks', () => {
   });
 
   it('have a lag, and their last delivery', async () => {
-    const { key, hook, webhook } = await newWebhook();
-    hook.respond({ status: 503, headers: { 'Retry-After': '3600' } });
+    const subscribed = await subscribe();
+    const { key, hook, webhook } = subscribed;
+    hook.respond(laterPlease);
     await bench.link(key.key);
     const { id, attempts } = await calls.expectAttempts(key, webhook, 1);
     const lastDelivery = { id, status: 'pending', at: attempts[0]?.at };
     await calls.expectShown(key, webhook, { lag: 1, lastDelivery });
-    await change(key, webhook, { status: 'paused' });
-    await calls.endLease(webhook);
+    await pause(subscribed);
     await bench.link(key.key);
     await calls.expectShown(key, webhook, { lag: 2, status: 'paused', lastDelivery });
   });
 
   describe('PATCH /v2/webhooks/:id', () => {
     it('changes each field, and removes it with null', async () => {
-      const { key, webhook } = await newWebhook();
+      const { key, webhook } = await subscribe();
+      const types = ['LinkDeleted', 'LinkCreated'];
+      const all = { url: receiver.hook().url, domain: 'go.example.com', description: 'Warehouse' };
       let expected = shown(webhook);
       for (const [body, result] of [
-        [{ url: receiver.hook().url }],
-        [{ types: ['LinkDeleted', 'LinkCreated'] }, { types: ['LinkCreated', 'LinkDeleted'] }],
-        [{ domain: 'Go.example.com' }, { domain: 'go.example.com' }],
-        [{ description: 'Warehouse' }],
-        [{ status: 'paused' }],
+        [
+          { ...all, types, status: 'paused' },
+          { ...all, types: ['LinkCreated', 'LinkDeleted'], status: 'paused' },
+        ],
         [{ status: 'enabled', extra: 1 }, { status: 'enabled' }],
-        [{ status: 'enabled' }],
-        [{ status: 'paused' }],
         [{ status: null, url: null, description: 'Warehouse' }, {}],
-        [{ types: null, domain: null, description: null }],
+        [
+          { types: null, domain: null, description: null },
+          { types: null, domain: null, description: null },
+        ],
       ] as const) {
-        expected = { ...expected, ...((result ?? body) as Partial<WebhookResponse>) };
+        expected = { ...expected, ...(result as Partial<WebhookResponse>) };
         const changed = await change(key, webhook, body);
         // By default, the changes themselves are waiting events.
         expect({ ...changed, lag: 0 }, JSON.stringify(body)).to.deep.equal(expected);
         expect({ ...(await show(key, webhook)), lag: 0 }).to.deep.equal(expected);
       }
     });
-
-    it('delivers to the new URL', async () => {
-      const { key, hook, webhook } = await newWebhook();
-      await bench.link(key.key);
-      await expectDeliveries(hook, 1);
-      const next = receiver.hook();
-      await change(key, webhook, { url: next.url });
-      await calls.endLease(webhook);
-      await bench.link(key.key);
-      await expectDeliveries(next, 1);
-      expect(hook.deliveries).to.have.length(1);
-    });
   });
 
   it('are deleted permanently', async () => {
-    const { key, webhook } = await newWebhook();
+    const { key, webhook } = await subscribe();
     const response = await send(key, 'DELETE', `/${webhook.id}`);
     expect([response.status, response.text]).to.deep.equal([204, '']);
     for (const [method, at, body] of callsOfOne) {
@@ -212,311 +160,62 @@ describe('command API: webhooks', () => {
     expect((await send(key, 'GET')).json()).to.deep.equal({ webhooks: [] });
   });
 
-  it('have no ID with a null character', async () => {
-    const key = await newKey();
-    for (const [method, at, body] of callsOfOne) {
-      expect((await send(key, method, `/%00${at}`, body)).status, `${method} ${at}`).to.equal(404);
-    }
-  });
-
-  describe('POST /v2/webhooks/:id/rotate', () => {
-    /** The secrets that sign now. */
-    const signingSecrets = async (
-      { key, hook, webhook }: Awaited<ReturnType<typeof newWebhook>>,
-      secrets: readonly string[],
-    ): Promise<readonly string[]> => {
-      expect(await test(key, webhook)).to.include({ delivered: true });
-      const last = hook.deliveries.at(-1);
-      if (!last) throw new Error('the receiver has no delivery');
-      const signing = secrets.filter((secret) => isSignedWith(secret, last));
-      const signatures = String(last.headers['webhook-signature']).split(' ');
-      expect(signatures).to.have.length(signing.length);
-      return signing;
-    };
-
-    it('returns a new secret, which alone signs from then on', async () => {
-      const created = await newWebhook();
-      const { key, webhook } = created;
-      const rotated = await rotate(key, webhook);
-      expect(rotated).to.deep.equal({ ...webhook, secret: rotated.secret });
-      expect(rotated.secret).to.not.equal(webhook.secret);
-      const secrets = [webhook.secret, rotated.secret];
-      expect(await signingSecrets(created, secrets)).to.deep.equal([rotated.secret]);
-    });
-
-    it('keeps the earlier secrets until the overlap ends', async () => {
-      const created = await newWebhook();
-      const { key, hook, webhook } = created;
-      const secrets = [
-        webhook.secret,
-        (await rotate(key, webhook, { overlapSeconds: 600 })).secret,
-      ];
-      expect(await signingSecrets(created, secrets)).to.deep.equal(secrets);
-      await calls.endLease(webhook);
-      await bench.link(key.key);
-      await expectDeliveries(hook, 2);
-      for (const secret of secrets) {
-        expect(hook.deliveries.filter((delivery) => isSignedWith(secret, delivery))).to.have.length(
-          2,
-        );
-      }
-      secrets.push((await rotate(key, webhook, { overlapSeconds: 2 })).secret);
-      expect(await signingSecrets(created, secrets)).to.deep.equal(secrets);
-      await eventually(
-        'only the new secret signs',
-        async () => (await signingSecrets(created, secrets)).length === 1,
-      );
-      expect(await signingSecrets(created, secrets)).to.deep.equal(secrets.slice(2));
-    });
-  });
-
-  describe('POST /v2/webhooks/:id/test', () => {
-    it('delivers one linklog.WebhookTested.v1, also to a paused webhook', async () => {
-      const { key, hook, webhook } = await newWebhook();
-      await change(key, webhook, { status: 'paused' });
-      const result = await test(key, webhook);
-      expect(result).to.deep.equal({
-        ...{ delivered: true, status: 204, durationMs: result.durationMs, error: null },
-      });
-      const [delivery] = hook.deliveries;
-      expect(delivery?.headers).to.include({ 'content-type': 'application/cloudevents+json' });
-      const [event] = delivery?.events ?? [];
-      expect(event).to.deep.equal({
-        ...{ specversion: '1.0', id: delivery?.id, type: 'linklog.WebhookTested.v1' },
-        ...{ source: '/linklog/ledger', subject: webhook.id, time: event?.time },
-        ...{ datacontenttype: 'application/json', sequence: '0000000000000001' },
-        ...{ account: key.account, data: {} },
-      });
-    });
-
-    it('reports a failure, and never the body of the response', async () => {
-      const { key, hook, webhook } = await newWebhook();
-      const body = 'secret-of-the-receiver';
-      const headers = { Location: receiver.hook().url };
-      for (const status of [200, 302, 404, 410, 500]) {
-        hook.respond({ status, body, headers });
-        const response = await send(key, 'POST', `/${webhook.id}/test`);
-        const { durationMs } = response.json() as { durationMs: number };
-        expectBody(response, 200, { delivered: status === 200, status, durationMs, error: null });
-        expect(response.text + JSON.stringify(response.headers)).to.not.include(body);
-      }
-      await change(key, webhook, { url: 'http://127.0.0.1:1/' });
-      const refused = { delivered: false, status: null, error: 'connection refused' };
-      expect(await test(key, webhook)).to.include(refused);
-      // Not even the 410 of a test disables a webhook.
-      expect(await show(key, webhook)).to.include({ status: 'enabled', lastDelivery: null });
-    });
-  });
-
-  describe('deliveries', () => {
-    it('are listed with their attempts, the newest first, by status and in pages', async () => {
-      const { key, hook, webhook } = await newWebhook();
-      hook.respond(200, 299, { status: 503, headers: { 'Retry-After': '3600' } });
-      for (let link = 1; link <= 3; link += 1) {
-        await bench.link(key.key);
-        await expectDeliveries(hook, link);
-      }
-      await calls.expectAttempts(key, webhook, 1);
-      const { deliveries: listed, next } = await deliveries(key, webhook);
-      expect(next).to.equal(null);
-      const received = hook.deliveries.map(({ id }) => id).reverse();
-      expect(listed.map(({ id }) => id)).to.deep.equal(received);
-      for (const [index, status] of [503, 299, 200].entries()) {
-        const delivery = listed[index];
-        const { at, durationMs } = delivery?.attempts[0] ?? {};
-        const isPending = status === 503;
-        expect(delivery).to.deep.equal({
-          ...{ id: received[index], types: ['LinkCreated'], count: 1 },
-          status: isPending ? 'pending' : 'delivered',
-          attempts: [{ at, status, durationMs, error: null }],
-          nextAttemptAt: isPending ? delivery?.nextAttemptAt : null,
-        });
-        expect(at).to.match(timestampPattern);
-      }
-      expect(listed[0]?.nextAttemptAt).to.match(timestampPattern);
-      for (const [query, expected] of [
-        ['status=pending', listed.slice(0, 1)],
-        ['status=delivered', listed.slice(1)],
-        ['status=failed', []],
-      ] as const) {
-        expect((await deliveries(key, webhook, query)).deliveries).to.deep.equal(expected);
-      }
-      let after = '';
-      for (const [index, delivery] of listed.entries()) {
-        const found = await deliveries(key, webhook, `limit=1${after}`);
-        const isLast = index === listed.length - 1;
-        const expected = { deliveries: [delivery], next: isLast ? null : delivery.id };
-        expect(found).to.deep.equal(expected);
-        after = `&after=${delivery.id}`;
-      }
-    });
-
-    it('are repeated with the same id: 202', async () => {
-      const { key, hook, webhook } = await newWebhook();
-      hook.respond({ status: 503, headers: { 'Retry-After': '3600' } }, 204);
-      await bench.link(key.key);
-      const { id } = await calls.expectAttempts(key, webhook, 1);
-      // The first retry succeeds; a delivered one can be repeated too.
-      for (const attempts of [2, 3]) {
-        const response = await send(key, 'POST', `/${webhook.id}/deliveries/${id}/retry`);
-        expect([response.status, response.text]).to.deep.equal([202, '']);
-        const delivery = await calls.expectAttempts(key, webhook, attempts);
-        expect(delivery).to.include({ id, status: 'delivered', nextAttemptAt: null });
-      }
-      expect(hook.deliveries.map((delivery) => delivery.id)).to.deep.equal([id, id, id]);
-      const bodies = hook.deliveries.map(({ body }) => body);
-      expect(new Set(bodies)).to.have.property('size', 1);
-    });
-
-    it('are 404 if they are unknown or of another webhook, and 409 if the body is not stored', async () => {
-      const { key, hook, webhook } = await newWebhook();
-      // A batch is larger than the bodies that stay stored after their delivery.
-      await change(key, webhook, { status: 'paused' });
-      await calls.endLease(webhook);
-      const note = 'x'.repeat(1_000);
-      await concurrently(11, () => bench.link(key.key, { note }));
-      await calls.expectShown(key, webhook, { lag: 11 });
-      await change(key, webhook, { status: 'enabled' });
-      const { id } = await calls.expectAttempts(key, webhook, 1);
-      expect(hook.deliveries.map(({ events }) => events.length)).to.deep.equal([11]);
-      const at = `/${webhook.id}/deliveries/${id}/retry`;
-      expectError(await send(key, 'POST', at), {
-        ...{ status: 409, message: messages.deliveryNotStored },
-        ...{ path: `/v2/webhooks${at}`, method: 'POST' },
-      });
-      const other = await create(key, { url: receiver.hook().url, types: ['LinkBlocked'] });
-      for (const [webhookId, deliveryId] of [
-        ...[unknownDelivery, 'x', `${id}x`].map((unknown) => [webhook.id, unknown] as const),
-        [other.id, id],
-      ]) {
-        const unknown = `/${webhookId}/deliveries/${deliveryId}/retry`;
-        expectError(await send(key, 'POST', unknown), {
-          ...{ status: 404, message: messages.deliveryNotFound },
-          ...{ path: `/v2/webhooks${unknown}`, method: 'POST' },
-        });
-      }
-    });
-  });
-
-  describe('POST /v2/webhooks/:id/replay', () => {
-    it('delivers again from the start, a cursor or a time', async () => {
-      const key = await newKey();
-      const codes: string[] = [];
-      for (let link = 0; link < 3; link += 1) codes.push((await bench.link(key.key)).shortCode);
-      const hook = receiver.hook();
-      const webhook = await create(key, { url: hook.url, types: ['LinkCreated'] });
-      await eventuallyPasses(async () => {
-        expect((await page(key.key, 'types=LinkCreated')).events).to.have.length(3);
-      }, deliveredWithinMs);
-      const { events } = await page(key.key, 'types=LinkCreated');
-      const { next } = await page(key.key, 'types=LinkCreated&limit=1');
-      const time = events[2]?.time ?? '';
-      const inBerlin = new Date(Date.parse(time) + 3_600_000).toISOString().replace('Z', '+01:00');
-      let seen = 0;
-      for (const [after, expected] of [
-        ['start', codes],
-        [next, codes.slice(1)],
-        [time, codes.slice(2)],
-        [inBerlin, codes.slice(2)],
-        ['start', codes],
-      ] as const) {
-        await replay(key, webhook, after);
-        await eventuallyPasses(() => {
-          const subjects = hook.events.slice(seen).map(({ subject }) => subject);
-          expect(subjects, after).to.have.members(expected);
-        }, deliveredWithinMs);
-        seen = hook.events.length;
-      }
-      const ids = hook.deliveries.map(({ id }) => id);
-      expect(new Set(ids)).to.have.property('size', ids.length);
-      expect(hook.events.map(nameOf)).to.not.include('WebhookCreated');
-    });
-
-    it('is rejected with 409 for a cursor of another log, or beyond the end', async () => {
-      const { key, webhook } = await newWebhook();
-      const path = `/${webhook.id}/replay`;
-      for (const after of Object.values(foreignCursors(await end(key.key)))) {
-        expectError(await send(key, 'POST', path, { after }), {
-          ...{ status: 409, message: messages.cursorForeign },
-          ...{ path: `/v2/webhooks${path}`, method: 'POST' },
-        });
-      }
-    });
-  });
-
   describe('are rejected', () => {
     it('with 400 for invalid values, which the message names', async () => {
-      const { key, webhook } = await newWebhook();
+      const { key, webhook } = await subscribe();
       const { url } = webhook;
       const long = `https://x.example/${'x'.repeat(2_048)}`;
-      const invalid = [
-        ...['', '/id'].flatMap((at) =>
-          [
-            ...[
-              'x',
-              'ftp://x.example',
-              'https://a@x.example',
-              'https://a:b@x.example',
-              'https://x.example/\0',
-              'https://x.example/\ud800',
-              'https://x.example\\y',
-              long,
-              1,
-            ].map((value) => [{ url: value }, urlMessage] as const),
-            ...[[], 'LinkCreated', ['Unknown'], ['QrRendered'], ['LinkCreated.v4'], [1]].map(
-              (types) => [{ url, types }, typesMessage] as const,
-            ),
-            ...['http://x', 1].map((domain) => [{ url, domain }, domainMessage] as const),
-            ...['x'.repeat(201), 'a\u0007b', 1].map(
-              (description) => [{ url, description }, descriptionMessage] as const,
-            ),
-          ].map(([body, message]) => [at === '' ? 'POST' : 'PATCH', at, body, message] as const),
+      const deliveriesAt = '/id/deliveries?';
+      const terms: readonly (readonly [object, string])[] = [
+        ...['x', 'ftp://x.example', 'https://a:b@x.example', 'https://x.example/\0', long, 1].map(
+          (value) => [{ url: value }, urlMessage] as const,
         ),
+        ...[[], 'LinkCreated', ['QrRendered'], ['LinkCreated.v4'], [1]].map(
+          (types) => [{ url, types }, typesMessage] as const,
+        ),
+        ...['http://x', 1].map((domain) => [{ url, domain }, domainMessage] as const),
+        ...['x'.repeat(201), 'a\u0007b', 1].map(
+          (description) => [{ url, description }, descriptionMessage] as const,
+        ),
+      ];
+      const invalid: readonly (readonly [string, string, unknown, string])[] = [
+        ...terms.map(([body, message]) => ['POST', '', body, message] as const),
+        ...terms.map(([body, message]) => ['PATCH', '/id', body, message] as const),
         ...[{}, { url: null }, []].map((body) => ['POST', '', body, urlMessage] as const),
         ...[{}, { url: null, status: null }, { secret: 'x' }, []].map(
           (body) => ['PATCH', '/id', body, 'Nothing to change'] as const,
         ),
-        ...['disabled', 'x', 1].map(
-          (status) => ['PATCH', '/id', { status }, 'status must be enabled or paused'] as const,
-        ),
+        ['PATCH', '/id', { status: 'disabled' }, 'status must be enabled or paused'],
         ...[-1, 604_801, 1.5, '1'].map(
           (overlapSeconds) => ['POST', '/id/rotate', { overlapSeconds }, overlapMessage] as const,
         ),
-        ...['now', 'x', '2026-05-01', '2026-05-01T12:00:00', 1, null].map(
+        ...['now', '2026-05-01', '2026-05-01T12:00:00', 1, undefined].map(
           (after) => ['POST', '/id/replay', { after }, replayMessage] as const,
         ),
         ['POST', '/id/replay', { after: 'x'.repeat(20) }, 'after must be start, now or a cursor'],
-        ['POST', '/id/replay', {}, replayMessage],
-        ...['status=x', 'status='].map(
-          (query) =>
-            [
-              'GET',
-              `/id/deliveries?${query}`,
-              undefined,
-              'status must be pending, delivered or failed',
-            ] as const,
-        ),
-        ['GET', '/id/deliveries?limit=0', undefined, 'limit must be between 1 and 1000'],
-        ['GET', '/id/deliveries?after=x', undefined, 'after must be the id of a delivery'],
-      ] as const;
+        [
+          ...(['GET', `${deliveriesAt}status=x`, undefined] as const),
+          'status must be pending, delivered or failed',
+        ],
+        ['GET', `${deliveriesAt}limit=0`, undefined, 'limit must be between 1 and 1000'],
+        ['GET', `${deliveriesAt}after=x`, undefined, 'after must be the id of a delivery'],
+      ];
       for (const [method, at, body, message] of invalid) {
         const response = await send(key, method, at.replace('id', webhook.id), body);
         expect(response.status, JSON.stringify([at, body])).to.equal(400);
-        expect((response.json() as { message: string }).message).to.satisfy(
-          (found: string) => found.startsWith(message),
-          JSON.stringify([at, body, message, response.json()]),
-        );
+        const found = (response.json() as { message: string }).message;
+        expect(found.slice(0, message.length), JSON.stringify([at, body])).to.equal(message);
       }
       expect((await send(key, 'GET')).json()).to.have.nested.property('webhooks.length', 1);
     });
 
     it('with 400 for URLs of private networks, and for names that resolve to them', async () => {
-      dns.setAddresses('private.example', ['10.0.0.1']);
-      dns.setAddresses('mixed.example', ['93.184.215.14', '192.168.0.1']);
-      dns.setAddresses('mapped.example', ['::ffff:10.0.0.1']);
-      dns.setAddresses('public.example', ['93.184.215.14']);
-      dns.setCname('alias.example', 'private.example');
-      const { key, webhook } = await newWebhook();
+      bench.dns.setAddresses('private.example', ['10.0.0.1']);
+      bench.dns.setAddresses('mixed.example', ['93.184.215.14', '192.168.0.1']);
+      bench.dns.setAddresses('mapped.example', ['::ffff:10.0.0.1']);
+      bench.dns.setAddresses('public.example', ['93.184.215.14']);
+      bench.dns.setCname('alias.example', 'private.example');
+      const { key, webhook } = await subscribe();
       for (const url of refusedUrls) {
         for (const [method, at] of [
           ['POST', ''],
@@ -535,12 +234,13 @@ describe('command API: webhooks', () => {
     });
 
     it('with 404 for webhooks of other accounts, and unknown ones', async () => {
-      const { key, webhook } = await newWebhook();
+      const { key, webhook } = await subscribe();
       const other = await newKey();
       for (const [method, at, body] of callsOfOne) {
         for (const [caller, id] of [
           [other, webhook.id],
           [key, unknownId],
+          [key, '%00'],
         ] as const) {
           const path = `/v2/webhooks/${id}${at}`;
           const response = await send(caller, method, `/${id}${at}`, body);
@@ -551,7 +251,7 @@ describe('command API: webhooks', () => {
     });
 
     it('with 403 for a key without the scope webhooks:manage', async () => {
-      const { key, webhook } = await newWebhook();
+      const { key, webhook } = await subscribe();
       const scopes = scopeNames.filter((scope) => scope !== 'webhooks:manage');
       const lesser = await bench.key('PRO', { account: key.account, scopes });
       for (const [method, at, body] of [
@@ -565,7 +265,7 @@ describe('command API: webhooks', () => {
   });
 
   it('never show a secret again', async () => {
-    const { key, hook, webhook } = await newWebhook();
+    const { key, hook, webhook } = await subscribe();
     const { secret } = await rotate(key, webhook, { overlapSeconds: 600 });
     await change(key, webhook, { description: 'Warehouse' });
     await bench.link(key.key);
@@ -600,7 +300,7 @@ describe('command API: webhooks', () => {
   });
 
   it('are listed, tested and replayed by operators', async () => {
-    const { key, hook, webhook } = await newWebhook();
+    const { key, hook, webhook } = await subscribe();
     const listed = await bench.admin('GET', `/admin/webhooks?account=${key.account}`);
     expectBody(listed, 200, { webhooks: [{ ...shown(webhook), account: key.account }] });
     const tested = await bench.admin('POST', `/admin/webhooks/${webhook.id}/test`);
@@ -618,64 +318,5 @@ describe('command API: webhooks', () => {
       const unknown = `/admin/webhooks/${unknownId}/${verb}`;
       expect((await bench.admin('POST', unknown, { after: 'start' })).status).to.equal(404);
     }
-  });
-
-  it('are under names that do not resolve to another network at the next attempt', async () => {
-    const key = await newKey();
-    const hook = receiver.hook();
-    const name = newName();
-    const url = hook.url.replace('127.0.0.1', name);
-    dns.setAddresses(name, ['127.0.0.1'], ['127.0.0.1'], ['10.0.0.1']);
-    const webhook = await create(key, { url, types: ['LinkBlocked'] });
-    expect(await test(key, webhook)).to.include({ delivered: true });
-    expect(hook.deliveries[0]?.headers.host).to.equal(`${name}:${receiver.port}`);
-    const refused = {
-      delivered: false,
-      status: null,
-      error: 'an address of the name is not allowed',
-    };
-    expect(await test(key, webhook)).to.include(refused);
-    expect(hook.deliveries).to.have.length(1);
-  });
-});
-
-describe('command API: webhooks without WEBHOOK_NETWORKS', () => {
-  const dns = dnsServerFixture();
-  const receiver = receiverFixture();
-  const bench = productFixture(() => ({ DNS_SERVERS: dns.address }));
-  const { send } = webhookCalls(bench);
-
-  it('reach public addresses by https only', async () => {
-    const key = await bench.key('PRO');
-    for (const url of [
-      ...[receiver.hook().url, 'https://127.0.0.1', 'https://localhost', 'https://a.localhost.'],
-      ...['http://8.8.8.8', 'https://[::ffff:127.0.0.1]'],
-    ]) {
-      const response = await send(key, 'POST', '', { url });
-      expect(response.status, url).to.equal(400);
-      expect(response.json()).to.include({ message: messages.webhookUrlRefused });
-    }
-    const allowed = { url: 'https://8.8.8.8', types: ['LinkBlocked'] };
-    expect((await send(key, 'POST', '', allowed)).status).to.equal(201);
-  });
-
-  it('are rejected with 400 for hostile URLs, such as those of the listeners', async () => {
-    setHostileNames(dns);
-    const key = await bench.key('PRO', { account: 'hostile' });
-    const { api, edge } = bench.product;
-    for (const listener of [api, edge]) {
-      for (const hostile of hostileUrls) {
-        const url = hostile.replace('PORT', new URL(listener).port);
-        expect((await send(key, 'POST', '', { url })).status, url).to.equal(400);
-      }
-    }
-    expect((await send(key, 'GET')).json()).to.deep.equal({ webhooks: [] });
-  });
-
-  it('accept a name that only a later version of Unicode has', async () => {
-    const key = await bench.key('PRO');
-    // Unicode 16. Node 20 has Unicode 15.
-    const url = 'https://\ua7cb.example';
-    expect((await send(key, 'POST', '', { url, types: ['LinkBlocked'] })).status).to.equal(201);
   });
 });

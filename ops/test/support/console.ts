@@ -1,7 +1,12 @@
+import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { STATUS_CODES } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { browserFixture } from './fixtures.js';
+import type { Product } from './product.js';
+import { eventually } from './waiting.js';
 
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
@@ -77,15 +82,95 @@ export const openConsole = async (
 export const loadError = (status: number): string =>
   `Failed to load resource: the server responded with a status of ${status} (${STATUS_CODES[status]})`;
 
+/** In English or German. */
 export const signIn = async (page: Page, key: string): Promise<void> => {
-  await page.getByLabel('API key').fill(key);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  await page.getByLabel(/^API[ -]/).fill(key);
+  await page.getByRole('button', { name: /^(?:Sign in|Anmelden)$/ }).click();
+  await page.getByRole('button', { name: /^(?:Sign out|Abmelden)$/ }).waitFor();
 };
 
+/** In English or German. */
 export const signInAsOperator = async (page: Page, token: string, name: string): Promise<void> => {
-  await page.getByLabel('Admin token').fill(token);
-  await page.getByLabel('Your name').fill(name);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  await page.getByLabel(/^Admin[ -]/).fill(token);
+  await page.getByLabel(/^(?:Your|Ihr) [Nn]ame$/).fill(name);
+  await page.getByRole('button', { name: /^(?:Sign in|Anmelden)$/ }).click();
+  await page.getByRole('button', { name: /^(?:Sign out|Abmelden)$/ }).waitFor();
+};
+
+/**
+ * A window with the console for each test, and the steps that tests share. After a test, the page must have reported
+ * exactly the faults that the test declared.
+ */
+export const consoleFixture = (bench: { readonly product: Product }) => {
+  const browser = browserFixture();
+  let opened: ConsolePage;
+  let listener: string;
+  let provoked: string[];
+  const openWindow = async (at: string, options: BrowserContextOptions): Promise<void> => {
+    listener = at;
+    opened = await openConsole(browser, at, { acceptDownloads: true, ...options });
+  };
+  const close = (): Promise<void> => opened.page.context().close();
+
+  beforeEach('open the console', () => {
+    provoked = [];
+    return openWindow(bench.product.api, {});
+  });
+  afterEach('close the console', async () => {
+    await close();
+    expect(opened.faults).to.deep.equal(provoked);
+  });
+
+  /** The page of the current window. */
+  const page = new Proxy<Page>({} as Page, {
+    get(_, property) {
+      const member: unknown = Reflect.get(opened.page, property);
+      return typeof member === 'function' ? (member.bind(opened.page) as unknown) : member;
+    },
+  });
+  /** Replaces the window, by default with one of the developers' console. */
+  const open = async (
+    at = bench.product.api,
+    options: BrowserContextOptions = {},
+  ): Promise<void> => {
+    await close();
+    await openWindow(at, options);
+  };
+  return {
+    page,
+    open,
+    openAsOperator: async (options: BrowserContextOptions = {}): Promise<void> => {
+      await open(bench.product.admin, options);
+      await signInAsOperator(page, bench.product.adminToken, 'ann');
+    },
+    /** What the page has reported so far. */
+    faults: () => opened.faults,
+    /** Declares faults that the test causes. */
+    provoke: (...faults: readonly string[]): void => {
+      provoked.push(...faults);
+    },
+    signIn: (key: string) => signIn(page, key),
+    /** Opens a page by its path below `/console`. */
+    show: (path: string) => page.goto(`${listener}/console${path}`),
+    /** Clicks the first link with this name. */
+    goTo: (link: string) => page.getByRole('link', { name: link, exact: true }).first().click(),
+    button: (name: string, within?: Locator) =>
+      (within ?? page).getByRole('button', { name, exact: true }),
+    dialog: () => page.getByRole('dialog'),
+    /** Clicks a button or a link, and reads the file that is saved. */
+    save: async (control: Locator): Promise<Buffer> => {
+      const [download] = await Promise.all([page.waitForEvent('download'), control.click()]);
+      return readFile(await download.path());
+    },
+    expectAccessible: async (what = page.url()): Promise<void> => {
+      expect(await faultsInAllModes(page), what).to.deep.equal([]);
+    },
+    /** Reloads the page until its table has this number of rows. */
+    expectListed: (count: number): Promise<void> =>
+      eventually(`${count} rows are listed`, async () => {
+        await page.reload();
+        await page.locator('tbody tr, h2, .list p').first().waitFor();
+        return (await page.locator('tbody tr').count()) === count;
+      }),
+  };
 };

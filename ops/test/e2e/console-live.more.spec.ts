@@ -1,55 +1,37 @@
 import { expect } from 'chai';
-import type { Page, Request } from 'playwright-core';
+import type { Request } from 'playwright-core';
 import { scopeNames } from '../../../schemas/scopes.js';
-import {
-  faultsInAllModes,
-  loadError,
-  openConsole,
-  signIn,
-  type ConsolePage,
-} from '../support/console.js';
+import { consoleFixture, loadError } from '../support/console.js';
 import { fixture } from '../support/fixture.js';
-import { browserFixture } from '../support/fixtures.js';
 import type { IssuedKey } from '../support/product.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/waiting.js';
-import { destination, productFixture } from './harness.js';
+import { destination, sharedProduct } from './harness.js';
 
 const phone =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 Mobile/15E148 Safari/604.1';
 
 describe('the console’s live view', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
   const proxy = fixture(
     () => startTcpProxy(bench.product.api),
     (started) => started.close(),
   );
-  const browser = browserFixture();
-  const origin = (): string => new URL(proxy.url).origin;
-  let opened: ConsolePage;
-  let page: Page;
+  const console = consoleFixture(bench);
+  const { page, button, show, provoke, expectAccessible } = console;
   let key: IssuedKey;
   /** The open streams of the page. */
   let streams: Set<Request>;
-  /** The faults that a test expects. */
-  let provoked: readonly string[];
 
   beforeEach(async () => {
     key = await bench.key('PRO', { account: `live-${Date.now()}` });
-    opened = await openConsole(browser, origin());
-    ({ page } = opened);
-    provoked = [];
+    await console.open(new URL(proxy.url).origin);
     streams = new Set();
     page.on('request', (request) => {
       if (request.url().includes('/v2/events?')) streams.add(request);
     });
     page.on('requestfinished', (request) => streams.delete(request));
     page.on('requestfailed', (request) => streams.delete(request));
-  });
-
-  afterEach(async () => {
-    await page.context().close();
-    expect(opened.faults).to.deep.equal(provoked);
   });
 
   const section = () => page.getByRole('region', { name: 'Live' });
@@ -59,10 +41,8 @@ describe('the console’s live view', () => {
 
   const rows = () => section().getByRole('listitem');
 
-  const button = (name: string) => page.getByRole('button', { name, exact: true });
-
   /** Sets what the page knows of its visibility. */
-  const show = (visibility: 'visible' | 'hidden'): Promise<void> =>
+  const setVisibility = (visibility: 'visible' | 'hidden'): Promise<void> =>
     page.evaluate(
       `Object.defineProperty(document, 'visibilityState', { value: '${visibility}', configurable: true });
        document.dispatchEvent(new Event('visibilitychange'));`,
@@ -70,16 +50,16 @@ describe('the console’s live view', () => {
 
   it('shows visits and changes of all links, the newest first', async () => {
     const { shortCode } = await bench.link(key.key);
-    await signIn(page, key.key);
+    await console.signIn(key.key);
     await expectState('Live');
-    expect(await faultsInAllModes(page), 'no events').to.deep.equal([]);
+    await expectAccessible('no events');
     const headers = { 'User-Agent': phone, Referer: 'https://news.example/' };
     await bench.visit(`${shortCode}?qr`, { headers });
     await rows().getByText('Safari, Mobile, from news.example, QR code').waitFor();
     await page.getByText('1 now visits in the last 5 minutes').waitFor();
     await bench.change(shortCode, key.key, { url: `${destination}&changed` });
     await rows().first().getByText('Link edited').waitFor();
-    expect(await faultsInAllModes(page), 'events').to.deep.equal([]);
+    await expectAccessible('events');
     for (let visit = 0; visit < 11; visit += 1) await bench.visit(shortCode);
     await section().getByText('Link edited').waitFor({ state: 'detached' });
     expect(await rows().count()).to.equal(10);
@@ -89,15 +69,15 @@ describe('the console’s live view', () => {
 
   it('shows only the link of a page, by one stream, which ends with the page', async () => {
     const [link, other] = [await bench.link(key.key), await bench.link(key.key)];
-    await signIn(page, key.key);
+    await console.signIn(key.key);
     await expectState('Live');
-    await page.goto(`${origin()}/console/links/${link.shortCode}`);
+    await show(`/links/${link.shortCode}`);
     await expectState('Live');
     await bench.visit(other.shortCode);
     await bench.visit(link.shortCode);
     await rows().getByText(link.shortCode).waitFor();
     expect(await rows().count()).to.equal(1);
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
     expect(streams.size).to.equal(1);
     await page.getByRole('link', { name: 'Overview' }).click();
     await expectState('Live');
@@ -108,7 +88,7 @@ describe('the console’s live view', () => {
 
   it('continues after an interruption, without a gap', async () => {
     const { shortCode } = await bench.link(key.key);
-    await signIn(page, key.key);
+    await console.signIn(key.key);
     await expectState('Live');
     await bench.visit(shortCode);
     await rows().first().waitFor();
@@ -119,12 +99,12 @@ describe('the console’s live view', () => {
     proxy.resume();
     await expectState('Live');
     await eventually('the missed visit is shown', async () => (await rows().count()) === 2);
-    provoked = opened.faults.filter((fault) => fault.includes('net::ERR_'));
+    provoke(...console.faults().filter((fault) => fault.includes('net::ERR_')));
   });
 
   it('is paused by the user, and while the page is hidden', async () => {
     const { shortCode } = await bench.link(key.key);
-    await signIn(page, key.key);
+    await console.signIn(key.key);
     await expectState('Live');
     await bench.visit(shortCode);
     await rows().first().waitFor();
@@ -132,15 +112,15 @@ describe('the console’s live view', () => {
     await page.keyboard.press('Enter');
     await expectState('Paused');
     await eventually('no stream is open', () => streams.size === 0);
-    expect(await faultsInAllModes(page), 'paused').to.deep.equal([]);
+    await expectAccessible('paused');
     await bench.visit(shortCode);
     await button('Continue').click();
     await eventually('the missed visit is shown', async () => (await rows().count()) === 2);
 
-    await show('hidden');
+    await setVisibility('hidden');
     await expectState('Paused');
     await eventually('no stream is open', () => streams.size === 0);
-    await show('visible');
+    await setVisibility('visible');
     await expectState('Live');
     await bench.visit(shortCode);
     await eventually('the next visit is shown', async () => (await rows().count()) === 3);
@@ -152,10 +132,9 @@ describe('the console’s live view', () => {
     for (let stream = 0; stream < 10; stream += 1) {
       await fetch(`${bench.product.api}/v2/events`, { headers, signal: others.signal });
     }
-    await signIn(page, key.key);
+    await console.signIn(key.key);
     await section().getByText('At most 10 streams a root key').waitFor();
-    provoked = [loadError(429)];
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
     others.abort();
     await eventually('the view is live', async () => {
       if (await button('Try again').isVisible()) await button('Try again').click();
@@ -164,11 +143,11 @@ describe('the console’s live view', () => {
         .getByText('Live', { exact: true })
         .isVisible();
     });
-    provoked = opened.faults.filter((fault) => fault === loadError(429));
+    provoke(...console.faults().filter((fault) => fault === loadError(429)));
   });
 
   it('ends while the key lacks the scope, and with a message when the key ends', async () => {
-    await signIn(page, key.key);
+    await console.signIn(key.key);
     await expectState('Live');
     const scopes = scopeNames.filter((scope) => scope !== 'events:read');
     await bench.admin('PATCH', `/admin/keys/${key.id}`, { scopes });
@@ -177,19 +156,21 @@ describe('the console’s live view', () => {
     await expectState('Live');
     await bench.admin('PATCH', `/admin/keys/${key.id}`, { active: false });
     await section().getByText('You are not signed in').waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
     // The stream may be refused before the page knows the new scopes.
-    provoked = opened.faults.filter((fault) => [loadError(403), loadError(401)].includes(fault));
+    provoke(
+      ...console.faults().filter((fault) => [loadError(403), loadError(401)].includes(fault)),
+    );
   });
 
   it('needs the scope events:read', async () => {
     const scopes = scopeNames.filter((scope) => scope !== 'events:read');
     const { key: reader } = await bench.key('PRO', { account: key.account, scopes });
     const { shortCode } = await bench.link(key.key);
-    await signIn(page, reader);
+    await console.signIn(reader);
     await page.getByRole('heading', { name: 'This month' }).waitFor();
     expect(await section().count()).to.equal(0);
-    await page.goto(`${origin()}/console/links/${shortCode}`);
+    await show(`/links/${shortCode}`);
     await page.locator('.plot canvas').waitFor();
     expect(await section().count()).to.equal(0);
     expect(streams.size).to.equal(0);

@@ -1,17 +1,9 @@
 import { expect } from 'chai';
-import type { Locator, Page } from 'playwright-core';
-import { browserFixture } from '../support/fixtures.js';
-import {
-  faultsInAllModes,
-  loadError,
-  openConsole,
-  signIn,
-  signInAsOperator,
-  type ConsolePage,
-} from '../support/console.js';
+import type { Locator } from 'playwright-core';
+import { consoleFixture, loadError } from '../support/console.js';
 import type { IssuedKey } from '../support/product.js';
-import { eventually } from '../support/waiting.js';
-import { destination, productFixture } from './harness.js';
+import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { destination, sharedProduct } from './harness.js';
 
 const agents = {
   iphone:
@@ -23,30 +15,14 @@ const agents = {
 const urls = { ios: 'https://example.com/ios', all: 'https://example.com/all' } as const;
 
 describe('the console’s redirect rules', () => {
-  const bench = productFixture();
-  const browser = browserFixture();
-  let opened: ConsolePage;
-  let page: Page;
+  const bench = sharedProduct();
+  const console = consoleFixture(bench);
+  const { page, button, show, provoke, expectAccessible } = console;
   let key: IssuedKey;
-  /** The faults that a test expects. */
-  let provoked: readonly string[];
-
-  const open = async (listener: string): Promise<void> => {
-    opened = await openConsole(browser, listener);
-    ({ page } = opened);
-  };
 
   beforeEach(async () => {
     key = await bench.key('PRO', { account: `rules-${Date.now()}` });
-    provoked = [];
   });
-
-  afterEach(async () => {
-    await page.context().close();
-    expect(opened.faults).to.deep.equal(provoked);
-  });
-
-  const button = (name: string) => page.getByRole('button', { name, exact: true });
 
   const rule = (number: number): Locator =>
     page.getByRole('group', { name: `Rule ${number}`, exact: true });
@@ -57,26 +33,20 @@ describe('the console’s redirect rules', () => {
     await rule(number).getByLabel('URL').fill(url);
   };
 
-  /** The destinations of an iPhone and of a Windows browser. */
-  const destinationsOf = async (code: string): Promise<readonly (string | undefined)[]> => {
-    const responses = await Promise.all(
-      [agents.iphone, agents.windows].map((agent) =>
-        bench.visit(code, { headers: { 'User-Agent': agent } }),
-      ),
-    );
-    return responses.map(({ headers }) => headers.location);
-  };
-
+  /** Expects the destinations of an iPhone and of a Windows browser. */
   const expectDestinations = (code: string, expected: readonly string[]): Promise<void> =>
-    eventually(
-      `the destinations are ${expected.join(' and ')}`,
-      async () => (await destinationsOf(code)).join() === expected.join(),
-    );
+    eventuallyPasses(async () => {
+      const responses = await Promise.all(
+        [agents.iphone, agents.windows].map((agent) =>
+          bench.visit(code, { headers: { 'User-Agent': agent } }),
+        ),
+      );
+      expect(responses.map(({ headers }) => headers.location)).to.deep.equal(expected);
+    });
 
   it('are created with a link, reordered and removed', async () => {
-    await open(bench.product.api);
-    await signIn(page, key.key);
-    await page.goto(`${bench.product.api}/console/new`);
+    await console.signIn(key.key);
+    await show('/new');
     await page.getByLabel('Destination').fill(destination);
     await page.getByLabel('Alias').fill('with-rules');
     await addRule(1, 'ios', urls.ios);
@@ -89,14 +59,14 @@ describe('the console’s redirect rules', () => {
     await visitor.getByText(`→ ${urls.all} (rule all)`).waitFor();
     await visitor.getByLabel('System').selectOption('iOS');
     await visitor.getByText(`→ ${urls.ios} (rule ios)`).waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
 
     await button('Create the link').click();
     await page.getByText('Your link is live').waitFor();
     expect(await page.getByText('Rule 1').count()).to.equal(0);
     await expectDestinations('with-rules', [urls.ios, urls.all]);
 
-    await page.goto(`${bench.product.api}/console/links/with-rules`);
+    await show('/links/with-rules');
     await eventually('the clicks are shown by rule', async () => {
       await page.reload();
       await page.locator('.breakdown .bars li, .breakdown p').first().waitFor();
@@ -105,7 +75,7 @@ describe('the console’s redirect rules', () => {
     await button('Redirect rule').click();
     await page.getByRole('region', { name: 'Sources' }).getByText('ios').waitFor();
 
-    await page.goto(`${bench.product.api}/console/links/with-rules/settings`);
+    await show('/links/with-rules/settings');
     await page.getByText(`ios: iOS → ${urls.ios}`).waitFor();
     await page.getByText(`all: All visitors → ${urls.all}`).waitFor();
     // By keyboard: the focus stays on the button of the moved rule.
@@ -133,9 +103,8 @@ describe('the console’s redirect rules', () => {
     const { shortCode } = await bench.link(key.key, {
       rules: [{ name: 'old', when: { countries: ['ZW'] }, url: urls.ios }],
     });
-    await open(bench.product.admin);
-    await signInAsOperator(page, bench.product.adminToken, 'ann');
-    await page.goto(`${bench.product.admin}/console/links/${shortCode}/settings`);
+    await console.openAsOperator();
+    await show(`/links/${shortCode}/settings`);
     await rule(1).getByText('Country: ').click();
     await rule(1).getByLabel('Search country').fill('austr');
     await rule(1).getByLabel('Austria', { exact: true }).check();
@@ -156,7 +125,7 @@ describe('the console’s redirect rules', () => {
     await rule(1).getByLabel('Weight of entry 2').fill('3');
     await rule(1).getByLabel('Weight of entry 2, 75%').waitFor();
     await page.getByLabel('Forward the visitor’s query').check();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
     await button('Save').click();
     await page.getByText('Country: Unknown Region, Austria').waitFor();
     await page.getByText('(b, 75%)').waitFor();
@@ -183,15 +152,14 @@ describe('the console’s redirect rules', () => {
   });
 
   it('show why a rule is rejected, and keep the input', async () => {
-    await open(bench.product.api);
-    await signIn(page, key.key);
-    await page.goto(`${bench.product.api}/console/new`);
+    await console.signIn(key.key);
+    await show('/new');
     await page.getByLabel('Destination').fill(destination);
     await addRule(1, 'mail', 'mailto:ann@example.com');
     await button('Create the link').click();
     await page.getByRole('alert').getByText('Rule 1, url: ').waitFor();
-    provoked = [loadError(400)];
+    provoke(loadError(400));
     expect(await rule(1).getByLabel('Name of the rule').inputValue()).to.equal('mail');
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
   });
 });

@@ -1,80 +1,37 @@
 import { expect } from 'chai';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { Page } from 'playwright-core';
-import { scopeNames } from '../../../schemas/scopes.js';
-import { browserFixture, safeBrowsingFixture } from '../support/fixtures.js';
-import {
-  faultsInAllModes,
-  loadError,
-  openConsole,
-  signIn,
-  type ConsolePage,
-} from '../support/console.js';
-import { temporaryDir } from '../support/process.js';
+import { consoleFixture, loadError } from '../support/console.js';
+import { folderFixture } from '../support/fixtures.js';
 import type { IssuedKey } from '../support/product.js';
-import { Bench, destination } from './harness.js';
-
-const maxBytes = 1_000_000;
+import { destination, sharedProduct } from './harness.js';
 
 describe('the console’s imports', () => {
-  const bench = new Bench();
-  const browser = browserFixture();
-  const safety = safeBrowsingFixture();
-  let folder: string;
-  let opened: ConsolePage;
-  let page: Page;
+  const bench = sharedProduct();
+  const folder = folderFixture();
+  const console = consoleFixture(bench);
+  const { page, goTo, provoke, expectAccessible } = console;
   let key: IssuedKey;
   /** Differs for each test, because codes and verdicts of destinations are shared. */
   let name: string;
   let tests = 0;
-  /** The faults that a test expects. */
-  let provoked: string[];
-
-  before('start the product', async () => {
-    folder = await temporaryDir();
-    await bench.start({
-      SAFE_BROWSING_API_KEY: 'a-key',
-      SAFE_BROWSING_URL: safety.url,
-      IMPORT_MAX_BYTES: String(maxBytes),
-    });
-  });
-  after('stop the product', async () => {
-    try {
-      await bench.end();
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
-  });
 
   beforeEach(async () => {
     tests += 1;
-    name = `import-${tests}`;
-    safety.behaviour = 'answer';
+    name = `import-${tests}-${Date.now()}`;
     key = await bench.key('PRO', { account: name });
-    opened = await openConsole(browser, bench.product.api, { acceptDownloads: true });
-    ({ page } = opened);
-    provoked = [];
+    await console.signIn(key.key);
   });
 
-  afterEach(async () => {
-    await page.context().close();
-    expect(opened.faults).to.deep.equal(provoked);
+  afterEach(() => {
+    bench.safeBrowsing.behaviour = 'answer';
   });
-
-  const goTo = (text: string): Promise<void> =>
-    page.getByRole('link', { name: text, exact: true }).first().click();
 
   const button = (text: string | RegExp) => page.getByRole('button', { name: text, exact: true });
 
-  const saved = async (role: 'button' | 'link', text: string): Promise<string> => {
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole(role, { name: text }).click(),
-    ]);
-    return readFile(await download.path(), 'utf8');
-  };
+  const saved = async (role: 'button' | 'link', text: string): Promise<string> =>
+    (await console.save(page.getByRole(role, { name: text }))).toString();
 
   const fileOf = (content: string | Buffer, type = 'text/csv') => ({
     ...{ name: `${name}.csv`, mimeType: type },
@@ -89,7 +46,6 @@ describe('the console’s imports', () => {
     page.locator('.figures > div', { hasText: label }).locator('dd').textContent();
 
   const openImports = async (): Promise<void> => {
-    await signIn(page, key.key);
     await goTo('Import');
     await page.getByLabel('File').waitFor();
   };
@@ -100,7 +56,6 @@ describe('the console’s imports', () => {
   it('check a file, import it, and save the outcomes', async () => {
     await openImports();
     await page.getByText('This account has no imports yet.').waitFor();
-    expect(await faultsInAllModes(page), 'the form').to.deep.equal([]);
     await choose(
       `slug;destination;title\n${name}-one;https://${name}.example/1;<b>One</b>\n` +
         `${name}-two;no URL;Two\n${name}-three;https://${name}.example/3;${'x'.repeat(201)}\n`,
@@ -117,14 +72,14 @@ describe('the console’s imports', () => {
     );
     expect(await rows.last().textContent()).to.include('The title was cut to 200 characters.');
     expect(await redirectOf(`${name}-one`)).to.equal(undefined);
-    expect(await faultsInAllModes(page), 'the check').to.deep.equal([]);
+    await expectAccessible('the check');
 
     await button('Import 2 links').click();
     await page.waitForURL(/\/console\/imports\/[0-9a-f-]{36}\?rows=3$/);
     await page.getByText('The import has ended: CSV.').waitFor();
     expect(await figure('Created')).to.equal('2');
     expect(await figure('Failed')).to.equal('1');
-    expect(await faultsInAllModes(page), 'the import').to.deep.equal([]);
+    await expectAccessible('the import');
     expect(await redirectOf(`${name}-one`)).to.equal(`https://${name}.example/1`);
     const outcomes = (await saved('link', 'Download outcomes')).trimEnd().split('\n');
     expect(outcomes.map((line) => (JSON.parse(line) as { outcome: string }).outcome)).to.deep.equal(
@@ -141,7 +96,6 @@ describe('the console’s imports', () => {
     expect(await listed.allTextContents()).to.have.length(2);
     expect(await listed.first().textContent()).to.match(/CSVdone 201$/);
     expect(await listed.last().textContent()).to.match(/CSVdone check201$/);
-    expect(await faultsInAllModes(page), 'the list').to.deep.equal([]);
   });
 
   it('check a file with the options of the form', async () => {
@@ -186,7 +140,7 @@ describe('the console’s imports', () => {
     await page.getByText('The file was checked: YOURLS (SQL dump).').waitFor();
     await page.getByLabel('Import visits too').check();
     await page.getByLabel('Time zone of visits').waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
     await button('Import one link').click();
     await page.getByText('The import has ended: YOURLS (SQL dump).').waitFor();
     expect(await figure('Visits')).to.equal('1');
@@ -197,31 +151,26 @@ describe('the console’s imports', () => {
     await choose('no columns at all\n');
     await button('Check').click();
     await page.getByText('The format of the file was not recognised.').waitFor();
-    expect(await faultsInAllModes(page), 'the format').to.deep.equal([]);
-    provoked.push(loadError(400));
+    await expectAccessible('the format');
+    provoke(loadError(400));
 
-    await choose(Buffer.alloc(20 * maxBytes, 'x'));
-    await button('Check').click();
-    await page.getByText('Request body is too large').waitFor();
-    provoked.push(loadError(413));
-
-    const file = path.join(folder, 'changed.csv');
+    const file = path.join(folder.path, 'changed.csv');
     await writeFile(file, `code,url\n${name},${destination}\n`);
     await page.getByLabel('File').setInputFiles(file);
     await rm(file);
     await button('Check').click();
     await page.getByText('The file was changed or cannot be read.').waitFor();
-    provoked.push('Failed to load resource: net::ERR_FILE_NOT_FOUND');
+    provoke('Failed to load resource: net::ERR_FILE_NOT_FOUND');
   });
 
   it('stop a running check and a running import, after the page was left and opened again', async () => {
-    safety.behaviour = 'fail';
+    bench.safeBrowsing.behaviour = 'fail';
     await openImports();
     const file = `code,url\n${name},https://${name}.example/\n`;
     await choose(file);
     await button('Check').click();
     await page.getByText('The file is being checked: CSV.').waitFor();
-    expect(await faultsInAllModes(page), 'running').to.deep.equal([]);
+    await expectAccessible('running');
     await button('Stop').click();
     await page.getByText('The check was stopped.').waitFor();
     expect(await button(/^Import/).count()).to.equal(0);
@@ -239,67 +188,9 @@ describe('the console’s imports', () => {
     await page.getByText('The import is running: CSV.').waitFor();
     await page.reload();
     await page.getByText('0 rows so far').waitFor();
-    expect(await faultsInAllModes(page), 'the page of the import').to.deep.equal([]);
+    await expectAccessible('the page of the import');
     await button('Stop').click();
     await page.getByText('The import was stopped. Its links stay.').waitFor();
     expect(await redirectOf(name)).to.equal(undefined);
-  });
-
-  it('need the scope links:import', async () => {
-    const scopes = scopeNames.filter((scope) => scope !== 'links:import');
-    const { key: reader } = await bench.key('PRO', { account: name, scopes });
-    await signIn(page, reader);
-    expect(await page.getByRole('link', { name: 'Import', exact: true }).count()).to.equal(0);
-    await page.goto(`${bench.product.api}/console/imports`);
-    await page.getByText('This needs the scope “Import links from files”').waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
-    await page.goto(`${bench.product.api}/console/imports/none`);
-    await page.getByText('This needs the scope “Import links from files”').waitFor();
-  });
-
-  it('need the origin of the console', async () => {
-    await openImports();
-    const [cookie] = await page.context().cookies();
-    const headers = { Cookie: `${cookie?.name}=${cookie?.value}`, Origin: 'https://evil.example' };
-    const body = `code,url\n${name},${destination}\n`;
-    const refused = await bench.api('/console/v2/imports', null, { method: 'POST', body, headers });
-    expect(refused.status).to.equal(403);
-    expect(refused.text).to.include('Origin must be that of the console');
-    const list = await bench.api('/v2/imports', key.key);
-    expect(list.json()).to.deep.equal({ imports: [] });
-  });
-
-  it('show the columns of pasted text before they create many links', async () => {
-    await signIn(page, key.key);
-    await goTo('New link');
-    await goTo('Many links');
-    const lines = [
-      ['Target', 'Keyword', 'Title', 'Tags', 'Clicks'],
-      [`https://${name}.example/1`, `${name}-one`, 'One', 'x, y', '3'],
-      [`https://${name}.example/2`, '', '', '', ''],
-      ['', `${name}-three`, '', '', ''],
-    ];
-    await page.getByLabel('Destinations').fill(lines.map((line) => line.join('\t')).join('\n'));
-    await page.getByText('Columns are separated by tabs. Not used: Clicks.').waitFor();
-    const preview = page.getByRole('region', { name: 'Preview' }).locator('tbody tr');
-    expect(await preview.allTextContents()).to.deep.equal([
-      `2https://${name}.example/1${name}-oneOnex, y`,
-      `3https://${name}.example/2generated`,
-      '4The line has no URL. It is skipped.',
-    ]);
-    expect(await faultsInAllModes(page), 'the preview').to.deep.equal([]);
-    await page.getByLabel('Tags').fill('all');
-    await button('Create 2 links').click();
-    await page.getByText('2 of 2 created').waitFor();
-    const details = await bench.api(`/v2/links/${name}-one`, key.key);
-    expect(details.json()).to.deep.include({
-      ...{ url: `https://${name}.example/1`, title: 'One', tags: ['x', 'y', 'all'] },
-    });
-
-    await page.getByLabel('Destinations').fill(`https://${name}.example/a,bcd`);
-    await page.getByText('Columns are separated by commas.').waitFor();
-    await page.getByLabel('Each line is one URL').check();
-    await page.getByText('Columns with').waitFor({ state: 'detached' });
-    expect(await preview.first().textContent()).to.equal(`1https://${name}.example/a,bcdgenerated`);
   });
 });

@@ -5,7 +5,7 @@ import { browserFixture } from '../support/fixtures.js';
 import { startDestination } from '../support/destination.js';
 import { eventually, rejection } from '../support/waiting.js';
 import { concurrently } from '../support/http.js';
-import { expectRefused, keyFixture, passwordForm, productFixture } from './harness.js';
+import { expectRefused, keyFixture, passwordForm, sharedProduct } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
 const password = 'correct horse & bätterie';
@@ -16,7 +16,7 @@ const desktop = { width: 1_280, height: 800 };
 const narrow = { width: 320, height: 640 };
 
 describe('redirect edge: pages for visitors, in a browser', () => {
-  const bench = productFixture();
+  const bench = sharedProduct();
   const browser = browserFixture();
   const elsewhere = fixture(
     () => startDestination(),
@@ -31,11 +31,13 @@ describe('redirect edge: pages for visitors, in a browser', () => {
     readonly page: Page;
     readonly requests: string[];
     readonly errors: string[];
-    open(at: string): Promise<Response>;
-    close(): Promise<void>;
+    readonly open: (at: string) => Promise<Response>;
   }
 
-  const newTab = async (options: BrowserContextOptions = {}): Promise<Tab> => {
+  const withTab = async (
+    options: BrowserContextOptions,
+    test: (tab: Tab) => Promise<void>,
+  ): Promise<void> => {
     const context = await browser.newContext({ viewport: phone, ...options });
     context.setDefaultTimeout(20_000);
     const requests: string[] = [];
@@ -51,28 +53,15 @@ describe('redirect edge: pages for visitors, in a browser', () => {
       const bad = message.type() === 'error' || message.type() === 'warning';
       if (bad && !ownStatus.test(message.text())) errors.push(message.text());
     });
-    return {
-      page,
-      requests,
-      errors,
-      async open(at) {
-        const response = await page.goto(bench.product.edge + at);
-        if (!response) throw new Error(`no request for ${at}`);
-        return response;
-      },
-      close: () => context.close(),
+    const open = async (at: string): Promise<Response> => {
+      const response = await page.goto(bench.product.edge + at);
+      if (!response) throw new Error(`no request for ${at}`);
+      return response;
     };
-  };
-
-  const withTab = async (
-    options: BrowserContextOptions,
-    test: (tab: Tab) => Promise<void>,
-  ): Promise<void> => {
-    const tab = await newTab(options);
     try {
-      await test(tab);
+      await test({ page, requests, errors, open });
     } finally {
-      await tab.close();
+      await context.close();
     }
   };
 
@@ -86,132 +75,80 @@ describe('redirect edge: pages for visitors, in a browser', () => {
     return response;
   };
 
-  interface Shown {
-    readonly name: string;
-    readonly status: number;
-    /** The accessibility tree. */
-    readonly aria: RegExp;
-    readonly userAgent?: string;
-    readonly open: (tab: Tab) => Promise<Response>;
-  }
-
   const notice = (heading: string): RegExp =>
     new RegExp(`^- main:\n {2}- heading "${heading}" \\[level=1\\]\n {2}- paragraph: \\S`);
-
   const preview = (...terms: string[]): RegExp =>
     new RegExp(`heading "Link preview".*${terms.map((term) => `term: ${term}`).join('.*')}`, 's');
+  const shownPreview = preview('Website', 'Destination', 'Created', 'Expires');
+  const hiddenPreview = preview('Destination', 'Created', 'Expires');
+  const form = /heading "Password required".*textbox "Password".*button "Continue"/s;
+  const longHost = `${'مثال'.repeat(8)}.${'long-label.'.repeat(12)}example`;
 
-  const shown: readonly Shown[] = [
-    {
-      name: 'not found',
-      status: 404,
-      aria: notice('Short URL not found'),
-      open: (tab) => tab.open('/nothing0'),
-    },
-    {
-      name: 'expired',
-      status: 410,
-      aria: notice('This link has expired'),
-      async open(tab) {
-        const at = await path({ maxClicks: 1 });
-        await bench.visit(at.slice(1));
-        return tab.open(at);
-      },
-    },
-    {
-      name: 'blocked',
-      status: 410,
-      aria: notice('This link has been blocked'),
-      async open(tab) {
-        const at = await path();
-        await bench.admin('POST', `/admin/links${at}/block`, { reason: 'phishing' });
-        return tab.open(at);
-      },
-    },
-    {
-      name: 'for bots',
-      status: 200,
-      aria: /heading "A short link".*paragraph: \S.*button "Continue"/s,
-      userAgent: googlebot,
-      open: async (tab) => tab.open(await path({ maxClicks: 5 })),
-    },
-    {
-      name: 'preview',
-      status: 200,
-      aria: preview('Website', 'Destination', 'Created', 'Expires'),
-      open: async (tab) => tab.open(`${await path()}+`),
-    },
-    {
-      name: 'preview of a long destination without a break',
-      status: 200,
-      aria: preview('Website', 'Destination', 'Created', 'Expires'),
-      open: async (tab) =>
-        tab.open(`${await path({ url: `https://example.com/${'x'.repeat(1_980)}` })}+`),
-    },
-    {
-      name: 'preview of a long host and of right-to-left text',
-      status: 200,
-      aria: preview('Website', 'Destination', 'Created', 'Expires'),
-      open: async (tab) =>
-        tab.open(
-          `${await path({ url: `https://${'مثال'.repeat(8)}.${'long-label.'.repeat(12)}example/${'سلام'.repeat(40)}\u202e🙂` })}+`,
-        ),
-    },
-    {
-      name: 'preview of a link with a password',
-      status: 200,
-      aria: preview('Destination', 'Created', 'Expires'),
-      open: async (tab) => tab.open(`${await path({ password })}+`),
-    },
-    {
-      name: 'preview of a limited link',
-      status: 200,
-      aria: preview('Destination', 'Created', 'Expires'),
-      open: async (tab) => tab.open(`${await path({ maxClicks: 5, expiresIn: 3_600 })}+`),
-    },
-    {
-      name: 'password form',
-      status: 200,
-      aria: /heading "Password required".*textbox "Password".*button "Continue"/s,
-      open: async (tab) => tab.open(await path({ password })),
-    },
-    {
-      name: 'wrong password',
-      status: 401,
-      aria: /textbox "Password".*\n.*alert: That password is wrong. Please try again.\n.*button/,
-      async open(tab) {
-        await tab.open(await path({ password }));
-        return enter(tab, 'wrong');
-      },
-    },
-    {
-      name: 'too many attempts',
-      status: 429,
-      aria: /heading "Too many attempts. Try again later.".*again in \d+ seconds?\..*link "Back to the password"/s,
-      async open(tab) {
-        const at = await path({ password });
-        await tab.open(at);
-        await concurrently(5, () => bench.visit(at.slice(1), passwordForm('wrong')));
-        return enter(tab, 'wrong');
-      },
-    },
-    {
-      name: 'maintenance',
-      status: 503,
-      aria: notice('Down for maintenance'),
-      async open(tab) {
-        await bench.admin('PATCH', '/admin/platform', { maintenance: true });
-        try {
-          await eventually('maintenance is on', async () => (await bench.visit('')).status === 503);
-          return await tab.open('/nothing0');
-        } finally {
-          await bench.admin('PATCH', '/admin/platform', { maintenance: false });
-        }
-      },
-    },
-  ];
+  const openLink =
+    (body: Record<string, unknown>, suffix = '') =>
+    async (tab: Tab): Promise<Response> =>
+      tab.open((await path(body)) + suffix);
+  const openUsed = async (tab: Tab): Promise<Response> => {
+    const at = await path({ maxClicks: 1 });
+    await bench.visit(at.slice(1));
+    return tab.open(at);
+  };
+  const openBlocked = async (tab: Tab): Promise<Response> => {
+    const at = await path();
+    await bench.admin('POST', `/admin/links${at}/block`, { reason: 'phishing' });
+    return tab.open(at);
+  };
+  const enterWrong = async (tab: Tab, earlier = 0): Promise<Response> => {
+    const at = await path({ password });
+    await tab.open(at);
+    await concurrently(earlier, () => bench.visit(at.slice(1), passwordForm('wrong')));
+    return enter(tab, 'wrong');
+  };
+  const openInMaintenance = async (tab: Tab): Promise<Response> => {
+    await bench.admin('PATCH', '/admin/platform', { maintenance: true });
+    try {
+      await eventually('maintenance is on', async () => (await bench.visit('')).status === 503);
+      return await tab.open('/nothing0');
+    } finally {
+      await bench.admin('PATCH', '/admin/platform', { maintenance: false });
+    }
+  };
 
-  for (const { name, status, aria, userAgent, open } of shown) {
+  for (const [name, status, aria, open, userAgent] of [
+    ['not found', 404, notice('Short URL not found'), (tab: Tab) => tab.open('/nothing0')],
+    ['expired', 410, notice('This link has expired'), openUsed],
+    ['blocked', 410, notice('This link has been blocked'), openBlocked],
+    [
+      ...(['for bots', 200, /heading "A short link".*paragraph: \S.*button "Continue"/s] as const),
+      ...([openLink({ maxClicks: 5 }), googlebot] as const),
+    ],
+    ['preview', 200, shownPreview, openLink({}, '+')],
+    [
+      ...(['preview of a long destination', 200, shownPreview] as const),
+      openLink({ url: `https://example.com/${'x'.repeat(1_980)}` }, '+'),
+    ],
+    [
+      ...(['preview of a long host and of right-to-left text', 200, shownPreview] as const),
+      openLink({ url: `https://${longHost}/${'سلام'.repeat(40)}\u202e🙂` }, '+'),
+    ],
+    ['preview of a link with a password', 200, hiddenPreview, openLink({ password }, '+')],
+    [
+      ...(['preview of a limited link', 200, hiddenPreview] as const),
+      openLink({ maxClicks: 5, expiresIn: 3_600 }, '+'),
+    ],
+    ['password form', 200, form, openLink({ password })],
+    [
+      ...(['wrong password', 401] as const),
+      /textbox "Password".*\n.*alert: That password is wrong. Please try again.\n.*button/,
+      (tab: Tab) => enterWrong(tab),
+    ],
+    [
+      ...(['too many attempts', 429] as const),
+      /heading "Too many attempts. Try again later.".*again in \d+ seconds?\..*link "Back to the password"/s,
+      (tab: Tab) => enterWrong(tab, 5),
+    ],
+    ['maintenance', 503, notice('Down for maintenance'), openInMaintenance],
+  ] as const) {
     it(`${name}: fits the window, is legible, and loads no other resource`, () =>
       withTab(userAgent === undefined ? {} : { userAgent }, async (tab) => {
         const { page, requests, errors } = tab;

@@ -1,44 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import type { Page } from 'playwright-core';
-import { browserFixture } from '../support/fixtures.js';
-import {
-  faultsInAllModes,
-  openConsole,
-  loadError,
-  signInAsOperator,
-  type ConsolePage,
-} from '../support/console.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
-import { openRoute, operatorRoutes } from '../support/console-pages.js';
+import { consoleFixture, loadError } from '../support/console.js';
 import { eventNamesBy, withLedger } from '../support/ledger-events.js';
 import { eventually } from '../support/waiting.js';
-import { destination, productFixture } from './harness.js';
+import { destination, sharedProduct } from './harness.js';
 
 describe('the operators’ console', () => {
-  const bench = productFixture();
-  const browser = browserFixture();
-  let opened: ConsolePage;
-  let page: Page;
-  /** The faults that a test expects. */
-  let provoked: readonly string[];
+  const bench = sharedProduct();
+  const console = consoleFixture(bench);
+  const { page, button, goTo, show, provoke, expectAccessible } = console;
 
-  beforeEach(async () => {
-    opened = await openConsole(browser, bench.product.admin);
-    ({ page } = opened);
-    provoked = [];
-    await signInAsOperator(page, bench.product.adminToken, 'ann');
-  });
-
-  afterEach(async () => {
-    await page.context().close();
-    expect(opened.faults).to.deep.equal(provoked);
-  });
-
-  const goTo = (name: string): Promise<void> =>
-    page.getByRole('link', { name, exact: true }).first().click();
-
-  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  beforeEach(() => console.openAsOperator());
 
   /** Events of a subject whose actor is the operator. */
   const done = (subject: string) => eventNamesBy(bench.product, 'ann', subject);
@@ -53,7 +26,7 @@ describe('the operators’ console', () => {
   it('creates, changes, deactivates and revokes a key', async () => {
     await goTo('Keys');
     await button('New key').click();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
     await page.getByLabel('Name').fill('<b>an Arabic key</b> مفتاح');
     await page.getByLabel('Plan', { exact: true }).selectOption('HOBBY');
     await page.getByLabel('Expires', { exact: true }).selectOption('86400');
@@ -61,7 +34,7 @@ describe('the operators’ console', () => {
     await button('Create the key').click();
     const secretDialog = page.getByRole('dialog', { name: 'Keep this key' });
     const secret = (await secretDialog.locator('code').textContent()) ?? '';
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
     await button('I have kept it').click();
     expect((await bench.api('/v2/usage', secret)).json()).to.include({ plan: 'HOBBY' });
     expect((await bench.api('/v2/keys', secret)).status).to.equal(403);
@@ -72,13 +45,13 @@ describe('the operators’ console', () => {
       (await bench.api('/v2/usage', secret)).text.includes('PRO'),
     );
 
-    await row.getByRole('button', { name: 'Change' }).click();
+    await button('Change', row).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('renamed');
     await dialog.getByLabel('Expires').selectOption('');
     await dialog.getByLabel('Manage keys').check();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
-    await dialog.getByRole('button', { name: 'Save' }).click();
+    await expectAccessible();
+    await button('Save', dialog).click();
     const renamed = page.getByRole('group', { name: 'renamed' });
     await renamed.waitFor();
     const own = await bench.api('/v2/keys', secret);
@@ -94,8 +67,8 @@ describe('the operators’ console', () => {
       await eventually(name, async () => (await bench.api('/v2/usage', secret)).status === status);
     }
 
-    await renamed.getByRole('button', { name: 'Revoke' }).click();
-    await dialog.getByRole('button', { name: 'Revoke' }).click();
+    await button('Revoke', renamed).click();
+    await button('Revoke', dialog).click();
     await dialog.waitFor({ state: 'detached' });
     expect((await bench.api('/v2/usage', secret)).status).to.equal(401);
     const changes = Array.from({ length: 4 }, () => 'ApiKeyChanged');
@@ -113,7 +86,7 @@ describe('the operators’ console', () => {
     await page.getByLabel('Short code or short URL').fill(` https://sho.rt/${shortCode}+`);
     await button('Show the link').click();
     // sho.rt is no domain of an account.
-    provoked = [loadError(404)];
+    provoke(loadError(404));
     await page.getByText('Link created').waitFor();
     await page.getByText('a-customer').first().waitFor();
 
@@ -125,7 +98,7 @@ describe('the operators’ console', () => {
       async () => (await bench.visit(shortCode)).status === 410,
     );
     expect(await page.getByText('by ann').count()).to.equal(1);
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
 
     await page.getByLabel('Reason for the end of the block').fill('A mistake');
     await button('Unblock').click();
@@ -140,14 +113,14 @@ describe('the operators’ console', () => {
   it('changes, disables, enables and deletes a link of any account', async () => {
     const { key } = await bench.key('PRO', { account: 'a-customer' });
     const { shortCode } = await bench.link(key);
-    await page.goto(`${bench.product.admin}/console/links/${shortCode}/settings`);
+    await show(`/links/${shortCode}/settings`);
     await page.getByLabel('Destination').fill('https://example.com/mended');
     await button('Save').click();
     await page.getByRole('main').getByText('https://example.com/mended').waitFor();
     await button('Disable').click();
     await button('Enable').click();
     await button('Disable').waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
     await button('Delete').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('because it was deleted').waitFor();
@@ -163,7 +136,10 @@ describe('the operators’ console', () => {
     for (const account of ['list-one', 'list-two']) {
       const { key } = await bench.key('PRO', { account });
       for (const title of ['<b>first</b>', 'مفتاح 🎉']) {
-        await bench.link(key, { title: `${title} of ${account}`, tags: [account, 'listed'] });
+        await bench.link(key, {
+          title: `${title} of ${account}`,
+          tags: [account, 'listed-by-operators'],
+        });
       }
     }
     await goTo('Links');
@@ -174,39 +150,19 @@ describe('the operators’ console', () => {
     await page.waitForURL(/account=list-two/);
     await page.getByLabel('Order').selectOption('clicks');
     await page.waitForURL(/sort=clicks/);
-    await eventually('both links are listed', async () => {
-      await page.reload();
-      await page.locator('tbody tr, .list p').first().waitFor();
-      return (await rows.count()) === 2;
-    });
+    await console.expectListed(2);
     expect(await page.getByText('<b>first</b> of list-two').count()).to.equal(1);
     await page.getByText('2 links', { exact: true }).waitFor();
-    await page.getByLabel('Created to').fill('2020-01-01');
-    await page.waitForURL(/to=2020-01-01/);
-    await page.getByText('0 links', { exact: true }).waitFor();
-    await page.goBack();
-    await page.getByText('2 links', { exact: true }).waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
     await page.getByRole('link', { name: /Without the account/ }).click();
     await page.waitForURL(/links$/);
-    await page.getByRole('link', { name: 'listed' }).first().click();
-    await page.waitForURL(/tag=listed$/);
-    await eventually('links of both accounts are listed', async () => {
-      await page.reload();
-      await page.locator('tbody tr, .list p').first().waitFor();
-      return (await rows.count()) === 4;
-    });
+    await page.getByRole('link', { name: 'listed-by-operators' }).first().click();
+    await page.waitForURL(/tag=listed-by-operators$/);
+    await console.expectListed(4);
     await page.getByLabel('Search').fill('nothing has this');
     await page.keyboard.press('Enter');
     await page.getByText('No more links match.').waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
-  });
-
-  it('shows that a link does not exist', async () => {
-    await page.goto(`${bench.product.admin}/console/links/nothing0`);
-    await page.getByText('Short URL not found').waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
-    provoked = [loadError(404)];
+    await expectAccessible();
   });
 
   it('switches features and maintenance, with the operator as actor', async () => {
@@ -227,15 +183,15 @@ describe('the operators’ console', () => {
       await eventually('the feature is on', async () => (await status()) === 201);
       await button('Switch maintenance on').click();
       const dialog = page.getByRole('dialog');
-      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      await button('Cancel', dialog).click();
       await dialog.waitFor({ state: 'detached' });
       await button('Switch maintenance on').click();
       await dialog.getByLabel('Type maintenance to confirm').fill('maintenance');
-      expect(await faultsInAllModes(page)).to.deep.equal([]);
-      await dialog.getByRole('button', { name: 'Switch maintenance on' }).click();
+      await expectAccessible();
+      await button('Switch maintenance on', dialog).click();
       await eventually('maintenance is on', async () => (await status()) === 503);
       await page.getByText(/^Maintenance since .*, switched on by ann:/).waitFor();
-      expect(await faultsInAllModes(page)).to.deep.equal([]);
+      await expectAccessible();
       await button('Switch maintenance off').click();
       await eventually('maintenance is off', async () => (await status()) === 201);
       await page.getByText(/^Maintenance since/).waitFor({ state: 'detached' });
@@ -261,7 +217,7 @@ describe('the operators’ console', () => {
     await alias.fill('paypal');
     await button('No longer allow').click();
     await page.getByText('No account may use paypal any more.').waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
     expect(await done('paypal')).to.deep.equal(['AliasOverrideGranted', 'AliasOverrideRevoked']);
   });
 
@@ -279,14 +235,14 @@ describe('the operators’ console', () => {
     await event.waitFor();
     await event.getByText('by admin').waitFor();
     await event.getByText('PRO', { exact: true }).waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
   });
 
   it('has keyboard shortcuts, which can be switched off', async () => {
     await page.keyboard.press('?');
     const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
     await dialog.waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
     await page.keyboard.press('Escape');
     await page.keyboard.press('g');
     await page.keyboard.press('k');
@@ -314,13 +270,13 @@ describe('the operators’ console', () => {
         await row.getByRole('button', { name: verb }).click();
         const dialog = page.getByRole('dialog', { name: `${verb} quotas?` });
         await dialog.waitFor();
-        if (verb === 'Rebuild') expect(await faultsInAllModes(page)).to.deep.equal([]);
+        if (verb === 'Rebuild') await expectAccessible();
         await dialog.getByRole('button', { name: verb }).click();
         await page.getByText(ended).waitFor();
       }
     });
     expect(works).to.deep.equal(['ProjectionWorkRequested', 'ProjectionWorkRequested']);
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await expectAccessible();
   });
 
   it('redrives dead letters after their cause is fixed', async () => {
@@ -337,47 +293,18 @@ describe('the operators’ console', () => {
     await bench.admin('POST', `${block}/unblock`, { reason: 'a mistake' });
     const row = page.getByRole('listitem').filter({ hasText: 'history' });
     const redrive = async (): Promise<void> => {
-      await row.getByRole('button', { name: 'Redrive' }).click();
+      await button('Redrive', row).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Redrive' }).click();
     };
     const works = await doneToPlatform(async () => {
       await redrive();
       await page.getByText(/^Redrive by ann, .*: done, 0 applied, [23] remain$/).waitFor();
-      expect(await faultsInAllModes(page)).to.deep.equal([]);
+      await expectAccessible();
       await alter('DROP CONSTRAINT fault');
       await redrive();
       await page.getByText(/^Redrive by ann, .*: done, [23] applied$/).waitFor();
     });
     expect(works).to.deep.equal(['ProjectionWorkRequested', 'ProjectionWorkRequested']);
-    await row.getByRole('button', { name: 'Redrive' }).waitFor({ state: 'detached' });
-  });
-
-  it('is accessible in German, in all modes', async () => {
-    await page.context().close();
-    opened = await openConsole(browser, bench.product.admin, {
-      locale: 'de-DE',
-    });
-    ({ page } = opened);
-    await page.getByLabel('Admin-Token').fill(bench.product.adminToken);
-    await page.getByLabel('Ihr Name').fill('Änne Müller');
-    await button('Anmelden').click();
-    await button('Abmelden').waitFor();
-    const { shortCode } = await bench.link((await bench.key('PRO')).key);
-    for (const route of operatorRoutes(shortCode)) {
-      await openRoute(page, bench.product.admin, route);
-      expect(await faultsInAllModes(page), route.name).to.deep.equal([]);
-    }
-  });
-
-  it('is accessible in light and dark mode, and on a phone', async () => {
-    await button('Sign out').click();
-    await page.getByLabel('Admin token').waitFor();
-    expect(await faultsInAllModes(page), 'sign-in').to.deep.equal([]);
-    await signInAsOperator(page, bench.product.adminToken, 'ann');
-    const { shortCode } = await bench.link((await bench.key('PRO')).key);
-    for (const route of operatorRoutes(shortCode)) {
-      await openRoute(page, bench.product.admin, route);
-      expect(await faultsInAllModes(page), route.name).to.deep.equal([]);
-    }
+    await button('Redrive', row).waitFor({ state: 'detached' });
   });
 });

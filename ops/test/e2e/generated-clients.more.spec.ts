@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import { projectFile } from '../../platform/files/project-file.js';
 import { codeIn } from '../support/documented-code.js';
 import { folderFixture } from '../support/fixtures.js';
-import { keyFixture, productFixture } from './harness.js';
+import { needs } from '../support/needs.js';
+import { keyFixture, sharedProduct } from './harness.js';
 
 const exec = promisify(execFile);
 
@@ -62,7 +63,7 @@ const options = [
 
 describe('command API: clients generated from GET /openapi.json', function () {
   this.timeout(120_000);
-  const bench = productFixture();
+  const bench = sharedProduct();
   const dir = folderFixture();
   const key = keyFixture(bench, 'PRO');
 
@@ -99,23 +100,27 @@ describe('command API: clients generated from GET /openapi.json', function () {
     await expectWorked(await runClient(process.execPath, 'program.js'));
   });
 
-  it('in Python do the same; the generator omits no operation and no response', async () => {
-    const { stdout, stderr } = await run(dir.path, 'openapi-python-client', [
-      ...['generate', '--url', `${bench.product.api}/openapi.json`, '--meta', 'none'],
-      ...['--output-path', 'linklog', '--fail-on-warning'],
-    ]);
-    expect([stdout.trim(), stderr]).to.deep.equal(['Generating linklog', '']);
-    const { paths } = (await bench.api('/openapi.json', null)).json() as {
-      readonly paths: Readonly<Record<string, object>>;
-    };
-    const operations = Object.values(paths).flatMap((item) =>
-      Object.keys(item).filter((method) => method !== 'parameters'),
-    );
-    const files = await readdir(path.join(dir.path, 'linklog', 'api'), { recursive: true });
-    expect(files.filter((name) => /\/(?!__init__)\w+\.py$/.test(name))).to.have.length(
-      operations.length,
-    );
-    await writeFile(path.join(dir.path, 'program.py'), codeIn('clients.md', 'python'));
-    await expectWorked(await runClient('python3', 'program.py'));
+  describe('in Python', () => {
+    needs('openapi-python-client', 'python3');
+
+    it('do the same; the generator omits no operation and no response', async () => {
+      const { stdout, stderr } = await run(dir.path, 'openapi-python-client', [
+        ...['generate', '--url', `${bench.product.api}/openapi.json`, '--meta', 'none'],
+        ...['--output-path', 'linklog', '--fail-on-warning'],
+      ]);
+      expect([stdout.trim(), stderr]).to.deep.equal(['Generating linklog', '']);
+      const { paths } = (await bench.api('/openapi.json', null)).json() as {
+        readonly paths: Readonly<Record<string, object>>;
+      };
+      const operations = Object.values(paths).flatMap((item) =>
+        Object.keys(item).filter((method) => method !== 'parameters'),
+      );
+      const files = await readdir(path.join(dir.path, 'linklog', 'api'), { recursive: true });
+      expect(files.filter((name) => /\/(?!__init__)\w+\.py$/.test(name))).to.have.length(
+        operations.length,
+      );
+      await writeFile(path.join(dir.path, 'program.py'), codeIn('clients.md', 'python'));
+      await expectWorked(await runClient('python3', 'program.py'));
+    });
   });
 });

@@ -1,0 +1,166 @@
+import { expect } from 'chai';
+import { consoleFixture, loadError, openConsole, signIn } from '../support/console.js';
+import { browserFixture } from '../support/fixtures.js';
+import type { IssuedKey } from '../support/product.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import { destination, sharedProduct } from './harness.js';
+
+describe('the console', () => {
+  const bench = sharedProduct();
+  const browser = browserFixture();
+  const console = consoleFixture(bench);
+  const { page, button, goTo, dialog, show, provoke, expectAccessible } = console;
+  let key: IssuedKey;
+
+  beforeEach(async () => {
+    key = await bench.key('PRO', { account: `account-${Date.now()}` });
+    await console.signIn(key.key);
+  });
+
+  const keepSecret = async (): Promise<string> => {
+    const shown = page.getByRole('dialog', { name: 'Keep this key' });
+    const secret = (await shown.locator('code').textContent()) ?? '';
+    await shown.getByRole('button').last().click();
+    return secret;
+  };
+  const expectStatus = (secret: string, status: number): Promise<void> =>
+    eventuallyPasses(async () => {
+      expect((await bench.api('/v2/stats', secret)).status).to.equal(status);
+    });
+
+  it('creates a key with fewer scopes, rotates it, and revokes it', async () => {
+    await goTo('Keys');
+    await page.getByLabel('Name').fill('only statistics');
+    for (const scope of [
+      ...['Create links', 'Read links', 'Change and delete', 'Create QR', 'Manage keys'],
+      ...['Manage domains', 'Read events', 'Manage webhooks'],
+    ]) {
+      await page.getByLabel(scope).uncheck();
+    }
+    await button('Create key').click();
+    await dialog().waitFor();
+    await expectAccessible('the new key');
+    const secret = await keepSecret();
+    expect((await bench.shorten(secret, { url: destination })).status).to.equal(403);
+    await expectStatus(secret, 200);
+
+    const row = page.getByRole('group', { name: 'only statistics' });
+    const renamed = page.getByRole('group', { name: 'statistics alone' });
+    await button('Edit', row).click();
+    await dialog().getByLabel('Name').fill('statistics alone');
+    await expectAccessible('change');
+    await button('Save', dialog()).click();
+    await button('Rotate', renamed).click();
+    await dialog().waitFor();
+    await expectAccessible('rotate');
+    await button('Rotate', dialog()).click();
+    const next = await keepSecret();
+    await expectStatus(next, 200);
+    await expectStatus(secret, 401);
+
+    await button('Revoke', renamed).click();
+    await dialog().waitFor();
+    await expectAccessible('revoke');
+    await button('Revoke', dialog()).click();
+    await renamed.waitFor({ state: 'detached' });
+    await expectStatus(next, 401);
+  });
+
+  it('confirms before a key is deactivated, and names the effect on the session', async () => {
+    await bench.api('/v2/keys', key.key, { method: 'POST', body: { name: 'the other' } });
+    await goTo('Keys');
+    const other = page.getByRole('group', { name: 'the other' });
+    await button('Deactivate', other).click();
+    await dialog().getByText('Calls with the other are rejected').waitFor();
+    await expectAccessible('deactivate');
+    await button('Cancel', dialog()).click();
+    expect(await page.getByText('inactive', { exact: true }).count()).to.equal(0);
+    await button('Deactivate', other).click();
+    await button('Deactivate', dialog()).click();
+    await page.getByRole('status').getByText('The key was deactivated.').waitFor();
+    await page.getByText('inactive', { exact: true }).waitFor();
+    expect(await page.evaluate('document.activeElement.textContent')).to.equal('Activate');
+    await button('Activate', other).click();
+    await page.getByText('The key was activated.').waitFor();
+
+    await button('Deactivate', page.getByRole('group', { name: key.name })).click();
+    await dialog()
+      .getByText('you will be signed out, and only an operator can undo this')
+      .waitFor();
+    await button('Deactivate', dialog()).click();
+    await page.getByText('Your session has ended').waitFor();
+    provoke(...console.faults().filter((fault) => fault === loadError(401)));
+  });
+
+  it('selects the scopes of a new key by a preset', async () => {
+    await goTo('Keys');
+    const preset = page.getByLabel('Preset');
+    expect(await preset.inputValue()).to.equal('read');
+    expect(await page.getByLabel('Read statistics').isChecked()).to.equal(true);
+    expect(await page.getByLabel('Manage keys').isChecked()).to.equal(false);
+    await page.getByLabel('Manage keys').check();
+    expect(await preset.inputValue()).to.equal('custom');
+    await preset.selectOption('create');
+    await page.getByLabel('Name').fill('creates links');
+    await button('Create key').click();
+    const secret = await keepSecret();
+    expect((await bench.shorten(secret, { url: destination })).status).to.equal(201);
+    expect((await bench.api('/v2/keys', secret)).status).to.equal(403);
+    expect(await preset.inputValue()).to.equal('read');
+    await page.getByRole('listitem').filter({ hasText: 'creates links' }).waitFor();
+  });
+
+  it('names the scope that a page needs', async () => {
+    const { key: reader } = await bench.key('PRO', { scopes: ['links:read'] });
+    await console.open();
+    await console.signIn(reader);
+    await page.getByText('This needs the scope “Read statistics” (stats:read)').waitFor();
+    for (const name of ['New link', 'Import', 'Webhooks']) {
+      const links = page.getByRole('link', { name, exact: true });
+      expect(await links.count(), name).to.equal(0);
+    }
+    for (const [path, scope] of [
+      ['keys', 'keys:manage'],
+      ['domains', 'domains:manage'],
+      ['webhooks', 'webhooks:manage'],
+      ['webhooks/wh_none', 'webhooks:manage'],
+      ['imports', 'links:import'],
+      ['imports/none', 'links:import'],
+    ] as const) {
+      await show(`/${path}`);
+      await page.getByText(`(${scope})`).waitFor();
+      expect(await page.locator('main form').count(), path).to.equal(0);
+    }
+    await expectAccessible();
+  });
+
+  it('lists the sessions, and ends one or all', async () => {
+    const userAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+    const other = await openConsole(browser, bench.product.api, { userAgent });
+    const signOut = button('Sign out Firefox');
+    for (const isLast of [false, true]) {
+      await signIn(other.page, key.key);
+      await goTo('Sessions');
+      const section = page.getByRole('region', { name: 'Sessions' });
+      await section.getByText('this session').waitFor();
+      await signOut.waitFor();
+      if (isLast) continue;
+      await expectAccessible();
+      await signOut.click();
+      await section.getByText('The session was ended.').waitFor();
+      await signOut.waitFor({ state: 'detached' });
+      await goTo('Overview');
+      await other.page.getByText('Your session has ended').waitFor();
+      await other.page.reload();
+    }
+    await button('Sign out everywhere').click();
+    await dialog().getByText('including this one').waitFor();
+    await button('Sign out everywhere', dialog()).click();
+    await page.getByText('You are signed out everywhere.').waitFor();
+    await page.getByLabel('API key').waitFor();
+    expect(page.url()).to.equal(`${bench.product.api}/console`);
+    await other.page.reload();
+    await other.page.getByLabel('API key').waitFor();
+    await other.page.context().close();
+  });
+});

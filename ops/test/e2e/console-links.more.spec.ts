@@ -1,0 +1,326 @@
+import { expect } from 'chai';
+import { consoleFixture, loadError } from '../support/console.js';
+import { needs } from '../support/needs.js';
+import type { IssuedKey } from '../support/product.js';
+import { readQrCodes } from '../support/qr-reader.js';
+import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { destination, sharedProduct } from './harness.js';
+
+/** A red square. */
+const logo =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="10" height="10" fill="#c00"/></svg>';
+
+describe('the console’s links', () => {
+  const bench = sharedProduct();
+  const console = consoleFixture(bench);
+  const { page, button, goTo, dialog, show, provoke, expectAccessible } = console;
+  let key: IssuedKey;
+
+  beforeEach(async () => {
+    key = await bench.key('PRO', { account: `links-${Date.now()}`, name: 'My key' });
+    await console.signIn(key.key);
+  });
+
+  const detailsOf = async (code: string): Promise<Record<string, unknown>> =>
+    (await bench.api(`/v2/links/${code}`, key.key)).json() as Record<string, unknown>;
+  const saveCsv = async (name = 'Save as CSV'): Promise<string> =>
+    (await console.save(button(name))).toString();
+
+  it('are created from a typed host, with campaign parameters, start, end and limit', async () => {
+    await show('/new');
+    const field = page.getByLabel('Destination');
+    await page.locator('input[name=url]:focus').waitFor();
+    await page.keyboard.type('example.com/x?a=1');
+    await page.getByText('Redirects to https://example.com/x?a=1').waitFor();
+    await page.getByLabel('Alias').fill('with-all');
+    expect(await field.inputValue()).to.equal('https://example.com/x?a=1');
+    await page.getByText('Campaign parameters').click();
+    await page.getByLabel('Source').fill('news letter');
+    await page.getByText('More options').click();
+    await page.getByLabel('Click limit').fill('5');
+    await page.getByLabel('Starts').first().fill('2030-01-02T03:04');
+    await page.getByLabel('Expires').selectOption('time');
+    await page.getByLabel('End', { exact: true }).fill('2031-01-02T03:04');
+    await expectAccessible();
+    await button('Create the link').click();
+    await page.getByText('Your link is live').waitFor();
+    await page.locator('.made button:focus').waitFor();
+    expect(await detailsOf('with-all')).to.deep.include({
+      url: 'https://example.com/x?a=1&utm_source=news%20letter',
+      maxClicks: 5,
+      status: 'scheduled',
+      startsAt: new Date('2030-01-02T03:04').toISOString(),
+      expiresAt: new Date('2031-01-02T03:04').toISOString(),
+    });
+
+    await page.getByText('Campaign parameters').click();
+    expect(await page.getByLabel('Source').inputValue()).to.equal('');
+    await page.reload();
+    await page.getByText('Campaign parameters').click();
+    await button('Use the last values').click();
+    expect(await page.getByLabel('Source').inputValue()).to.equal('news letter');
+  });
+
+  it('are rejected with the reason, and the input is kept', async () => {
+    await show('/new');
+    for (const [url, alias, message] of [
+      [destination, 'login', 'This alias is reserved and cannot be used'],
+      ['https://user@example.com/', '', 'must not contain @'],
+    ] as const) {
+      await page.getByLabel('Destination').fill(url);
+      await page.getByLabel('Alias').fill(alias);
+      await button('Create the link').click();
+      await page.getByText(message).waitFor();
+      provoke(loadError(400));
+      expect(await page.getByLabel('Destination').inputValue()).to.equal(url);
+      expect(await page.getByLabel('Alias').inputValue()).to.equal(alias);
+    }
+    await expectAccessible();
+  });
+
+  it('are created in bulk, and saved as CSV without formulas', async () => {
+    await goTo('New link');
+    await goTo('Many links');
+    const lines = Array.from({ length: 51 }, (_, index) => `https://example.com/${index}`);
+    await page
+      .getByLabel('Destinations')
+      .fill([...lines, '=HYPERLINK("x")', '<img src=x>'].join('\n'));
+    await page.getByLabel('Tags').fill('many, =1+1');
+    await button('Create 53 links').click();
+    await page.getByText('51 of 53 created').waitFor();
+    await expectAccessible();
+    const table = await saveCsv();
+    expect(table.split('\r\n')).to.have.length(55);
+    const code = /([^/,]+),\r\n/.exec(table)?.[1] ?? '';
+    expect(await detailsOf(code)).to.deep.include({ tags: ['many', '=1+1'] });
+    expect(table).to.include(`"'=HYPERLINK(""x"")",,The URL must start with http:// or https://.`);
+  });
+
+  it('are read from the columns of pasted text', async () => {
+    const name = `pasted-${Date.now()}`;
+    await show('/new?many');
+    const lines = [
+      ['Target', 'Keyword', 'Title', 'Tags', 'Clicks'],
+      [`https://${name}.example/1`, `${name}-one`, 'One', 'x, y', '3'],
+      [`https://${name}.example/2`, '', '', '', ''],
+      ['', `${name}-three`, '', '', ''],
+    ];
+    await page.getByLabel('Destinations').fill(lines.map((line) => line.join('\t')).join('\n'));
+    await page.getByText('Columns are separated by tabs. Not used: Clicks.').waitFor();
+    const preview = page.getByRole('region', { name: 'Preview' }).locator('tbody tr');
+    expect(await preview.allTextContents()).to.deep.equal([
+      `2https://${name}.example/1${name}-oneOnex, y`,
+      `3https://${name}.example/2generated`,
+      '4The line has no URL. It is skipped.',
+    ]);
+    await expectAccessible('the preview');
+    await page.getByLabel('Tags').fill('all');
+    await button('Create 2 links').click();
+    await page.getByText('2 of 2 created').waitFor();
+    expect(await detailsOf(`${name}-one`)).to.deep.include({
+      ...{ url: `https://${name}.example/1`, title: 'One', tags: ['x', 'y', 'all'] },
+    });
+
+    await page.getByLabel('Destinations').fill(`https://${name}.example/a,bcd`);
+    await page.getByText('Columns are separated by commas.').waitFor();
+    await page.getByLabel('Each line is one URL').check();
+    await page.getByText('Columns with').waitFor({ state: 'detached' });
+    expect(await preview.first().textContent()).to.equal(`1https://${name}.example/a,bcdgenerated`);
+  });
+
+  it('are shown in German, and saved for a German spreadsheet', async () => {
+    await console.open(bench.product.api, { locale: 'de' });
+    await console.signIn(key.key);
+    await goTo('Neuer Link');
+    await goTo('Viele Links');
+    const cells = ['example.com/a\tdeutsch-eins\tEins; zwei\ta', 'example.com/b\t\tDrei\tb'];
+    await page.getByLabel('Ziele').fill(cells.join('\n'));
+    await page.getByText('werden die Spalten als url, code, title, tags gelesen').waitFor();
+    await expectAccessible();
+    await button('2 Links erstellen').click();
+    await page.getByText('2 von 2 erstellt').waitFor();
+    expect(await saveCsv('Als CSV speichern')).to.match(
+      /^\ufeffZiel;Kurzlink;Fehler\r\nhttps:\/\/example\.com\/a;http\S+eins;\r\n/,
+    );
+    expect(await detailsOf('deutsch-eins')).to.deep.include({ title: 'Eins; zwei', tags: ['a'] });
+  });
+
+  it('are created from another page by the bookmarklet', async () => {
+    await show('/new');
+    await page.getByText('Create links from any page').click();
+    const link = page.getByRole('link', { name: 'Shorten with Linklog' });
+    const code = (await link.getAttribute('href')) ?? '';
+    await link.click();
+    await page.getByText('Drag it to the bookmarks bar').waitFor();
+    await expectAccessible();
+
+    await page.goto(`${bench.product.api}/docs`);
+    const address = page.url();
+    const [form] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page.evaluate(code.replace('javascript:', '')),
+    ]);
+    expect(await form.getByLabel('Destination').inputValue()).to.equal(address);
+    expect(await form.getByLabel('Title').inputValue()).to.equal(await page.title());
+  });
+
+  it('are changed, disabled, enabled and deleted, with a history', async () => {
+    const title = '<img src=x onerror=alert(1)> مرحبا 🎉';
+    const { shortCode } = await bench.link(key.key);
+    const expectVisit = (status: number, location?: string): Promise<void> =>
+      eventuallyPasses(async () => {
+        const visit = await bench.visit(shortCode);
+        expect([visit.status, visit.headers.location]).to.deep.equal([status, location]);
+      });
+    const changed = 'https://example.com/changed';
+    await show(`/links/${shortCode}/settings`);
+    await page.getByLabel('Destination').fill(changed);
+    await page.getByLabel('Title').fill(title);
+    await button('Save').click();
+    await page.getByRole('heading', { name: title }).waitFor();
+    await expectVisit(302, changed);
+    await goTo('History');
+    await page.getByText('Link edited').waitFor();
+    expect(await page.locator('main img').count()).to.equal(0);
+
+    await goTo('Settings');
+    await button('Disable').click();
+    await button('Enable').waitFor();
+    await expectVisit(410);
+    await button('Enable').click();
+    await button('Disable').waitFor();
+    await expectVisit(302, changed);
+    await button('Delete').click();
+    await button('Delete', dialog()).click();
+    await page.getByText('because it was deleted').first().waitFor();
+    await expectVisit(410);
+  });
+
+  it('keep the input when another client changes them', async () => {
+    const { shortCode } = await bench.link(key.key);
+    const title = page.getByLabel('Title');
+    await show(`/links/${shortCode}/settings`);
+    await title.fill('Mine');
+    await bench.change(shortCode, key.key, { title: 'Another’s' });
+    await button('Save').click();
+    await page.getByRole('alert').waitFor();
+    provoke(loadError(412));
+    expect(await title.inputValue()).to.equal('Mine');
+    const block = `/admin/links/${shortCode}/block`;
+    expect((await bench.admin('POST', block, { reason: 'phishing' })).status).to.equal(200);
+    await page.getByText('It does not redirect because it was blocked.').waitFor();
+    expect(await title.inputValue()).to.equal('Mine');
+  });
+
+  it('ask before unsaved changes are lost', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await show('/links');
+    await show(`/links/${shortCode}`);
+    await goTo('Settings');
+    await page.getByLabel('Title').fill('Unsaved');
+    await goTo('Overview');
+    const leave = page.getByRole('dialog', { name: 'Leave without saving?' });
+    await leave.waitFor();
+    await expectAccessible();
+    await button('Stay', leave).click();
+    expect(await page.getByLabel('Title').inputValue()).to.equal('Unsaved');
+    await page.goBack();
+    await button('Stay', leave).click();
+    expect(page.url()).to.match(/\/settings$/);
+    // The browser asks too; the dialog of the fixture stays.
+    await page.evaluate('setTimeout(() => location.assign("/console"))');
+    await eventually('the browser asks', () => console.faults().length === 1);
+    provoke('');
+    await goTo('Overview');
+    await button('Leave', leave).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  });
+
+  it('show why they do not redirect, and how to change that', async () => {
+    const { shortCode } = await bench.link(key.key, { maxClicks: 1 });
+    await bench.visit(shortCode);
+    await bench.expectClicks(shortCode, key.key, 1);
+    await show(`/links/${shortCode}`);
+    await page.getByText(/click limit of 1 was reached on /).waitFor();
+    await page.getByRole('link', { name: 'Change the click limit' }).click();
+    await page.getByLabel('Click limit').fill('');
+    await page.getByLabel('Expires').selectOption('period');
+    await page.getByLabel('Period').fill('2');
+    await page.getByLabel('Unit').selectOption('weeks');
+    await page.getByLabel('Unit').focus();
+    await page.getByLabel('Period').press('Enter');
+    await page.getByRole('status').getByText('Saved').waitFor();
+    await page.locator('button:focus').getByText('Save').waitFor();
+    await page.getByText('click limit of 1').waitFor({ state: 'detached' });
+    const { expiresAt } = await detailsOf(shortCode);
+    expect(Date.parse(String(expiresAt)) - Date.now()).to.be.within(13.9 * 864e5, 14 * 864e5);
+    expect(await page.getByLabel('Expires').inputValue()).to.equal('time');
+    // The saved end is no change.
+    await button('Save').click();
+    await page.getByText('Nothing is changed yet.').waitFor();
+
+    await bench.change(shortCode, key.key, { disabled: true });
+    await show(`/links/${shortCode}`);
+    await page.getByText('because it is disabled').waitFor();
+    await button('Enable').click();
+    await page.getByText('because it is disabled').waitFor({ state: 'detached' });
+
+    await goTo('History');
+    await page.getByText('by My key').first().waitFor();
+    const edit = page.getByRole('listitem').filter({ hasText: 'Link edited' });
+    await edit.getByText('1 → none').waitFor();
+    await page.getByText('its clicks are used up').waitFor();
+
+    await show('/links/nothing0');
+    await page.getByText('Short URL not found').waitFor();
+    await expectAccessible('not found');
+    expect(await page.getByRole('link', { name: 'Settings' }).count()).to.equal(0);
+    expect(await button('Try again').count()).to.equal(0);
+    provoke(loadError(404), loadError(404));
+  });
+
+  describe('QR codes', () => {
+    needs('zbarimg', 'rsvg-convert');
+
+    it('are created and saved with a logo, in colours that scanners can read', async () => {
+      const { shortCode, shortUrl } = await bench.link(key.key);
+      await show(`/links/${shortCode}`);
+      await goTo('QR code');
+      const dark = page.getByLabel('Dark', { exact: true });
+      const preview = page.getByRole('img', { name: 'Preview' });
+      const images: { format: 'png' | 'svg'; bytes: Buffer }[] = [];
+      const create = async (): Promise<void> => {
+        await button('Create the QR code').click();
+        await page.getByAltText(`QR code of ${shortCode}`).waitFor();
+        await preview.waitFor({ state: 'detached' });
+        images.push(
+          { format: 'png', bytes: await console.save(button('Save as PNG')) },
+          { format: 'svg', bytes: await console.save(button('Save as SVG')) },
+        );
+      };
+      await create();
+      await dark.fill('#cccccc');
+      await page.getByText('Scanners cannot read these colours').waitFor();
+      expect(await button('Create the QR code').isEnabled()).to.equal(false);
+      await dark.fill('#003366');
+      await preview.waitFor();
+      const file = { name: 'logo.svg', mimeType: 'image/svg+xml', buffer: Buffer.from(logo) };
+      for (const [wrong, message] of [
+        [{ ...file, buffer: Buffer.from('no image') }, 'cannot be read as an image'],
+        [{ ...file, mimeType: 'text/html' }, 'must be a PNG or SVG file'],
+      ] as const) {
+        await page.getByLabel('Logo').setInputFiles(wrong);
+        await page.getByText(message).waitFor();
+      }
+      await page.getByLabel('Logo').setInputFiles(file);
+      await page.getByText('A logo needs the highest level.').waitFor();
+      await expectAccessible();
+      await create();
+      expect(images[3]?.bytes.toString()).to.include('data:image/svg+xml;base64,');
+      // rsvg-convert draws no embedded images.
+      const texts = await readQrCodes(images.slice(0, 3));
+      expect(texts).to.deep.equal(Array(3).fill(`${shortUrl}?qr`));
+      expect((await bench.usage(key.key)).qrCodes).to.equal(2);
+    });
+  });
+});

@@ -1,0 +1,258 @@
+import { expect } from 'chai';
+import { consoleFixture } from '../support/console.js';
+import type { IssuedKey } from '../support/product.js';
+import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { sharedProduct } from './harness.js';
+
+describe('the console’s lists of links', () => {
+  const bench = sharedProduct();
+  const console = consoleFixture(bench);
+  const { page, button, goTo, dialog, show, expectListed, expectAccessible } = console;
+  let key: IssuedKey;
+
+  beforeEach(async () => {
+    key = await bench.key('PRO', { account: `lists-${Date.now()}` });
+    await console.signIn(key.key);
+  });
+
+  const rows = () => page.locator('tbody tr');
+  const expectRows = (count: number): Promise<void> =>
+    eventually(`there are ${count} rows`, async () => (await rows().count()) === count);
+  const text = (exact: string) => page.getByText(exact, { exact: true });
+  const save = async (role: 'button' | 'link', name: string): Promise<string> =>
+    (await console.save(page.getByRole(role, { name, exact: true }))).toString();
+
+  it('have pages, and filters in the query of the URL', async () => {
+    // The order within a batch is not known, so each batch fills a page.
+    for (const [batch, count] of [10, 50, 50].entries()) {
+      const urls = Array.from({ length: count }, (_, index) => ({
+        url: `https://${index === 7 ? 'other' : 'www'}.example/${batch}/${index}`,
+        title: `number ${batch * 50 + index}`,
+        ...(index === 9 && { tags: ['nine', 'مفتاح'] }),
+      }));
+      await bench.api('/v2/shorten/batch', key.key, { method: 'POST', body: { urls } });
+    }
+    await eventually('all links are counted', async () => {
+      await show('/links');
+      await rows().first().waitFor();
+      return text('110 links').isVisible();
+    });
+    await text('number 149').waitFor();
+    expect(await rows().count()).to.equal(50);
+    await expectAccessible('first page');
+    const next = page.getByRole('link', { name: 'Next page' });
+    const previous = page.getByRole('link', { name: 'Previous page' });
+    await next.click();
+    await text('number 99').waitFor();
+    expect(await text('number 149').count()).to.equal(0);
+    expect(await previous.count()).to.equal(0);
+    await page.goBack();
+    await text('number 149').waitFor();
+    await next.click();
+    await text('number 99').waitFor();
+    const second = page.url();
+    await next.click();
+    await expectRows(10);
+    await previous.click();
+    await page.waitForURL(second);
+    await expectRows(50);
+    await next.click();
+    await expectRows(10);
+    // A shared address only knows the first page.
+    await page.reload();
+    await expectRows(10);
+    expect(await previous.count()).to.equal(0);
+    await goTo('First page');
+    await expectRows(50);
+
+    const search = page.getByLabel('Search');
+    await search.fill('NUMBER EXAMPLE/1');
+    await page.getByLabel('Destination host').fill('OTHER.example');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/search=NUMBER\+EXAMPLE%2F1&destination=OTHER.example$/);
+    await expectRows(1);
+    await text('number 57').waitFor();
+    await page.reload();
+    expect(await search.inputValue()).to.equal('NUMBER EXAMPLE/1');
+    await page.getByRole('link', { name: /Without the destination/ }).click();
+    await expectRows(50);
+    expect(await page.getByLabel('Destination host').inputValue()).to.equal('');
+    await goTo('Show all');
+    await page.getByRole('link', { name: 'مفتاح' }).first().click();
+    await page.waitForURL(/\?tag=/);
+    await expectRows(3);
+    await search.fill('none has this');
+    await page.keyboard.press('Enter');
+    await text('No more links match.').waitFor();
+    await expectAccessible('no links');
+    await page.goBack();
+    await expectRows(3);
+    expect(await search.inputValue()).to.equal('');
+  });
+
+  it('are filtered by days of creation, suggested tags and a pasted short URL', async () => {
+    const { shortUrl } = await bench.link(key.key, {
+      alias: 'found-by-url',
+      tags: ['Spring sale'],
+    });
+    await bench.link(key.key, { alias: 'another-link', tags: ['Winter'] });
+    await show('/links');
+    await expectListed(2);
+    await text('2 links').waitFor();
+
+    const tag = page.getByLabel('Tag', { exact: true });
+    await tag.pressSequentially('spr');
+    await page.locator('datalist option[value="Spring sale"]').waitFor({ state: 'attached' });
+    await tag.fill('SPRING SALE');
+    await page.keyboard.press('Enter');
+    await expectRows(1);
+    await text('1 link').waitFor();
+    await expectAccessible();
+    await goTo('Show all');
+
+    const [today = ''] = new Date().toISOString().split('T');
+    await page.getByLabel('Created to').fill('2001-01-01');
+    await text('No more links match.').waitFor();
+    expect(await page.getByRole('checkbox').count()).to.equal(0);
+    await page.getByLabel('Created to').fill('');
+    await page.getByLabel('Created from').fill(today);
+    await page.waitForURL(/from=\d{4}-/);
+    await expectRows(2);
+
+    await page.getByLabel('Search').fill(` ${shortUrl}+ `);
+    await page.keyboard.press('Enter');
+    await expectRows(1);
+    expect(await page.getByLabel('Search').inputValue()).to.equal('found-by-url');
+  });
+
+  it('change the selected links together', async () => {
+    const aliases = ['bulk-one', 'bulk-two', 'bulk-three'];
+    for (const alias of aliases) await bench.link(key.key, { alias, title: `the ${alias}` });
+    await goTo('Links');
+    await expectListed(aliases.length);
+    const select = (code: string) => page.getByLabel(`Select ${code}`);
+    await select('all on this page').check();
+    await select('bulk-three').uncheck();
+    await page.getByText('2 links selected').waitFor();
+
+    await button('Add tags').click();
+    await dialog().getByLabel('Tags').fill('=cmd, نص');
+    await expectAccessible('tags');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: '=cmd' }).first().waitFor();
+    await select('all on this page').check();
+    await button('Disable').click();
+    const disabled = page.locator('tbody').getByText('Disabled', { exact: true });
+    await eventually('all three are disabled', async () => (await disabled.count()) === 3);
+    const changed = await bench.api('/v2/links/bulk-two', key.key);
+    expect(changed.json()).to.deep.include({ status: 'disabled', tags: ['=cmd', 'نص'] });
+
+    // The page does not learn of the deletion before the change.
+    await page.route('**/console/session/changes', (route) => route.fulfill({ status: 204 }));
+    await bench.api('/v2/links/bulk-one', key.key, { method: 'DELETE' });
+    await select('bulk-one').check();
+    await select('bulk-two').check();
+    await button('Enable').click();
+    await page.getByRole('alert').getByText('bulk-one').waitFor();
+    await expectAccessible('failure');
+    await select('bulk-two').check();
+    await button('Delete').click();
+    const confirmation = page.getByRole('dialog', { name: 'Delete 2 links?' });
+    await confirmation.getByText('the bulk-two').waitFor();
+    await expectAccessible('confirmation');
+    await button('Delete', confirmation).click();
+    await select('bulk-two').waitFor({ state: 'detached' });
+    await eventuallyPasses(async () => {
+      expect((await bench.visit('bulk-two')).json()).to.include({ errorType: 'DELETED' });
+    });
+    expect((await bench.visit('bulk-three')).json()).to.include({ errorType: 'DISABLED' });
+  });
+
+  it('have tags that are renamed and removed on all of them', async () => {
+    for (const [alias, tag] of [
+      ['tagged-one', 'old'],
+      ['tagged-two', 'OLD'],
+      ['tagged-three', 'other'],
+    ] as const) {
+      await bench.link(key.key, { alias, tags: [tag] });
+    }
+    const expectTags = async (code: string, tags: readonly string[]): Promise<void> => {
+      expect((await bench.api(`/v2/links/${code}`, key.key)).json()).to.deep.include({ tags });
+    };
+    await show('/links');
+    await expectListed(3);
+    await goTo('Tags');
+    await expectRows(2);
+    await page.getByRole('button', { name: /^Rename old$/i }).click();
+    await dialog().getByText('2 links are changed. Each costs one call.').waitFor();
+    await dialog().getByLabel('New name').fill('new');
+    await expectAccessible('rename');
+    await button('Rename', dialog()).click();
+    await dialog().getByText('2 links are changed.', { exact: true }).waitFor();
+    await dialog().getByRole('button', { name: 'Close' }).last().click();
+    for (const code of ['tagged-one', 'tagged-two']) await expectTags(code, ['new']);
+    await eventually('the list has the new name', async () => {
+      await page.reload();
+      await rows().first().waitFor();
+      return (await page.getByRole('link', { name: 'new', exact: true }).count()) === 1;
+    });
+
+    await button('Remove other').click();
+    // The response to the first request is lost: the dialog continues after a failure.
+    await page.route('**/console/v2/links/bulk', (route) => route.abort(), { times: 1 });
+    await button('Remove', dialog()).click();
+    await dialog().getByRole('alert').waitFor();
+    console.provoke('Failed to load resource: net::ERR_FAILED');
+    await button('Try again', dialog()).click();
+    await dialog().getByText('One link is changed.', { exact: true }).waitFor();
+    await expectTags('tagged-three', []);
+  });
+
+  it('are exported with their filter, and statistics are saved as CSV', async () => {
+    for (const alias of ['to-export', 'not-to-export']) {
+      await bench.link(key.key, { alias, tags: alias === 'to-export' ? ['wanted'] : [] });
+    }
+    expect((await bench.visit('to-export')).status).to.equal(302);
+    await bench.expectClicks('to-export', key.key, 1);
+    await page.reload();
+    expect(await save('button', 'Download CSV of Clicks over time')).to.match(
+      /^\ufeffstart,clicks,bots\r\n[^]*T00:00:00[+-]\d\d:\d\d,1,0\r\n/,
+    );
+    expect(await save('button', 'Download CSV of Countries')).to.equal(
+      '\ufeffvalue,clicks\r\n,1\r\n',
+    );
+    await show('/links?tag=wanted');
+    await expectListed(1);
+    const links = await save('link', 'Export');
+    expect(links.split('\r\n')).to.have.length(3);
+    expect(links).to.match(/^domain,code,.*\r\n,to-export,to-export,https:/);
+  });
+
+  it('have statistics that compare two periods, saved as CSV for the browser’s locale', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await bench.visit(shortCode, { headers: { Referer: 'https://news.example/' } });
+    await bench.expectClicks(shortCode, key.key, 1);
+    await console.open(bench.product.api, { locale: 'de-DE' });
+    await console.signIn(key.key);
+    await page.getByRole('heading', { name: 'Übersicht' }).waitFor();
+    // The compared period is today.
+    const day = (days: number): string =>
+      new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    const period = `period=custom&from=${day(1)}&to=${day(2)}&interval=day&tz=UTC&compare=1`;
+    await show(`/links/${shortCode}?${period}`);
+    const card = page.getByRole('region', { name: 'Herkunft' });
+    const row = card.getByRole('listitem');
+    await row.getByText('news.example').waitFor();
+    expect(await row.textContent()).to.match(/^news\.example-100\s%\s*1 →davor: 1\s*0$/);
+    await page.getByText('verglichen mit').waitFor();
+    await expectAccessible();
+    const saving = page.waitForEvent('download');
+    const table = await console.save(card.getByRole('button', { name: 'CSV herunterladen' }));
+    const name = (await saving).suggestedFilename();
+    expect(name).to.equal(`${shortCode}-referrers-${day(1)}-${day(1)}.csv`);
+    expect(table.toString()).to.equal('\ufeffvalue;clicks;compared_clicks\r\nnews.example;0;1\r\n');
+    await show(`?${period}`);
+    const top = page.getByRole('region', { name: 'Meistgeklickte Links' });
+    await top.getByRole('listitem').getByText('davor: 1').waitFor();
+  });
+});
