@@ -8,7 +8,6 @@ const pages = [
   'README.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
-  'ops/test/e2e/README.md',
   ...readdirSync(projectFile('ops', 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `ops/docs/${name}`),

@@ -21,7 +21,7 @@ import {
   type ShortenHandler,
   type ShortenResult,
 } from './handler.js';
-import { execute } from '../../../ops/platform/postgres/pool.js';
+import { execute, transaction } from '../../../ops/platform/postgres/pool.js';
 import { writeOnly } from '../../../ops/platform/postgres/statement.js';
 import { databaseFixture, twoLedgersFixture } from '../../../ops/test/support/fixtures.js';
 import { fixture } from '../../../ops/test/support/fixture.js';
@@ -261,13 +261,11 @@ describe('command API: shorten handler, on two nodes', () => {
     const rival = created('zz-contested');
     const ledgerLink = evolveLedgerLink(initialState, rival);
     if (ledgerLink.status === 'none') throw new Error('evolve() returned no link for LinkCreated');
-    const client = await node.pool.connect();
-    let groups: Promise<readonly ShortenResult[]>;
-    try {
+    let groups: Promise<readonly ShortenResult[]> = Promise.resolve([]);
+    await transaction(node.pool, async (tx) => {
       // Each group inserts one code and waits for the contested one. When that is lost, the limit of each first key
       // has room for its second link, whose code the other group has inserted.
-      await client.query('BEGIN');
-      await execute(client, writeOnly(insertLinks([ledgerLink])));
+      await execute(tx, writeOnly(insertLinks([ledgerLink])));
       groups = Promise.all([
         handlers[0].shorten(command(a, [alias(a, 'zz-contested'), alias(a, 'crossed-1')], 1)),
         handlers[0].shorten(command(b, [alias(b, 'crossed-2')])),
@@ -275,11 +273,8 @@ describe('command API: shorten handler, on two nodes', () => {
         handlers[1].shorten(command(d, [alias(d, 'crossed-1')])),
       ]);
       await waitForLockWaits(nodes[1], 2);
-      await execute(client, node.outbox.record([rival]));
-      await client.query('COMMIT');
-    } finally {
-      client.release();
-    }
+      await execute(tx, node.outbox.record([rival]));
+    });
     const outcomes = (await groups).flatMap(outcomesOf);
     expect(countTypes(outcomes)).to.deep.equal({ created: 2, aliasTaken: 4 });
     expect([...codesOf(outcomes)].sort()).to.deep.equal(['crossed-1', 'crossed-2']);

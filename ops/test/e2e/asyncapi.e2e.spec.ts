@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { asyncApiDocument } from '../../../command-api/http/asyncapi/document.js';
 import { sharedProduct } from './harness.js';
 
-// openapi.e2e.spec.ts checks the methods and listeners of both documents; docs.more.spec.ts opens the pages.
+// responses.e2e.spec.ts checks the methods and listeners of both documents; docs.more.spec.ts opens the pages.
 
 describe('command API: GET /asyncapi.json', () => {
   const bench = sharedProduct();

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { request, type ClientRequest } from 'node:http';
+import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { messages } from '../../../schemas/http/errors.js';
 import { concurrently, sendRequest } from '../support/http.js';
@@ -286,25 +286,29 @@ describe('/v2/imports', () => {
     expect((await bench.api('/v2/links/aborted-0', aborting)).status).to.equal(404);
   });
 
-  it('receives exactly eight of 16 concurrent uploads, the others get 503', async () => {
-    const keys = await concurrently(16, (index) =>
-      bench.key('PRO', { account: `imports-up-${index}` }),
+  it('receives four uploads of an account, eight in all, and one of each further account', async () => {
+    const [first, second, further] = await Promise.all(
+      ['a', 'b', 'c'].map((name) => bench.key('PRO', { account: `imports-up-${name}` })),
     );
-    const uploads = keys.map(({ key: uploading }) => upload(uploading));
-    const received: number[] = [];
-    const responses = uploads.map(async (client) => {
-      const [response] = (await once(client, 'response')) as [
-        { statusCode: number; resume: () => void },
-      ];
-      response.resume();
-      received.push(response.statusCode);
-      return response.statusCode;
-    });
-    for (const client of uploads) client.write(`${header}\n`);
-    await eventually('eight uploads get 503', () => received.length === 8);
-    expect(new Set(received)).to.deep.equal(new Set([503]));
-    for (const client of uploads) client.end(row('uploaded'));
-    const ended = await Promise.all(responses);
-    expect(ended.filter((status) => status === 202)).to.have.length(8);
+    const refused: number[] = [];
+    const start = (key: IssuedKey | undefined, count: number) =>
+      Array.from({ length: count }, () => {
+        const client = upload(key?.key ?? '');
+        const ended = once(client, 'response').then(([response]) => {
+          const { statusCode, resume } = response as IncomingMessage;
+          resume.call(response);
+          if (statusCode === 503) refused.push(statusCode);
+          return statusCode;
+        });
+        client.write(`${header}\n`);
+        return { client, ended };
+      });
+    const uploads = start(first, 5);
+    await eventually('the fifth upload gets 503', () => refused.length === 1);
+    uploads.push(...start(second, 4), ...start(further, 2));
+    await eventually('the second upload of a further account gets 503', () => refused.length === 2);
+    for (const { client } of uploads) client.end(row('uploaded'));
+    const statuses = await Promise.all(uploads.map(({ ended }) => ended));
+    expect(statuses.filter((status) => status === 202)).to.have.length(9);
   });
 });

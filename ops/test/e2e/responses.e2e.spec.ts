@@ -226,9 +226,10 @@ describe('responses of all listeners', () => {
         const message = 'Method Not Allowed';
         expectEnvelope(refused, { status: 405, message, path, method: 'POST' });
         expect(refused.headers).to.include({ allow: 'GET, HEAD', 'cache-control': 'no-store' });
-        for (const origin of [bench.product.edge, bench.product.admin]) {
-          expect((await sendRequest(origin + path)).status, origin + path).to.equal(404);
-        }
+        expect((await sendRequest(bench.product.admin + path)).status, path).to.equal(404);
+        // Other files create an alias `docs`, which an operator allows.
+        if (path === '/docs') continue;
+        expect((await sendRequest(bench.product.edge + path)).status, path).to.equal(404);
       }
     });
 
