@@ -127,7 +127,7 @@ describe('the console’s redirect rules', () => {
     await page.getByLabel('Forward the visitor’s query').check();
     await expectAccessible();
     await button('Save').click();
-    await page.getByText('Country: Unknown Region, Austria').waitFor();
+    await page.getByText('Country: Zimbabwe, Austria').waitFor();
     await page.getByText('(b, 75%)').waitFor();
     const after = await page.evaluate<string>(`new Date('2026-01-02T03:04').toISOString()`);
     const { rules, forwardQuery } = (await bench.api(`/v2/links/${shortCode}`, key.key)).json() as {
