@@ -51,8 +51,9 @@ export const consoleCalls = (bench: Bench) => {
   const operator = (actor: string, options: RequestOptions = {}) =>
     signIn({ token: bench.product.adminToken, actor }, options, bench.product.admin);
 
-  const expectSignedOut = async (request: Promise<HttpResponse>): Promise<void> =>
+  const expectSignedOut = async (request: Promise<HttpResponse>): Promise<void> => {
     expectBody(await request, 401, signedOut);
+  };
 
   return { newVisitor, sendFromPage, signIn, session, operator, expectSignedOut };
 };

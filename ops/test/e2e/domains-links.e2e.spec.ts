@@ -349,10 +349,13 @@ describe('product: links on domains', () => {
       const { links } = response.json() as { links: readonly LinkDetails[] };
       return links.map(({ domain: name, shortCode }) => `${name ?? ''}/${shortCode}`);
     };
-    const [one, two] = [`${first}/filter-1`, `${first}/filter-2`];
+    const [older, newer] = [`${first}/filter-1`, `${first}/filter-2`];
     await eventuallyPasses(async () => {
-      expect(await listOf(`domain=${first}`)).to.deep.equal([two, one]);
-      expect(await listOf(`domain=${first.toUpperCase()}.&sort=clicks`)).to.deep.equal([one, two]);
+      expect(await listOf(`domain=${first}`)).to.deep.equal([newer, older]);
+      expect(await listOf(`domain=${first.toUpperCase()}.&sort=clicks`)).to.deep.equal([
+        older,
+        newer,
+      ]);
       expect(await listOf('')).to.have.lengthOf(4);
       expect(await listOf(`domain=${domain}`)).to.deep.equal([]);
     });

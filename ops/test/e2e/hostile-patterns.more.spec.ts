@@ -20,7 +20,7 @@ const withinMs = 10_000;
 
 /** Repeated characters. */
 const pumps = [
-  ...' \t0aA.,:;/\\%#?=&+-_@[]*"{}\x00\xe9\u00a0\u2028\ud800',
+  ...' \t0aA.,:;/\\%#?=&+-_@[]*"{}\x00\xe9\u00a0\u2028\ud800'.split(''),
   ...['a.', '0.', 'a ', ' ,', '%2', '::', '.0'],
 ];
 /** Prefixes that anchored patterns match. */

@@ -247,7 +247,7 @@ describe('under attack, the product', function () {
         const client = openStatusClient(bench.product.edge);
         while (sent < count) {
           sent += 1;
-          seen.add(String(await client.send(`GET /unknown-${sent} HTTP/1.1\r\nHost: a\r\n\r\n`)));
+          seen.add(await client.send(`GET /unknown-${sent} HTTP/1.1\r\nHost: a\r\n\r\n`));
         }
         client.close();
       });

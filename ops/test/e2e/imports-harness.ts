@@ -9,6 +9,7 @@ import type { Bench } from './harness.js';
 const endsWithinMs = 60_000;
 
 /** The objects of JSON lines. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- callers name the type of the rows
 export const rowsOf = <Row = ImportedRow>({ status, text }: HttpResponse): readonly Row[] => {
   expect(status, text).to.equal(200);
   return text

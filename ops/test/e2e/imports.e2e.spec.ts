@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { messages } from '../../../schemas/http/errors.js';
-import { concurrently, sendRequest } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
@@ -213,7 +213,7 @@ describe('/v2/imports', () => {
       const { imports: found } = (await imports.call(filter, null, {})).json() as {
         readonly imports: readonly { readonly id: string }[];
       };
-      return found.map((one) => one.id);
+      return found.map((listedImport) => listedImport.id);
     };
     expect(await listed(query)).to.deep.equal([id]);
     expect(await listed('')).to.include(id);
@@ -286,8 +286,8 @@ describe('/v2/imports', () => {
     expect((await bench.api('/v2/links/aborted-0', aborting)).status).to.equal(404);
   });
 
-  it('receives four uploads of an account, eight in all, and one of each further account', async () => {
-    const [first, second, further] = await Promise.all(
+  it('receives four uploads of an account, eight in all, and one of each other account', async () => {
+    const [first, second, third] = await Promise.all(
       ['a', 'b', 'c'].map((name) => bench.key('PRO', { account: `imports-up-${name}` })),
     );
     const refused: number[] = [];
@@ -295,8 +295,7 @@ describe('/v2/imports', () => {
       Array.from({ length: count }, () => {
         const client = upload(key?.key ?? '');
         const ended = once(client, 'response').then(([response]) => {
-          const { statusCode, resume } = response as IncomingMessage;
-          resume.call(response);
+          const { statusCode } = (response as IncomingMessage).resume();
           if (statusCode === 503) refused.push(statusCode);
           return statusCode;
         });
@@ -305,8 +304,8 @@ describe('/v2/imports', () => {
       });
     const uploads = start(first, 5);
     await eventually('the fifth upload gets 503', () => refused.length === 1);
-    uploads.push(...start(second, 4), ...start(further, 2));
-    await eventually('the second upload of a further account gets 503', () => refused.length === 2);
+    uploads.push(...start(second, 4), ...start(third, 2));
+    await eventually('the second upload of the third account gets 503', () => refused.length === 2);
     for (const { client } of uploads) client.end(row('uploaded'));
     const statuses = await Promise.all(uploads.map(({ ended }) => ended));
     expect(statuses.filter((status) => status === 202)).to.have.length(9);

@@ -192,19 +192,19 @@ describe('the checks of a request', () => {
   });
 
   it('continue with the body, the switches, the features, the monthly links and the alias', async () => {
-    const both = { url: destination, alias: 'any-alias', password: 'long enough' };
-    const invalid = await bench.shorten(pro.key, { ...both, maxClicks: 0 });
+    const full = { url: destination, alias: 'any-alias', password: 'long enough' };
+    const invalid = await bench.shorten(pro.key, { ...full, maxClicks: 0 });
     expectRefused(invalid, 400, 'maxClicks must be at least 1');
     const { key: hobby } = await bench.key('HOBBY');
     await bench.admin('PATCH', '/admin/platform', { features: { passwords: false } });
     try {
       const off = 'Password protection is currently disabled on this platform';
-      expectRefused(await bench.shorten(hobby, both), 400, off);
+      expectRefused(await bench.shorten(hobby, full), 400, off);
     } finally {
       await bench.admin('PATCH', '/admin/platform', { features: { passwords: true } });
     }
     await bench.link(hobby);
-    expectBody(await bench.shorten(hobby, both), 403, {
+    expectBody(await bench.shorten(hobby, full), 403, {
       statusCode: 403,
       message: 'Custom aliases require the INDIE plan or higher.',
       error: 'Forbidden',

@@ -116,7 +116,7 @@ describe('/v2/keys', () => {
   it('grants only scopes of the parent, and no later end', async () => {
     const scopes: readonly Scope[] = ['links:read', 'stats:read', 'keys:manage'];
     const root = await newRoot('PRO', { scopes, expiresIn: 1_000 });
-    const [{ expiresAt = null } = {}] = (await listed(root)).keys;
+    const [{ expiresAt } = {}] = (await listed(root)).keys;
     expect(await createKey(root)).to.deep.include({ scopes, expiresAt });
     const child = await createKey(root, { scopes: ['stats:read', 'links:read'], expiresIn: 60 });
     expect(child.scopes).to.deep.equal(['links:read', 'stats:read']);

@@ -140,7 +140,7 @@ describe('a link with a password', () => {
       [405, 'Method Not Allowed', { method: 'PUT' }],
     ] satisfies readonly (readonly [number, string, RequestOptions])[]) {
       const response = await bench.visit(shortCode, { method: 'POST', ...options });
-      const { method = 'POST' } = options as RequestOptions;
+      const { method = 'POST' } = options;
       expectError(response, { status, message, path: `/${shortCode}`, method });
       if (status === 405) expect(response.headers.allow).to.equal('GET, HEAD, POST');
     }

@@ -128,7 +128,7 @@ describe('responses of all listeners', () => {
       const body = ['POST', 'PATCH'].includes(method) ? { body: {} } : {};
       return bench.api(`/v2${path.replaceAll(/\{\w+\}/g, 'an-id')}`, key, { method, ...body });
     };
-    const all = Object.values(operations).flat();
+    const operationList = Object.values(operations).flat();
 
     it('are checked here', () => {
       const documented = Object.entries(openApiDocument().paths).flatMap(([path, item]) =>
@@ -137,7 +137,7 @@ describe('responses of all listeners', () => {
           .map((method) => `${method.toUpperCase()} ${path.replace(/^\/v2/, '')}`),
       );
       const others = ['GET /usage', 'GET /health', 'GET /health/ready'];
-      expect(documented).to.have.members([...all, ...others]);
+      expect(documented).to.have.members([...operationList, ...others]);
     });
 
     it('are 401 without a key, and 403 without its scope', async () => {
@@ -156,7 +156,7 @@ describe('responses of all listeners', () => {
         await eventuallyPasses(async () => {
           expect((await send('GET /usage', pro.key)).status).to.equal(503);
         });
-        for (const operation of all) {
+        for (const operation of operationList) {
           for (const key of [pro.key, null]) {
             expect((await send(operation, key)).status, operation).to.equal(503);
           }

@@ -105,15 +105,15 @@ describe('a recorded visit', function () {
     const password = 'open sesame';
     const [open, limited] = [await createLink(), await createLink({ maxClicks: 5 })];
     const secured = await createLink({ password });
-    const both = await createLink({ maxClicks: 5, password });
+    const guarded = await createLink({ maxClicks: 5, password });
     await follow(open, from(american, googlebot));
     await follow(`${limited}?qr`, from(american));
     await follow(limited, { ...from(american, googlebot), method: 'POST' }, 303);
     await follow(`${secured}?qr`, from(american), 200);
     await follow(`${secured}?qr`, passwordForm('sesame', from(american)), 401);
     await follow(`${secured}?qr`, passwordForm(password, from(american)), 303);
-    await follow(both, passwordForm(password, from(american, googlebot)), 303);
-    const visits = await visitsOf(open, limited, secured, both);
+    await follow(guarded, passwordForm(password, from(american, googlebot)), 303);
+    const visits = await visitsOf(open, limited, secured, guarded);
     const expected = [
       [{ bot: true, click: null, trigger: 'link' }],
       [

@@ -109,7 +109,7 @@ describe('the web safety check', () => {
 
   it('decides a batch again that created no link without Safe Browsing', async () => {
     await bench.link(pro.key);
-    const [none, one] = [
+    const [none, partial] = [
       [{ url: 'https://away.example/' }, { url: 'no url' }],
       [{ url: 'https://away.example/' }, { url: destination }],
     ] as const;
@@ -117,12 +117,12 @@ describe('the web safety check', () => {
       results.map(({ statusCode }) => statusCode);
     bench.safeBrowsing.behaviour = 'fail';
     expect(statusesOf(await batch(none, 'none-made'))).to.deep.equal([503, 400]);
-    expect(statusesOf(await batch(one, 'one-made'))).to.deep.equal([503, undefined]);
+    expect(statusesOf(await batch(partial, 'one-made'))).to.deep.equal([503, undefined]);
     bench.safeBrowsing.behaviour = 'answer';
     const again = await batch(none, 'none-made');
     expect(statusesOf(again)).to.deep.equal([undefined, 400]);
     expect(again.response.headers).not.to.have.property('idempotency-replayed');
-    const replay = await batch(one, 'one-made');
+    const replay = await batch(partial, 'one-made');
     expect(statusesOf(replay)).to.deep.equal([503, undefined]);
     expect(replay.response.headers['idempotency-replayed']).to.equal('true');
   });

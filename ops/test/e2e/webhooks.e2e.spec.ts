@@ -126,12 +126,16 @@ describe('command API: webhooks', () => {
     it('changes each field, and removes it with null', async () => {
       const { key, webhook } = await subscribe();
       const types = ['LinkDeleted', 'LinkCreated'];
-      const all = { url: receiver.hook().url, domain: 'go.example.com', description: 'Warehouse' };
+      const values = {
+        url: receiver.hook().url,
+        domain: 'go.example.com',
+        description: 'Warehouse',
+      };
       let expected = shown(webhook);
       for (const [body, result] of [
         [
-          { ...all, types, status: 'paused' },
-          { ...all, types: ['LinkCreated', 'LinkDeleted'], status: 'paused' },
+          { ...values, types, status: 'paused' },
+          { ...values, types: ['LinkCreated', 'LinkDeleted'], status: 'paused' },
         ],
         [{ status: 'enabled', extra: 1 }, { status: 'enabled' }],
         [{ status: null, url: null, description: 'Warehouse' }, {}],

@@ -36,8 +36,10 @@ const errors = anyOf(generalError, unauthorizedError, scopeError, planError, mon
 const undocumentedSuccesses = anyOf(
   ...[healthResponse, z.object({ status: z.literal('pass') }), statsResponse, historyResponse],
   eventsResponse,
-  ...[consoleBodies, domainBodies, importBodies, keyBodies, operatorBodies].flatMap(Object.values),
-  ...[projectionBodies, webhookBodies].flatMap(Object.values),
+  ...[consoleBodies, domainBodies, importBodies, keyBodies, operatorBodies].flatMap(
+    (bodies): unknown[] => Object.values(bodies),
+  ),
+  ...[projectionBodies, webhookBodies].flatMap((bodies): unknown[] => Object.values(bodies)),
 );
 
 /** Successful responses of /console/session on the API's listener. */
