@@ -131,6 +131,7 @@ describe('platform: transaction', () => {
   it('fails when its work ignored a failed statement', async () => {
     const failed = transaction(pool, async (tx) => {
       await note(tx, 1);
+      // The work ignores that PostgreSQL rejects the repetition.
       await note(tx, 1).catch(() => undefined);
     });
     expect(await rejection(failed)).to.be.instanceOf(TransactionAborted);
