@@ -54,20 +54,6 @@ describe('projectors: projectors', () => {
   };
   const clicks = () => query('SELECT clicks FROM projection_stats.links');
 
-  it('drop old previous tables', async () => {
-    await database.pool.query(`CREATE SCHEMA projection_stats_previous;
-      COMMENT ON SCHEMA projection_stats_previous IS '2020-01-01';
-      CREATE SCHEMA projection_history_previous;
-      CREATE TABLE projection_history_previous.undated ()`);
-    await start();
-    await eventually('they are gone', async () => {
-      const left = await query(
-        `SELECT FROM pg_namespace WHERE nspname LIKE 'projection_%_previous'`,
-      );
-      return left.length === 0;
-    });
-  });
-
   it('report lag, dead letters and parked events', async () => {
     const poison = created('b', { maxClicks: 3_000_000_000 });
     await log.append(

@@ -46,11 +46,6 @@ describe('schemas: golden files of the events', () => {
     expect(files).to.deep.equal(versions.sort());
   });
 
-  it('have unique ids', () => {
-    const ids = files.map((file) => parse(read(file))['id']);
-    expect(new Set(ids).size).to.equal(files.length);
-  });
-
   for (const file of files) {
     const type = file.slice(0, -'.json'.length);
 

@@ -8,7 +8,7 @@ import { created } from '../../../schemas/testing/events.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
 import type { BatchItem, CreateLink, ShortenOutcome } from './command.js';
 import { admissionsOf } from '../../testing/admission.js';
-import { meterOf, newKey, setMeter, type TestKey } from '../../testing/keys.js';
+import { meterOf, newKey, type TestKey } from '../../testing/keys.js';
 import { linkToCreate, randomCode, shortenCommand } from '../../testing/links.js';
 import { alternate, countTypes, onBoth, waitForLockWaits } from '../../testing/nodes.js';
 import type { IdempotencyScope } from '../../admission/idempotency-records.js';
@@ -178,23 +178,6 @@ describe('command API: shorten handler, on two nodes', () => {
     expect([...codesOf(outcomes)].sort()).to.deep.equal(['fresh-1', 'fresh-2']);
   });
 
-  it('generates another code if two links of a group have the same generated code', async () => {
-    const key = await newKey(node);
-    const link = linkToCreate(key, { code: 'twice' });
-    const outcomes = await shortenInGroup([command(key, [link]), command(key, [link])]);
-    expect(countTypes(outcomes)).to.deep.equal({ created: 2 });
-  });
-
-  it('starts a month without usage', async () => {
-    const key = await newKey(node);
-    const usage = 'month_links = 35, month_calls = 9, month_qr_codes = 8';
-    await setMeter(node, key, `${usage}, month = '2026-01-01'`);
-    expect(typesOf(await shorten(command(key, [linkToCreate(key)], 35)))).to.include('created');
-    const month = `${new Date().toISOString().slice(0, 7)}-01`;
-    const meter = { month, month_links: 1, month_calls: 0, month_qr_codes: 0 };
-    expect(await meterOf(node, key)).to.include(meter);
-  });
-
   describe('with an Idempotency-Key', () => {
     const bodyHash = Buffer.alloc(32, 7);
     const shortUrlHost = 'http://localhost:8081';
@@ -278,17 +261,6 @@ describe('command API: shorten handler, on two nodes', () => {
     const outcomes = (await groups).flatMap(outcomesOf);
     expect(countTypes(outcomes)).to.deep.equal({ created: 2, aliasTaken: 4 });
     expect([...codesOf(outcomes)].sort()).to.deep.equal(['crossed-1', 'crossed-2']);
-  });
-
-  it('assigns each code once to two groups that request the same codes in opposite order', async () => {
-    const [first, second] = [await newKey(node), await newKey(node)];
-    for (let round = 0; round < 5; round += 1) {
-      const codes = Array.from({ length: 400 }, (_, index) => `opposite-${round}-${index}`);
-      const forward = codes.map((code) => alias(first, code));
-      const backward = codes.map((code) => alias(second, code)).reverse();
-      const outcomes = await shorten(command(first, forward), command(second, backward));
-      expect(countTypes(outcomes)).to.deep.equal({ created: 400, aliasTaken: 400 });
-    }
   });
 
   it('keeps quotas, without a deadlock, while groups overlap', async () => {

@@ -138,14 +138,6 @@ describe('backup: file of a backup', () => {
     );
   });
 
-  it('throws the error of the reader of its batches', async () => {
-    await writeFile(file, await encode(small));
-    const backup = await openBackup(file);
-    const failure = new Error('the log is unavailable');
-    expect(await rejection(backup.read(() => Promise.reject(failure)))).to.equal(failure);
-    await backup.close();
-  });
-
   describe('is written', () => {
     const target = () => path.join(dir.path, 'target.backup');
     const write = (text: string, replace = false) =>

@@ -98,35 +98,6 @@ describe('CLI: domains of accounts, on a running service', () => {
     await expectFailure(['stats', 'cli-summer', '--domain', domain], 2, conflict);
   });
 
-  it('shows the events of a link on a domain, also after the release of the domain', async () => {
-    const old = 'old.cli.example';
-    await json('domains', 'add', old, '--account', 'cli-books');
-    const url = 'https://example.com/old';
-    await bench.link(key.key, { url, alias: 'cli-winter', domain: old });
-    const link = `${old}/cli-winter`;
-    const names = { shortCode: 'cli-winter', domain: old };
-    for (const argument of [`http://${link}`, link]) {
-      const history = await processText(['audit', 'history', argument, '--json']);
-      expect(JSON.parse(history)).to.include(names);
-    }
-    await json('domains', 'remove', old, '--yes');
-    const moment = new Date().toISOString();
-    const asOf = async (...args: readonly string[]): Promise<string> => {
-      const { exitCode, stdout } = await startLinklog(['audit', 'as-of', moment, ...args]).ended;
-      expect(exitCode).to.equal(0);
-      return stdout;
-    };
-    expect(await asOf()).to.match(new RegExp(`^domains +(.*, )?${domain} of cli-books`, 'm'));
-    expect(await asOf(link)).to.match(new RegExp(`^link +${link}\nstate +active$`, 'm'));
-    expect(JSON.parse(await asOf(link, '--json'))).to.include(names);
-    const code = 'OLD.cli.example./cli-winter';
-    const replayed = await processText(['audit', 'replay', '--code', code]);
-    expect(JSON.parse(replayed)).to.include({ subject: link, type: 'linklog.LinkCreated.v4' });
-    expect(await urlOf(link)).to.equal(url);
-    const unknown = 'the log contains no link "cli-winter"';
-    await expectFailure(['audit', 'history', `http://${link}`], 1, unknown);
-  });
-
   it('replaces and removes redirect rules', async () => {
     await createTwins('cli-rules');
     const rules = [

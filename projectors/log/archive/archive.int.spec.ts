@@ -377,21 +377,6 @@ describe('archive: archive', () => {
       return archive;
     };
 
-    it('catches up after an outage, and reports its lag meanwhile', async () => {
-      const { port } = double;
-      double.kill();
-      const running = start();
-      const events = [created('a'), created('b'), blocked('a', 2)];
-      await opened.log.append(links, events.map(recordOf));
-      expect(await rejection(running.check())).to.have.property('code', 'UNAVAILABLE');
-      expect((await running.status()).lag).to.equal(3);
-      double = await startEventStoreDouble({ port });
-      await eventually('the archive has no lag', async () => (await running.status()).lag === 0);
-      expect(ids('link-a')).to.deep.equal([events[0]?.id, events[2]?.id]);
-      expect(ids('link-b')).to.deep.equal([events[1]?.id]);
-      await running.check();
-    });
-
     it('continues after a stall that is longer than its deadline', async () => {
       const running = start();
       double.stall();

@@ -182,22 +182,6 @@ describe('seals: sealing', () => {
     expect(rows).to.have.length(partitions.flat().length);
   });
 
-  it('starts while another projector seals new records', async () => {
-    await visit(1);
-    await sealAll({ pool: database.pool, log, signer });
-    const busy: EventLog = {
-      ...log,
-      async ranges(topic) {
-        const ranges = await log.ranges(topic);
-        await visit(1);
-        await sealAll({ pool: database.pool, log, signer });
-        return ranges;
-      },
-    };
-    await start(patient, database.pool, busy);
-    await chainHas(1 + topicNames.length);
-  });
-
   it('refuses the chains of another log, and a truncated log', async () => {
     await visit(3);
     await sealAll({ pool: database.pool, log, signer });

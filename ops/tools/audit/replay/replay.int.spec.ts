@@ -1,9 +1,5 @@
 import { expect } from 'chai';
 import { parquetReadObjects } from 'hyparquet';
-import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
-import { promisify } from 'node:util';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { topicOf, writeEvent } from '../../../../schemas/events/codec.js';
 import { topicNames, topics } from '../../../../schemas/events/topics.js';
@@ -22,13 +18,7 @@ import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import { fixture } from '../../../test/support/fixture.js';
-import {
-  databaseFixture,
-  folderFixture,
-  kafkaFixture,
-  ledgerFixture,
-} from '../../../test/support/fixtures.js';
-import { needs } from '../../../test/support/needs.js';
+import { databaseFixture, kafkaFixture, ledgerFixture } from '../../../test/support/fixtures.js';
 import { rejection } from '../../../test/support/waiting.js';
 import { readLinkEvents, tallyVisits } from '../history/history.js';
 import { formatOf, type FormatName } from './formats.js';
@@ -82,7 +72,6 @@ const bytesOf = async (
 };
 
 describe('audit: replay', () => {
-  const dir = folderFixture();
   const kafka = kafkaFixture('replay');
   const node = ledgerFixture(databaseFixture('replay'));
   const onKafka = fixture(
@@ -187,39 +176,6 @@ describe('audit: replay', () => {
     expect(csv).to.include(`,key-1,'=r-1,,,/linklog/ledger,1,`);
     expect(csv).to.include('"{""url"":""https://example.com/spring"",""custom"":false,');
     expect(csv).to.not.include(passwordHash);
-  });
-
-  describe('in Parquet', () => {
-    needs('duckdb');
-
-    it('has times that DuckDB reads as instants', async () => {
-      const events = await eventsOf(node.log);
-      const file = path.join(dir.path, 'events.parquet');
-      await writeFile(file, await bytesOf(start(node.log, {}), 'parquet'));
-      const sql = `SELECT typeof(time) AS type, epoch_ms(time)::VARCHAR AS ms, id FROM '${file}'`;
-      const { stdout } = await promisify(execFile)('duckdb', ['-json', '-c', sql], {
-        maxBuffer: 2 ** 26,
-      });
-      const type = 'TIMESTAMP WITH TIME ZONE';
-      expect(JSON.parse(stdout)).to.deep.equal(
-        events.map(({ event: { time, id } }) => ({ type, ms: String(Date.parse(time)), id })),
-      );
-    });
-  });
-
-  it('writes an empty Parquet file without events', async () => {
-    const file = await bytesOf(start(node.log, { filter: { actor: 'unknown' } }), 'parquet');
-    expect(await parquetReadObjects({ file: new Uint8Array(file).buffer })).to.deep.equal([]);
-  });
-
-  it('stops when the signal is aborted', async () => {
-    const stop = new AbortController();
-    const reason = new Error('stopped by the test');
-    const progress = (done: number): void => {
-      if (done > 0) stop.abort(reason);
-    };
-    const stopped = eventsOf(node.log, { signal: stop.signal, progress });
-    expect(await rejection(stopped)).to.equal(reason);
   });
 
   it('of a link contains its changes, and its visits counted by day', async () => {
