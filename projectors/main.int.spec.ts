@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { createLogger } from '../ops/platform/logging.js';
 import { ForeignPosition, type EventLog } from '../ops/event-log/port.js';
-import { createPool } from '../ops/platform/postgres/pool.js';
 import { topics } from '../schemas/events/topics.js';
 import { rebuildDue } from '../schemas/read-models/rebuild-due.js';
 import { projectionStatus, startProjectors, type Projectors } from './main.js';
@@ -124,23 +123,5 @@ describe('projectors: projectors', () => {
     await projectors.stop();
     const error = await rejection(start());
     expect(error).to.be.instanceOf(ForeignPosition).and.to.include({ code: 'FOREIGN_POSITION' });
-  });
-
-  it('survive the loss of every connection', async () => {
-    const pool = createPool({ url: database.url, name: 'victims', max: 4, logger });
-    const { log: theirs } = await openTestLog({ pool, url: database.url, logger });
-    const projectors = await start(pool, theirs);
-    await appendVisits(100, async (sequence) => {
-      if (sequence % 20 !== 0) return;
-      await query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE datname = current_database() AND application_name = 'linklog victims'`,
-      );
-    });
-    await caughtUp();
-    await projectors.stop();
-    await theirs.close();
-    await pool.end();
-    expect(await clicks()).to.deep.equal([{ clicks: 100 }]);
   });
 });

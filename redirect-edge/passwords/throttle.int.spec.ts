@@ -106,22 +106,6 @@ describe('redirect edge: throttle of passwords', () => {
     }
   });
 
-  it('never admits six wrong attempts in any minute', async () => {
-    const at = visitor();
-    const wrongAt: number[] = [];
-    // 7 divides neither 60 nor the waits, so attempts come at all offsets.
-    for (let seconds = 0; seconds < 600; seconds += 7) {
-      const admissions = await guessTogether(at, 2);
-      wrongAt.push(...Array.from({ length: passed(admissions) }, () => seconds));
-      await age(at, 7);
-    }
-    for (const from of wrongAt) {
-      const minute = wrongAt.filter((tried) => tried >= from && tried < from + 60);
-      expect(minute.length, `from ${from} s on`).to.be.at.most(5);
-    }
-    expect(wrongAt.length, 'no fewer than the limit allows').to.be.at.least(45);
-  });
-
   it('counts checks of a dead process as wrong attempts for a minute', async () => {
     const at = visitor();
     const dead = node();

@@ -100,18 +100,6 @@ describe('command API: shorten handler, on two nodes', () => {
     expect(monthLinks.sort()).to.deep.equal([0, 0, 1]);
   });
 
-  it('rejects a command whose statement fails, and creates the links of the group', async () => {
-    const key = await newKey(node);
-    const commands = Array.from({ length: 20 }, () => command(key));
-    // PostgreSQL rejects this character in a text.
-    const invalid = command(key, [alias(key, 'nul\0')]);
-    const requests = commands.toSpliced(7, 0, invalid);
-    const results = await Promise.allSettled(requests.map(handlers[0].shorten));
-    const rejected = requests.filter((_, index) => results[index]?.status === 'rejected');
-    expect(rejected).to.deep.equal([invalid]);
-    expect(await monthLinksOf(key)).to.equal(20);
-  });
-
   it('creates exactly the 35 links of FREE for 100 concurrent requests', async () => {
     const key = await newKey(node);
     const commands = Array.from({ length: 100 }, () => command(key, [linkToCreate(key)], 35));
@@ -158,12 +146,6 @@ describe('command API: shorten handler, on two nodes', () => {
     ]);
     expect(typesOf(outcomes)).to.deep.equal(['created', 'created', 'aliasTaken', 'linksExhausted']);
     expect(await monthLinksOf(key)).to.equal(1);
-  });
-
-  it('distinguishes codes by case', async () => {
-    const key = await newKey(node);
-    const commands = ['Case', 'case', 'CASE'].map((code) => command(key, [alias(key, code)]));
-    expect(countTypes(await shorten(...commands))).to.deep.equal({ created: 3 });
   });
 
   it('generates codes until one is free', async () => {

@@ -7,7 +7,7 @@ import { openKafkaLog } from '../../event-log/kafka/kafka-log.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { freePort } from '../../local/process/server.js';
 import { createLogger } from '../../platform/logging.js';
-import { pausePostgres } from '../../tools/cli/testing/spool-ship.suite.js';
+import { pausePostgres } from '../support/pause-postgres.js';
 import { settingsOf } from '../conformance/event-log/kafka-harness.js';
 import { fixture } from '../support/fixture.js';
 import { folderFixture } from '../support/fixtures.js';

@@ -9,7 +9,7 @@ import { topics } from '../../../schemas/events/topics.js';
 import { sealKeyFileIn } from '../../app/data-dir.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
-import { pausePostgres } from '../../tools/cli/testing/spool-ship.suite.js';
+import { pausePostgres } from '../support/pause-postgres.js';
 import { fixture } from '../support/fixture.js';
 import { eventStoreFixture, folderFixture, safeBrowsingFixture } from '../support/fixtures.js';
 import { concurrently } from '../support/http.js';

@@ -4,7 +4,7 @@ import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { pausePostgres } from '../../tools/cli/testing/spool-ship.suite.js';
+import { pausePostgres } from '../support/pause-postgres.js';
 import type { HttpResponse } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
 import { startEmbeddedProduct, startProduct } from '../support/product.js';

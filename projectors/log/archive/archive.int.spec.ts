@@ -6,6 +6,7 @@ import {
   startEventStoreDouble,
   type EventStoreDouble,
 } from '../../../ops/test/support/eventstore/double.js';
+import { codeIn } from '../../../ops/test/support/documented-code.js';
 import { startTcpProxy } from '../../../ops/test/support/tcp-proxy.js';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { newEvent } from '../../../schemas/events/codec.js';
@@ -265,7 +266,7 @@ describe('archive: archive', () => {
       expect(ids('visits-abc')).to.deep.equal(idsOf(events));
     });
 
-    it('can be filled again from the start, and reports lost events', async () => {
+    it('can be filled again from the start with the statement of archive.md, and reports lost events', async () => {
       const archive = newArchiver();
       await archive(visits, 0, records.slice(0, 4));
       await emptyTables(database.pool, 'archive');
@@ -274,7 +275,9 @@ describe('archive: archive', () => {
       double.streams.cut('visits-abc', 2);
       expect(await rejection(archive(visits, 4, records.slice(4)))).to.be.instanceOf(ArchiveCut);
       expect(ids('visits-abc')).to.have.length(2);
-      await emptyTables(database.pool, 'archive');
+      const [, statement = ''] =
+        /'(TRUNCATE [^']+)'/.exec(codeIn('archive.md', 'sh', 'Monitor')) ?? [];
+      await database.pool.query(statement);
       await archive(visits, 0, records);
       expect(ids('visits-abc')).to.deep.equal(idsOf(events));
     });

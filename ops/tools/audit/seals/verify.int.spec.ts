@@ -4,8 +4,6 @@ import { recordOf, spooledVisit, created, metered } from '../../../../schemas/te
 import { rejection } from '../../../test/support/waiting.js';
 import { newSealKey, sealAll } from '../../../test/support/sealing.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import { openKafkaHarness, settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
-import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../../event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import {
@@ -13,14 +11,12 @@ import {
   type SignedCheckpoint,
   type Signer,
 } from '../../../../projectors/log/seals/signed-checkpoint.js';
-import { fixture } from '../../../test/support/fixture.js';
-import { kafkaPrograms, kafkaStartMs } from '../../../test/support/kafka.js';
 import { publishedKeys, sealStore } from '../../../../projectors/log/seals/seal-store.js';
 import type { SealKey } from '../../../../projectors/log/seals/seal-key.js';
 import { CliError } from '../../cli/errors.js';
 import { verifySeals } from './verify.js';
 import { openTestLog } from '../../../test/support/node.js';
-import { databaseFixture, kafkaFixture } from '../../../test/support/fixtures.js';
+import { databaseFixture } from '../../../test/support/fixtures.js';
 
 const logger = createLogger('silent');
 const visits = topics.visits.name;
@@ -228,93 +224,5 @@ describe('audit verify --seals: embedded log', () => {
     expect(brokenIn(await verify(bothKeys))).to.deep.equal([
       { topic: visits, partition, first: 20, last: 20, what: 'differs' },
     ]);
-  });
-});
-
-describe('audit verify --seals: merged seals', () => {
-  const database = databaseFixture('joined');
-  let log: EventLog;
-  let signer: SealKey;
-  const exported: (readonly SignedCheckpoint[])[] = [];
-
-  before(async () => {
-    const { pool, url } = database;
-    ({ log } = await openTestLog({ pool, url, logger }));
-    signer = await newSealKey(pool);
-    await fill(log, async () => {
-      await sealAll({ pool, log, signer }, { records: 100, ms: 10 });
-      exported.push(await sealStore(pool, log).lastOfAll(trusting(signer)));
-    });
-  });
-
-  after(async () => {
-    await log.close();
-  });
-
-  const verify = (known: readonly SignedCheckpoint[]): Promise<SealVerdict> =>
-    verifySeals({ pool: database.pool, log, keys: trusting(signer), known });
-
-  it('matches every checkpoint that was exported before', async () => {
-    const { rows } = await database.pool.query<{ ends: number[] }>(
-      `SELECT array_agg(s.next_offset::int) AS ends FROM seals.checkpoints s
-       JOIN seals.chains c ON c.id = s.chain_id WHERE topic = $1`,
-      [visits],
-    );
-    expect(rows[0]?.ends, 'the seals at 5, 10 and 15 are merged').to.deep.equal([20]);
-    for (const known of exported) {
-      expect(await verify(known)).to.include({ isIntact: true, proven: 22 });
-    }
-  });
-});
-
-describe('audit verify --seals: log on Kafka', function () {
-  this.timeout(kafkaStartMs);
-  const database = databaseFixture('seals_kafka', { per: 'test' });
-  const harness = fixture(
-    () => openKafkaHarness('seals'),
-    (harness) => harness.close(),
-    { per: 'test', needs: kafkaPrograms },
-  );
-  const copied = kafkaFixture('sealscopy');
-
-  const fillAndSeal = async () => {
-    const { log } = await harness.connect();
-    const { pool } = database;
-    await fill(log);
-    const signer = await newSealKey(pool);
-    await sealAll({ pool, log, signer });
-    return { log, pool, signer, keys: trusting(signer), partition: await partitionOfVisits(log) };
-  };
-
-  it('reports the offset of an event that differs in a copy of the log', async () => {
-    const { log, pool, keys, partition } = await fillAndSeal();
-    const known = await sealStore(pool, log).lastOfAll(keys);
-    const sealed = await verifySeals({ pool, log, keys, known });
-    expect(sealed).to.include({ isIntact: true, proven: 22, unproven: 0 });
-
-    const copy = openKafkaLog({ settings: settingsOf(copied), logger });
-    try {
-      for (const topic of [links, topics.usage.name, visits]) {
-        for (const { partition: from, next } of await log.ranges(topic)) {
-          for await (const { records } of log.read(topic, from, 0, next)) {
-            const altered = records.map((record) =>
-              topic === visits && record.offset === 13
-                ? { ...record, value: record.value.replace('2026', '2025') }
-                : record,
-            );
-            await copy.append(topic, altered);
-          }
-        }
-      }
-      const error = await rejection(verifySeals({ pool, log: copy, keys, known }));
-      expect(error).to.be.instanceOf(CliError);
-      // A substitute for the log would have its id.
-      const substitute: EventLog = { ...copy, logId: (topic) => log.logId(topic) };
-      expect(brokenIn(await verifySeals({ pool, log: substitute, keys, known }))).to.deep.equal([
-        { topic: visits, partition, first: 13, last: 13, what: 'differs' },
-      ]);
-    } finally {
-      await copy.close();
-    }
   });
 });

@@ -69,6 +69,7 @@ describe('audit verify, with the log on Kafka', function () {
         await step();
         const found = await verified();
         expect(differing(found)).to.deep.equal([]);
+        expect(found.missing.events).to.equal(0);
         events.push(found.events);
       }
       expect(events).to.deep.equal([2, 3, 2, 3, 4]);
