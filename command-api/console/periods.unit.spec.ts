@@ -4,7 +4,6 @@ import {
   addDays,
   alignSeries,
   comparedDays,
-  countDays,
   dayIn,
   intervals,
   intervalsOf,

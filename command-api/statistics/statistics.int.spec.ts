@@ -115,9 +115,6 @@ interface Counted {
   readonly values: Readonly<Record<Dimension, string | null>>;
 }
 
-
-};
-
 /** Counts the visits of each subject, in log order. */
 const createCounter = () => {
   const newestDay = new Map<string, number>();

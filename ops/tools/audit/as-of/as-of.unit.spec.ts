@@ -8,13 +8,9 @@ import {
   at,
   blocked,
   created,
-  deleted,
-  described,
-  disabled,
   domainClaimed,
   domainReleased,
   domainVerified,
-  edited,
   expired,
   featureSwitched,
   idOf,
@@ -29,7 +25,6 @@ import {
   rendered,
   spooledVisit,
   unblocked,
-  visited,
 } from '../../../../schemas/testing/events.js';
 import { partitionOf } from '../../../event-log/partition.js';
 import type { EventLog, LogRecord, NewRecord } from '../../../event-log/port.js';
