@@ -272,7 +272,7 @@ describe('audit: twelve questions', () => {
         }
       }
       expect(JSON.parse(await run(5, 'sql'))).to.include({ links: 3 });
-    });
+    }).timeout(180_000);
 
     it('are answered with the clicks of a link per day, also as CSV', async () => {
       const days = linesOf(await run(8, 'linklog')).map(

@@ -144,7 +144,7 @@ describe('audit verify, on a running service', function () {
       `INSERT INTO projection_redirects.links SELECT 'unknown', status, expired, url, account,
          created_at, expires_at, max_clicks, password_hash, sequence
          FROM projection_redirects.links WHERE subject = '${f}'`,
-      `INSERT INTO ledger.key_secrets VALUES ('unknown', sha256('unknown'))`,
+      `INSERT INTO ledger.key_secrets VALUES ('${idle.id}', sha256('unknown'))`,
     );
     const found = await verified();
     const reported = found.differences.map(formatDifference);
@@ -165,7 +165,7 @@ describe('audit verify, on a running service', function () {
       `ledger.links ${f} missing`,
       `ledger.api_keys ${idle.id} differs plan`,
       `ledger.key_secrets ${idle.id}/(secret) differs ends_at`,
-      'ledger.key_secrets unknown/(secret) extra',
+      `ledger.key_secrets ${idle.id}/(secret) extra`,
       'ledger.alias_overrides docs differs account',
       'ledger.domains a.example.com differs account',
       'ledger.platform true differs qr',
