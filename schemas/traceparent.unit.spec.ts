@@ -69,7 +69,7 @@ describe('traceparent', () => {
         const found = traceparentOf(header);
         expect(found === undefined || traceparent.safeParse(found).success).to.equal(true);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 });

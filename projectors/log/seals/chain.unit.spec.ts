@@ -94,7 +94,7 @@ describe('seals: chain of a partition', () => {
         expect(are[first]).not.to.equal(were[first]);
         expect(after.hash).not.to.deep.equal(before.hash);
       }),
-      { numRuns: 150 },
+      { numRuns: 80 },
     );
   });
 
