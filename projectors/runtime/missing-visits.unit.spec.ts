@@ -125,7 +125,7 @@ describe('projectors: missing visits of spools', () => {
         expect(await simulation.look(now + minuteMs)).to.equal(simulation.lost);
         expect(simulation.rows).to.be.at.most(2 * partitions);
       }),
-      { numRuns: 80 },
+      { numRuns: 150 },
     );
   });
 

@@ -47,7 +47,7 @@ describe('redirect edge: log records of a spool', () => {
         const event = newEvent('LinkVisited', visited, { ...metadata, time: new Date(at) });
         expect(records).to.deep.equal([{ key: subject, value: writeEvent(event) }]);
       }),
-      { numRuns: 80 },
+      { numRuns: 150 },
     );
   });
 

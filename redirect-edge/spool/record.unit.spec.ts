@@ -74,7 +74,7 @@ describe('redirect edge: spool’s records', () => {
           expect(decode(bytes)).to.deep.equal(visits.slice(0, before));
         },
       ),
-      { numRuns: 100 },
+      { numRuns: 150 },
     );
   });
 
@@ -165,7 +165,7 @@ describe('redirect edge: CRC-32', () => {
           .sort((x, y) => x - y);
         expect(crc32Of(bytes, start, end)).to.equal(crc32(bytes.subarray(start, end)));
       }),
-      { numRuns: 150 },
+      { numRuns: 300 },
     );
   });
 });

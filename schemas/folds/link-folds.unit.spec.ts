@@ -75,7 +75,7 @@ describe('schemas: the two folds of a link', () => {
           expect({ ...secured, ...ledger.edited }).to.deep.equal(secured);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 90 },
     );
   });
 });
