@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { topics } from '../../../schemas/events/topics.js';
+import { recordOf, spooledVisit } from '../../../schemas/testing/events.js';
+import { openPostgresAppend } from '../../event-log/postgres-log.js';
+import { runningPostgresUrl } from '../../local/postgres/index.js';
+import { createLogger } from '../../platform/logging.js';
+import { createPool } from '../../platform/postgres/pool.js';
 import { healthResponse } from '../../../schemas/http/health.js';
 import { sendRequest, type RequestOptions } from '../support/http.js';
 import { generousPlansFile } from '../support/plans.js';
@@ -28,6 +34,7 @@ const links = Number(options.links);
 const warmUps = 10;
 const batchSize = 50;
 const historyEvents = 1_000;
+const recordsOfAppend = 2_000;
 
 /** CPU time of the main thread of a process so far, in milliseconds. */
 const mainThreadMs = (pid: number): number =>
@@ -39,6 +46,8 @@ interface Row {
   readonly request?: RequestOptions;
   /** The first part of the URL; the API by default. */
   readonly origin?: string;
+  /** With the key of the account with large links. */
+  readonly account?: 'own' | 'fat';
 }
 
 const batchOf = (urlOf: (index: number) => string): RequestOptions => ({
@@ -48,7 +57,26 @@ const batchOf = (urlOf: (index: number) => string): RequestOptions => ({
 
 const statistics = (query: string): string => `/v2/stats?include=all&${query}`;
 
-const rowsOf = (product: Product, code: string, codes: readonly string[]): readonly Row[] => {
+/** A link with options of almost 64 KiB. */
+const fatLink = (index: number) => ({
+  url: `https://example.com/${index}`,
+  rules: Array.from({ length: 3 }, (_, rule) => ({
+    name: `rule-${rule}`,
+    when: { languages: ['en'] },
+    split: Array.from({ length: 10 }, (_, part) => ({
+      url: `https://x.example/${index}/${rule}/${part}/${'p'.repeat(1_950)}`,
+      name: `part-${part}`,
+      weight: 1,
+    })),
+  })),
+});
+
+const rowsOf = (
+  product: Product,
+  code: string,
+  codes: readonly string[],
+  fatCodes: readonly string[],
+): readonly Row[] => {
   const asOperator = { Authorization: `Bearer ${product.adminToken}` };
   const { admin } = product;
   const history = `links/${code}/history`;
@@ -84,6 +112,98 @@ const rowsOf = (product: Product, code: string, codes: readonly string[]): reado
       'interval=month&from=2900-01-01&to=2933-01-01&tz=Africa/Casablanca',
       'interval=month&from=1000-01-01&to=2999-12-31&tz=Europe/Berlin',
     ].map((query) => ({ name: `statistics: ${query}`, path: statistics(query) })),
+    { name: 'list: 100 links of 60 KB', path: '/v2/links?limit=1000', account: 'fat' },
+    {
+      name: 'list by clicks: 100 links of 60 KB',
+      path: '/v2/links?limit=1000&sort=clicks',
+      account: 'fat',
+    },
+    {
+      name: 'destination: 100 links of 60 KB',
+      path: '/v2/links?limit=1000&destination=x.example',
+      account: 'fat',
+    },
+    { name: 'export: 100 links of 60 KB', path: '/v2/links/export?format=jsonl', account: 'fat' },
+    { name: 'events: 100 links of 60 KB', path: '/v2/events?limit=1000', account: 'fat' },
+    {
+      name: 'bulk: 100 links of 60 KB',
+      path: '/v2/links/bulk',
+      request: bulkOf(fatCodes),
+      account: 'fat',
+    },
+    {
+      name: 'batch: 1 link of 60 KB',
+      path: '/v2/shorten/batch',
+      request: { method: 'POST', body: { urls: [fatLink(0)] } },
+    },
+    {
+      name: `events: ${options.visits} visits of others`,
+      path: '/v2/events?types=LinkVisited',
+      account: 'fat',
+    },
+    {
+      ...{ name: 'batch: weekly.days of 25,000 numbers', path: '/v2/shorten/batch' },
+      request: {
+        method: 'POST',
+        body: {
+          urls: [
+            {
+              url: 'https://example.com/',
+              rules: [
+                {
+                  name: 'a',
+                  when: { weekly: { days: Array(25_000).fill(1), from: '09:00', to: '10:00' } },
+                  url: 'https://example.com/',
+                },
+              ],
+            },
+          ],
+        },
+      },
+    },
+    ...['scopes', 'types', 'tags', 'shortCodes'].map((field) => ({
+      name: `${field}: 15,000 texts`,
+      path:
+        {
+          scopes: '/v2/keys',
+          types: '/v2/webhooks',
+          tags: '/v2/shorten',
+          shortCodes: '/v2/links/bulk',
+        }[field] ?? '',
+      request: {
+        method: 'POST',
+        body: { url: 'https://example.com/', name: 'a', [field]: Array(15_000).fill('a') },
+      },
+    })),
+    {
+      ...{ name: 'unknown names in when: 5,000', path: '/v2/shorten' },
+      request: {
+        method: 'POST',
+        body: {
+          url: 'https://example.com/',
+          rules: [
+            {
+              name: 'a',
+              when: Object.fromEntries(
+                Array.from({ length: 5_000 }, (_, index) => [`n${index}`, 1]),
+              ),
+              url: 'https://example.com/',
+            },
+          ],
+        },
+      },
+    },
+    {
+      ...{
+        name: 'import, dryRun: a header with 29,000 columns',
+        path: '/v2/imports?dryRun=true&format=csv',
+      },
+      request: {
+        method: 'POST',
+        headers: { 'Content-Type': 'text/csv' },
+        body: `${Array.from({ length: 29_000 }, (_, index) => `c${index}`).join()}\n`,
+      },
+    },
     { name: 'HEAD of a QR code', path: `/v2/qr/${code}?size=1000`, request: { method: 'HEAD' } },
     { name: 'metrics', path: '/metrics', origin: admin, request: { headers: asOperator } },
   ];
@@ -99,8 +219,12 @@ const bulkOf = (codes: readonly string[]): RequestOptions => ({
   },
 });
 
-const send = async (product: Product, key: string, { path, request, origin }: Row) => {
-  const headers = { Authorization: `Bearer ${key}`, ...request?.headers };
+const send = async (
+  product: Product,
+  keys: Readonly<Record<'own' | 'fat', string>>,
+  { path, request, origin, account = 'own' }: Row,
+) => {
+  const headers = { Authorization: `Bearer ${keys[account]}`, ...request?.headers };
   const answer = await sendRequest(`${origin ?? product.api}${path}`, {
     ...(request && { ...request, body: request.body }),
     headers,
@@ -125,6 +249,25 @@ const cpuOf = async ({ pid }: Product, call: () => Promise<unknown>): Promise<nu
   const before = mainThreadMs(pid);
   for (let count = 0; count < calls; count += 1) await call();
   return (mainThreadMs(pid) - before) / calls;
+};
+
+/** Appends visits of another account. */
+const appendVisits = async (dataDir: string, visits: number): Promise<void> => {
+  const url = (await runningPostgresUrl(dataDir)) ?? '';
+  const pool = createPool({ url, name: 'bench', max: 1, logger: createLogger('silent') });
+  try {
+    const append = await openPostgresAppend(pool);
+    for (let sequence = 1; sequence <= visits; sequence += recordsOfAppend) {
+      const records = Array.from({ length: recordsOfAppend }, (_, index) =>
+        recordOf(
+          spooledVisit(`code-${index % 100}`, { sequence: sequence + index, account: 'busy' }),
+        ),
+      );
+      await append(topics.visits.name, records);
+    }
+  } finally {
+    await pool.end();
+  }
 };
 
 const dir = await temporaryDir();
@@ -157,14 +300,25 @@ try {
     });
     if (status !== 200) throw new Error(text);
   }
+  const { key: fatKey } = await product.createKey({ plan: 'PRO', account: 'fat' });
+  const keys = { own: key, fat: fatKey };
+  const fatCodes: string[] = [];
+  for (let index = 0; index < 100; index += 1) {
+    const { status, text } = await sendRequest(`${product.api}/v2/shorten`, {
+      ...{ method: 'POST', headers: { Authorization: `Bearer ${fatKey}` }, body: fatLink(index) },
+    });
+    if (status !== 201) throw new Error(text);
+    fatCodes.push((JSON.parse(text) as { shortCode: string }).shortCode);
+  }
+  await appendVisits(product.dataDir, Number(options.visits));
   await untilProjected(product);
 
   process.stdout.write('| call | status | bytes | CPU ms |\n|---|---|---|---|\n');
-  for (const row of rowsOf(product, code, codes.slice(0, 100))) {
+  for (const row of rowsOf(product, code, codes.slice(0, 100), fatCodes)) {
     if (!row.name.includes(options.only)) continue;
-    let answer = await send(product, key, row);
-    for (let call = 1; call < warmUps; call += 1) answer = await send(product, key, row);
-    const ms = await cpuOf(product, () => send(product, key, row));
+    let answer = await send(product, keys, row);
+    for (let call = 1; call < warmUps; call += 1) answer = await send(product, keys, row);
+    const ms = await cpuOf(product, () => send(product, keys, row));
     const cells = [row.name, answer.status, answer.bytes.length, ms.toFixed(2)];
     process.stdout.write(`| ${cells.join(' | ')} |\n`);
   }
