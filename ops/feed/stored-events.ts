@@ -42,6 +42,11 @@ export const requireHistory = async (pool: Pool): Promise<void> => {
 /** Bytes of the events of one partition in one query; the first event may be larger. */
 const maxBytes = 200_000;
 
+/** Joins the checkpoint `c` of the history to an index `p.index`. */
+const joinCheckpoint = `LEFT JOIN projection_history.checkpoints c ON (c.topic, c.partition) =
+  (CASE p.index WHEN ${accountsPartition} THEN '${topics.accounts.name}' ELSE '${topics.links.name}' END,
+   CASE p.index WHEN ${accountsPartition} THEN 0 ELSE p.index END)`;
+
 interface Row extends HistoryRow {
   readonly index: number;
   /** The checkpoint of the projection; `null` before its first batch. */
@@ -75,9 +80,7 @@ export const readHistory = async (
     text: `SELECT p.index, c.next_offset AS applied, e.*,
              ${isRebuildDue} AS "isRebuildDue"
            FROM unnest($2::smallint[], $3::bigint[]) AS p (index, "from")
-           LEFT JOIN projection_history.checkpoints c ON (c.topic, c.partition) =
-             (CASE p.index WHEN ${accountsPartition} THEN '${topics.accounts.name}' ELSE '${topics.links.name}' END,
-              CASE p.index WHEN ${accountsPartition} THEN 0 ELSE p.index END)
+           ${joinCheckpoint}
            LEFT JOIN LATERAL (
              SELECT record_offset AS "rowOffset", "isSelected", bytes - size < ${maxBytes} AS "isRead",
                subject, sequence, time, id, type, account, actor, correlationid, causationid, traceparent,
@@ -209,16 +212,23 @@ export const countHistory = async (
   return rows[0]?.count ?? 0;
 };
 
-/** The offsets of an account's first events since a time, by index of the partition; none where there is none. */
+/**
+ * The offsets of an account's first events since a time, by index of the partition; where the history has none, the offset
+ * up to which it has all events.
+ */
 export const historyOffsetsSince = async (
   pool: Pool,
   account: string,
   time: Date,
+  indexes: readonly number[],
 ): Promise<ReadonlyMap<number, number>> => {
   const { rows } = await pool.query<{ index: number; offset: number }>(
-    `SELECT partition AS index, min(record_offset) AS "offset" FROM projection_history.events
-     WHERE account = $1 AND time >= $2 AND partition >= 0 GROUP BY partition`,
-    [account, time],
+    `SELECT p.index, coalesce(e.first_offset, c.next_offset, 0) AS "offset"
+     FROM unnest($3::smallint[]) AS p (index) ${joinCheckpoint}
+     LEFT JOIN (
+       SELECT partition, min(record_offset) AS first_offset FROM projection_history.events
+       WHERE account = $1 AND time >= $2 GROUP BY partition) e ON e.partition = p.index`,
+    [account, time, indexes],
   );
   return new Map(rows.map(({ index, offset }) => [index, offset]));
 };
