@@ -8,7 +8,7 @@ import { concurrently, sendRequest, statuses, type HttpResponse } from '../../te
 import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
 import { startLinklogCli } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
-import { startStackProcess } from '../../test/support/stack.js';
+import { stackPrograms, startStackProcess } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
 
 /** `LINKLOG_RACE_ROUNDS=50` is the long form. */
@@ -21,7 +21,7 @@ describe('local servers: the stack under load', function () {
   const stack = fixture(
     () => startStackProcess(),
     (stack) => stack.stop(),
-    { needs: [...kafkaPrograms, 'redis-server'] },
+    { needs: stackPrograms },
   );
 
   const newKey = async (plan: PlanName): Promise<string> => (await issueKey(stack, { plan })).key;

@@ -13,7 +13,7 @@ import { pausePostgres } from '../../tools/cli/testing/spool-ship.suite.js';
 import { fixture } from '../support/fixture.js';
 import { eventStoreFixture, folderFixture, safeBrowsingFixture } from '../support/fixtures.js';
 import { concurrently } from '../support/http.js';
-import { dedicatedKafka } from '../support/kafka.js';
+import { dedicatedKafka, kafkaPrograms } from '../support/kafka.js';
 import { withLedger } from '../support/ledger-events.js';
 import { openTestLog } from '../support/node.js';
 import { startLinklogCli, type CommandOutput } from '../support/process.js';
@@ -52,6 +52,7 @@ const alertsOnKafka = () => {
   const kafka = fixture(
     () => dedicatedKafka('alerts'),
     (kafka) => kafka.drop(),
+    { needs: kafkaPrograms },
   );
   const { bench, prometheus } = alertsProduct(() => ({
     KAFKA_BROKERS: kafka.brokers,
@@ -73,6 +74,7 @@ describe('product: all alerts of Prometheus', function () {
     const disk = fixture(
       () => mountTmpfs(16),
       (disk) => disk.unmount(),
+      { needs: ['mount'] },
     );
     const { bench, prometheus } = alertsProduct(() => ({
       SAFE_BROWSING_API_KEY: 'key-of-a-test',

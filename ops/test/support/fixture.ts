@@ -1,5 +1,5 @@
 import type { Context, Suite } from 'mocha';
-import { skipWithout } from './needs.js';
+import { isWithout } from './needs.js';
 
 export interface FixtureOptions {
   /** Whether all tests of the suite share the value (default), or each test gets another. */
@@ -65,9 +65,13 @@ export const fixture = <Value extends object>(
   };
   const [begin, end] =
     per === 'suite' ? ([before, 'afterAll'] as const) : ([beforeEach, 'afterEach'] as const);
+  if (needs.length > 0) {
+    before('find the programs of a fixture', function () {
+      if (isWithout(this, needs)) this.skip();
+    });
+  }
   begin('set up a fixture', async function () {
     this.timeout(timeoutMs);
-    skipWithout(this, needs);
     const created = await setUp();
     current = created;
     tearDownLater(this, end, () => tearDown(created));

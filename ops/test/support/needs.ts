@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, appendFileSync, constants, mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Context, Suite } from 'mocha';
+import type { Context } from 'mocha';
 import { inheritedEnvironment } from '../../config/config.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { inContainerWithoutNetwork } from './container.js';
@@ -61,27 +61,29 @@ export const isUsable = (program: string): boolean => {
 };
 
 /**
- * Skips the suite of a hook if a program is missing, and records the number of its tests.
+ * Whether a program is missing. Then it records the number of tests of the suite of a hook, which must skip them.
  *
  * @throws with `CI=true`, where all programs must be installed
  */
-export const skipWithout = (context: Context, programs: readonly string[]): void => {
+export const isWithout = (context: Context, programs: readonly string[]): boolean => {
   const missing = programs.filter((program) => !isUsable(program));
-  if (missing.length === 0) return;
+  if (missing.length === 0) return false;
   const names = missing.join(', ');
   if (process.env['CI'] === 'true') throw new Error(`${names} missing: npm run test:setup`);
-  const suite: Suite | undefined = context.test?.parent;
   const file = process.env[skippedVariable];
-  if (file !== undefined) appendFileSync(file, `${names}\t${suite?.total() ?? 1}\n`);
-  context.skip();
+  if (file !== undefined) appendFileSync(file, `${names}\t${context.test?.parent?.total() ?? 1}\n`);
+  return true;
 };
 
 /**
  * Declares the programs that the tests of the surrounding `describe` run, and that its fixtures do not declare already.
- * Without them, the tests are skipped. `npm run test:setup` installs them.
+ * Without them, the tests and the other hooks are skipped, so it is called first. `npm run test:setup` installs them.
  */
 export const needs = (...programs: readonly string[]): void => {
   before('find programs', function () {
-    skipWithout(this, programs);
+    if (!isWithout(this, programs)) return;
+    const suite = this.test?.parent;
+    if (suite) suite.pending = true;
+    this.skip();
   });
 };
