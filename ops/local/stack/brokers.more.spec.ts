@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { topicNames } from '../../../schemas/events/topics.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
-import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
 import { launch, stopProcess } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
 import { stackPrograms, startStackProcess } from '../../test/support/stack.js';

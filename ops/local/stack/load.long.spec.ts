@@ -5,7 +5,7 @@ import type { PlanName } from '../../../schemas/plans.js';
 import { inheritedEnvironment } from '../../config/config.js';
 import { fixture } from '../../test/support/fixture.js';
 import { concurrently, sendRequest, statuses, type HttpResponse } from '../../test/support/http.js';
-import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
 import { startLinklogCli } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
 import { stackPrograms, startStackProcess } from '../../test/support/stack.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../config/config.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
-import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
 import { needs } from '../../test/support/needs.js';
 import { briefJava, stackPrograms } from '../../test/support/stack.js';
 import { eventually, within } from '../../test/support/waiting.js';
