@@ -68,7 +68,7 @@ export const isUsable = (program: string): boolean => {
 export const isWithout = (context: Context, programs: readonly string[]): boolean => {
   const missing = programs.filter((program) => !isUsable(program));
   if (missing.length === 0) return false;
-  const names = missing.join(', ');
+  const names = missing.map((name) => (name in probes ? `${name} as root` : name)).join(', ');
   if (process.env['CI'] === 'true') throw new Error(`${names} missing: npm run test:setup`);
   const file = process.env[skippedVariable];
   if (file !== undefined) appendFileSync(file, `${names}\t${context.test?.parent?.total() ?? 1}\n`);
