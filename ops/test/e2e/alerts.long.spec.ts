@@ -38,6 +38,7 @@ import {
 } from './alerts-harness.js';
 import { keyFixture } from './harness.js';
 import { webhookCalls } from './webhooks-harness.js';
+import { needs } from '../support/needs.js';
 
 const run = promisify(execFile);
 
@@ -52,7 +53,6 @@ const alertsOnKafka = () => {
   const kafka = fixture(
     () => dedicatedKafka('alerts'),
     (kafka) => kafka.drop(),
-    { needs: kafkaPrograms },
   );
   const { bench, prometheus } = alertsProduct(() => ({
     KAFKA_BROKERS: kafka.brokers,
@@ -66,6 +66,7 @@ const alertsOnKafka = () => {
 
 describe('product: all alerts of Prometheus', function () {
   this.timeout(900_000);
+  needs(...kafkaPrograms, 'mount', 'prometheus');
 
   describe('of one process', () => {
     const safeBrowsing = safeBrowsingFixture();
@@ -74,7 +75,6 @@ describe('product: all alerts of Prometheus', function () {
     const disk = fixture(
       () => mountTmpfs(16),
       (disk) => disk.unmount(),
-      { needs: ['mount'] },
     );
     const { bench, prometheus } = alertsProduct(() => ({
       SAFE_BROWSING_API_KEY: 'key-of-a-test',
