@@ -1,5 +1,5 @@
 import type { Context, Suite } from 'mocha';
-import { isWithout } from './needs.js';
+import { skipWithout } from './needs.js';
 
 export interface FixtureOptions {
   /** Whether all tests of the suite share the value (default), or each test gets another. */
@@ -67,7 +67,7 @@ export const fixture = <Value extends object>(
     per === 'suite' ? ([before, 'afterAll'] as const) : ([beforeEach, 'afterEach'] as const);
   if (needs.length > 0) {
     before('find the programs of a fixture', function () {
-      if (isWithout(this, needs)) this.skip();
+      skipWithout(this, needs, (suite) => tearDowns.afterAll.has(suite));
     });
   }
   begin('set up a fixture', async function () {

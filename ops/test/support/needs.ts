@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { accessSync, appendFileSync, constants, mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Context } from 'mocha';
+import type { Context, Suite } from 'mocha';
 import { inheritedEnvironment } from '../../config/config.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { inContainerWithoutNetwork } from './container.js';
@@ -61,29 +61,33 @@ export const isUsable = (program: string): boolean => {
 };
 
 /**
- * Whether a program is missing. Then it records the number of tests of the suite of a hook, which must skip them.
+ * Skips the tests of the suite of a hook if a program is missing, and records their number. The hooks of the suite run
+ * only if it already has something to tear down.
  *
  * @throws with `CI=true`, where all programs must be installed
  */
-export const isWithout = (context: Context, programs: readonly string[]): boolean => {
+export const skipWithout = (
+  context: Context,
+  programs: readonly string[],
+  tearsDown: (suite: Suite) => boolean = () => false,
+): void => {
   const missing = programs.filter((program) => !isUsable(program));
-  if (missing.length === 0) return false;
+  if (missing.length === 0) return;
   const names = missing.map((name) => (name in probes ? `${name} as root` : name)).join(', ');
   if (process.env['CI'] === 'true') throw new Error(`${names} missing: npm run test:setup`);
+  const suite = context.test?.parent;
   const file = process.env[skippedVariable];
-  if (file !== undefined) appendFileSync(file, `${names}\t${context.test?.parent?.total() ?? 1}\n`);
-  return true;
+  if (file !== undefined) appendFileSync(file, `${names}\t${suite?.total() ?? 1}\n`);
+  if (suite && !tearsDown(suite)) suite.pending = true;
+  context.skip();
 };
 
 /**
  * Declares the programs that the tests of the surrounding `describe` run, and that its fixtures do not declare already.
- * Without them, the tests and the other hooks are skipped, so it is called first. `npm run test:setup` installs them.
+ * Without them, the tests and hooks are skipped, so it comes before fixtures. `npm run test:setup` installs them.
  */
 export const needs = (...programs: readonly string[]): void => {
   before('find programs', function () {
-    if (!isWithout(this, programs)) return;
-    const suite = this.test?.parent;
-    if (suite) suite.pending = true;
-    this.skip();
+    skipWithout(this, programs);
   });
 };
