@@ -24,7 +24,7 @@ const unprivileged = [
 
 describe('product: in the sandbox of the systemd unit', function () {
   this.timeout(120_000);
-  needs('mount', 'unshare');
+  needs('mount', 'setpriv', 'unshare');
   const dir = folderFixture();
   const bench = new Bench();
 

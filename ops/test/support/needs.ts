@@ -31,6 +31,12 @@ const mayUnshare = (): boolean => {
   return succeeds(unshare, ...options, 'true');
 };
 
+/** Needs root, and a project that other users can read. */
+const maySetPriv = (): boolean => {
+  const user = ['--reuid=65534', '--regid=65534', '--clear-groups'];
+  return succeeds('setpriv', ...user, 'test', '-r', projectFile('package.json'));
+};
+
 const isExecutable = (file: string): boolean => {
   try {
     accessSync(file, constants.X_OK);
@@ -48,7 +54,11 @@ export const findProgram = (...names: readonly string[]): string | null => {
 };
 
 /** Programs that can be installed, but not usable. */
-const probes: Readonly<Record<string, () => boolean>> = { mount: mayMount, unshare: mayUnshare };
+const probes: Readonly<Record<string, () => boolean>> = {
+  mount: mayMount,
+  setpriv: maySetPriv,
+  unshare: mayUnshare,
+};
 const known = new Map<string, boolean>();
 
 /** @param program names of equivalent programs are separated by ` or ` */
@@ -73,7 +83,7 @@ export const skipWithout = (
 ): void => {
   const missing = programs.filter((program) => !isUsable(program));
   if (missing.length === 0) return;
-  const names = missing.map((name) => (name in probes ? `${name} as root` : name)).join(', ');
+  const names = missing.map((name) => (name in probes ? `${name} (not usable)` : name)).join(', ');
   if (process.env['CI'] === 'true') throw new Error(`${names} missing: npm run test:setup`);
   const suite = context.test?.parent;
   const file = process.env[skippedVariable];
