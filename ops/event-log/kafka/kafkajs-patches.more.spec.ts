@@ -4,8 +4,9 @@ import { createRequire } from 'node:module';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  kafkaStartMs,
   dedicatedKafka,
+  kafkaPrograms,
+  kafkaStartMs,
   testKafka,
   type TestKafka,
 } from '../../test/support/kafka.js';
@@ -15,6 +16,7 @@ import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
 import { createLogger } from '../../platform/logging.js';
 import { createKafkaClient } from './client.js';
 import { patchKafkajs } from './kafkajs-patches.js';
+import { needs } from '../../test/support/needs.js';
 
 const load = createRequire(import.meta.url);
 const logger = createLogger('silent');
@@ -77,6 +79,7 @@ describe('platform: kafkajs, mended', function () {
   });
 
   describe('on an idle connection', () => {
+    needs(...kafkaPrograms);
     let kafka: TestKafka;
 
     before(async function () {
@@ -204,6 +207,8 @@ describe('platform: kafkajs, mended', function () {
   });
 
   describe('with a broker that accepts connections and does not respond', () => {
+    needs(...kafkaPrograms);
+
     it('connects each client through the next bootstrap address', async function () {
       this.timeout(kafkaStartMs);
       const kafka = await testKafka('seeds');

@@ -3,17 +3,20 @@ import { expect } from 'chai';
 import { startEmbeddedTarget, startStackTarget } from './feed-target.js';
 import { compareCounts } from './import-counts.js';
 import { runImportRounds } from './import-rounds.js';
+import { fixture } from '../support/fixture.js';
+import { stackPrograms } from '../support/stack.js';
 
 describe('chaos: imports of many links and visits', () => {
-  for (const [name, start, size] of [
-    ['the embedded log', startEmbeddedTarget, { links: 5_000, visits: 40_000 }],
+  for (const [name, start, needs, size] of [
+    ['the embedded log', startEmbeddedTarget, [], { links: 5_000, visits: 40_000 }],
     // Another process continues the imports of a killed one, so they need more work.
-    ['Kafka', startStackTarget, { links: 30_000, visits: 100_000 }],
+    ['Kafka', startStackTarget, stackPrograms, { links: 30_000, visits: 100_000 }],
   ] as const) {
-    it(`create each link and visit once on ${name}, through 50 kills`, async () => {
-      const seed = randomInt(1, 2 ** 30);
-      const target = await start();
-      try {
+    describe(`on ${name}`, () => {
+      const target = fixture(start, ({ stop }) => stop(), { per: 'test', needs });
+
+      it('create each link and visit once, through 50 kills', async () => {
+        const seed = randomInt(1, 2 ** 30);
         const result = await runImportRounds(target, {
           ...{ ...size, kills: 50, seed },
           onProgress: (line) => process.stdout.write(`${line}\n`),
@@ -23,20 +26,13 @@ describe('chaos: imports of many links and visits', () => {
         for (const phase of ['upload', 'links', 'visits'] as const) {
           expect(result.kills[phase], phase).to.be.above(0);
         }
-      } finally {
-        await target.stop();
-      }
-    }).timeout(3_600_000);
+      }).timeout(3_600_000);
 
-    it(`have the counts by day and country of 200,000 log rows on ${name}`, async () => {
-      const seed = randomInt(1, 2 ** 30);
-      const target = await start();
-      try {
+      it('have the counts by day and country of 200,000 log rows', async () => {
+        const seed = randomInt(1, 2 ** 30);
         const dump = { links: 2_000, visits: 200_000, days: 100, seed };
         expect(await compareCounts(target, dump), `seed ${seed}`).to.deep.equal([]);
-      } finally {
-        await target.stop();
-      }
-    }).timeout(1_800_000);
+      }).timeout(1_800_000);
+    });
   }
 });

@@ -9,9 +9,10 @@ import { inheritedEnvironment } from '../../config/config.js';
 import { codeIn } from '../support/documented-code.js';
 import { fixture } from '../support/fixture.js';
 import { sendRequest } from '../support/http.js';
-import { startNginx, type Received } from '../support/proxies.js';
+import { nginxPrograms, type Received, startNginx } from '../support/proxies.js';
 import { rejection } from '../support/waiting.js';
 import { keyFixture, productFixture, type Link } from './harness.js';
+import { needs } from '../support/needs.js';
 
 const go = 'go.example.com';
 const api = 'api.example.com';
@@ -19,6 +20,7 @@ const api = 'api.example.com';
 const configuration = codeIn('tls.md', 'nginx');
 
 describe('product: behind the nginx of ops/docs/tls.md', () => {
+  needs(...nginxPrograms, 'curl');
   const bench = productFixture({
     SHORT_URL_HOST: `https://${go}`,
     OWN_HOSTS: api,
@@ -154,6 +156,7 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
 });
 
 describe('product: headers that the nginx of ops/docs/tls.md forwards', () => {
+  needs(...nginxPrograms);
   let headers: IncomingHttpHeaders;
   let nginx: Awaited<ReturnType<typeof startNginx>>;
   const listener = createServer((request, response) => {

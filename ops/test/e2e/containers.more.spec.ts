@@ -17,9 +17,11 @@ import { startEmbeddedProduct, type Product } from '../support/product.js';
 import { eventually, within } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { folderFixture } from '../support/fixtures.js';
+import { needs } from '../support/needs.js';
 
 describe('product: containers on one volume', function () {
   this.timeout(120_000);
+  needs('unshare');
   const dir = folderFixture({ per: 'test' });
   let products: Product[];
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dedicatedKafka } from '../support/kafka.js';
+import { dedicatedKafka, kafkaPrograms } from '../support/kafka.js';
 import { productFixture, destination, expectError, type Link } from './harness.js';
 import { eventuallyPasses, within } from '../support/waiting.js';
 import { fixture } from '../support/fixture.js';
@@ -14,6 +14,7 @@ describe('product: while Kafka is unavailable', function () {
   const kafka = fixture(
     () => dedicatedKafka('away'),
     (kafka) => kafka.drop(),
+    { needs: kafkaPrograms },
   );
   const bench = productFixture(() => ({
     KAFKA_BROKERS: kafka.brokers,

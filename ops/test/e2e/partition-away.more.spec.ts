@@ -8,7 +8,7 @@ import { createLogger } from '../../platform/logging.js';
 import { codeIn } from '../conformance/event-log/events.js';
 import { fixture } from '../support/fixture.js';
 import { folderFixture } from '../support/fixtures.js';
-import { kafkaStartMs } from '../support/kafka.js';
+import { kafkaPrograms, kafkaStartMs } from '../support/kafka.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, expectError, productFixture, type Link } from './harness.js';
 
@@ -27,6 +27,7 @@ describe('product: while a partition of Kafka has no leader', function () {
     async (servers) => {
       await Promise.all(servers.map((server) => server.stop()));
     },
+    { needs: kafkaPrograms },
   );
   const addresses = (): string[] => brokers.map((server) => server.brokers);
   const bench = productFixture(() => ({

@@ -7,6 +7,7 @@ import { startEmbeddedProduct } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { Bench, destination, type Link } from './harness.js';
 import { folderFixture } from '../support/fixtures.js';
+import { needs } from '../support/needs.js';
 
 /** Where `npm run test:setup` installs another major version of the package that brings PostgreSQL. */
 const otherPostgres = '.postgres-17';
@@ -38,6 +39,7 @@ const buildOldRelease = async (root: string): Promise<void> => {
 
 describe('product: from PostgreSQL 17 to the version of this release', function () {
   this.timeout(120_000);
+  needs(otherPostgres);
   const old = new Bench();
   const moved = new Bench();
   const dir = folderFixture();

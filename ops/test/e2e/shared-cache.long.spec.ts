@@ -14,6 +14,7 @@ import { eventually } from '../support/waiting.js';
 import { destination, type Link } from './harness.js';
 import { temporaryDir } from '../support/process.js';
 import { databaseFixture } from '../support/fixtures.js';
+import { needs } from '../support/needs.js';
 
 const logger = createLogger('silent');
 const lookups = 'linklog_edge_shared_cache_lookups_total';
@@ -25,6 +26,7 @@ const warmUpMs = 60_000;
 const propagationMs = 2_000;
 
 describe('redirect edge: two edges that share a Redis', () => {
+  needs('redis-server');
   const database = databaseFixture('shared');
   let dataDir: string;
   let redis: RedisServer;

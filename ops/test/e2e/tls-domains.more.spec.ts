@@ -8,9 +8,10 @@ import { inheritedEnvironment } from '../../config/config.js';
 import { codeIn } from '../support/documented-code.js';
 import { fixture } from '../support/fixture.js';
 import { sendRequest } from '../support/http.js';
-import { startCaddy, startNginx } from '../support/proxies.js';
+import { nginxPrograms, startCaddy, startNginx } from '../support/proxies.js';
 import { eventuallyPasses, rejection } from '../support/waiting.js';
 import { destination, keyFixture, productFixture } from './harness.js';
+import { needs } from '../support/needs.js';
 
 const go = 'go.example.com';
 const api = 'api.example.com';
@@ -52,6 +53,7 @@ const benchFixture = () => {
 };
 
 describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
+  needs('caddy', 'curl');
   const { bench, pro, add, remove } = benchFixture();
   const caddy = fixture(
     () => startCaddy(codeIn('tls.md', 'caddy'), bench.product),
@@ -151,6 +153,7 @@ describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
 });
 
 describe('product: an own domain behind the nginx of ops/docs/domains.md', () => {
+  needs(...nginxPrograms);
   const { bench, pro, add } = benchFixture();
   const nginx = fixture(
     () =>
