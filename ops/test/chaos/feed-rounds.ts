@@ -19,7 +19,6 @@ export interface FeedPlan {
   readonly reconnects: number;
   readonly kills: number;
   readonly seed: number;
-  readonly onProgress?: (line: string) => void;
 }
 
 export interface FeedResult {
@@ -184,7 +183,6 @@ export const runFeedRounds = async (target: FeedTarget, plan: FeedPlan): Promise
       }
       await target.kill(random);
       kills += 1;
-      plan.onProgress?.(`${kills} kills, ${written} events, ${reconnects} reconnects`);
     }
   };
 

@@ -1,14 +1,15 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { fixture } from '../support/fixture.js';
-import { onStack } from '../support/product.js';
+import { kafkaPrograms } from '../support/kafka.js';
 import { runFeedRounds } from './feed-rounds.js';
-import { startEmbeddedTarget, startStackTarget } from './feed-target.js';
+import { startStackTarget } from './feed-target.js';
 
 describe('chaos: streams of events', () => {
   const target = fixture(
-    () => (onStack ? startStackTarget() : startEmbeddedTarget()),
+    () => startStackTarget(),
     ({ stop }) => stop(),
+    { needs: [...kafkaPrograms, 'redis-server'] },
   );
 
   it('have every event of their account in order, through reconnects and kills', async () => {

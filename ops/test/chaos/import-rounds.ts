@@ -2,25 +2,54 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { ExportedLink } from '../../../schemas/http/export.js';
-import type { ImportedRow, ImportResponse } from '../../../schemas/http/imports.js';
+import type {
+  ImportedRow,
+  ImportListResponse,
+  ImportResponse,
+} from '../../../schemas/http/imports.js';
 import { withDatabase } from '../../tools/cli/database.js';
 import { readConfig } from '../../config/config.js';
+import { groupBy } from '../../platform/group-by.js';
 import { runLinklogCli } from '../support/command-line.js';
 import { sendRequest } from '../support/http.js';
 import { csvFile, yourlsDump, type DumpedLink, type DumpedVisit } from '../support/import-files.js';
 import { seededRandom, type Random } from '../support/random.js';
 import { eventually } from '../support/waiting.js';
 import type { FeedTarget } from './feed-target.js';
-import {
-  account,
-  bearer,
-  countBy,
-  finalMs,
-  importsAtEnd,
-  jsonLines,
-  listImports,
-  readText,
-} from './import-client.js';
+
+const account = 'imports';
+/** For the end of imports, and for their projection. */
+const finalMs = 300_000;
+
+const bearer = (key: string): Record<string, string> => ({ Authorization: `Bearer ${key}` });
+
+const readText = async (target: FeedTarget, path: string, key: string): Promise<string> => {
+  const response = await sendRequest(`${target.apis()[0]}${path}`, { headers: bearer(key) });
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${response.text}`);
+  return response.text;
+};
+
+const jsonLines = (text: string): readonly unknown[] =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as unknown);
+
+const listImports = async (target: FeedTarget, key: string): Promise<readonly ImportResponse[]> =>
+  (JSON.parse(await readText(target, '/v2/imports', key)) as ImportListResponse).imports;
+
+/** Waits until no import runs. @returns all imports of the account */
+const importsAtEnd = async (
+  target: FeedTarget,
+  key: string,
+): Promise<readonly ImportResponse[]> => {
+  const isIdle = async (): Promise<boolean> => {
+    await sleep(200);
+    return (await listImports(target, key)).every(({ status }) => status !== 'running');
+  };
+  await eventually('imports end', isIdle, finalMs);
+  return listImports(target, key);
+};
 
 export interface ImportPlan {
   /** Links of the dump of YOURLS, and of the CSV file. */
@@ -30,18 +59,12 @@ export interface ImportPlan {
   /** A third of them during uploads. */
   readonly kills: number;
   readonly seed: number;
-  readonly onProgress?: (line: string) => void;
 }
-
-/** What the product did at a kill. `idle`: all files were received, and no portion was decided yet or any more. */
-const phases = ['upload', 'links', 'visits', 'idle'] as const;
-type Phase = (typeof phases)[number];
 
 export interface ImportResult {
   readonly broken: readonly string[];
   /** Imports that ran, those included whose upload got no response. */
   readonly imports: number;
-  readonly kills: Readonly<Record<Phase, number>>;
 }
 
 interface SourceFile {
@@ -80,10 +103,9 @@ const importUnderKills = async (
   plan: ImportPlan,
   key: string,
   files: readonly SourceFile[],
-): Promise<ImportResult['kills']> => {
+): Promise<void> => {
   const random = seededRandom(plan.seed);
-  const kills: Record<Phase, number> = { upload: 0, links: 0, visits: 0, idle: 0 };
-  const count = (): number => phases.reduce((sum, phase) => sum + kills[phase], 0);
+  let kills = 0;
   const uploadKills = Math.ceil(plan.kills / 3);
   let uploads = 0;
   let accepted = 0;
@@ -96,14 +118,14 @@ const importUnderKills = async (
   ): Promise<boolean> => {
     const apis = target.apis();
     const beforeEnd = async (): Promise<void> => {
-      while (isHeld && count() < uploadKills) await sleep(50);
+      while (isHeld && kills < uploadKills) await sleep(50);
     };
     uploads += 1;
     try {
       const response = await fetch(`${apis[own.below(apis.length)]}/v2/imports?${query}`, {
         method: 'POST',
         headers: bearer(key),
-        body: paced(text, count() < uploadKills ? uploadMs : 0, beforeEnd),
+        body: paced(text, kills < uploadKills ? uploadMs : 0, beforeEnd),
         duplex: 'half',
       });
       if (response.status === 202) return true;
@@ -127,44 +149,27 @@ const importUnderKills = async (
   const isReceived = (): boolean => accepted === 2 * files.length;
 
   const total = files.reduce((sum, { links, visits }) => sum + 2 * links.length + visits.length, 0);
-  const readProgress = async (): Promise<{ readonly done: number; readonly phase: Phase }> => {
-    const imports = await listImports(target, key);
-    const running = imports.filter(({ status }) => status === 'running');
-    // Imports of CSV files never have visits, and those of dumps have none before their links are created.
-    const isLinks = running.some(({ visits }) => visits === 0);
-    return {
-      done: imports.reduce((sum, { rows, visits }) => sum + rows + visits, 0),
-      phase: running.length === 0 ? 'idle' : isLinks ? 'links' : 'visits',
-    };
-  };
   const killAll = async (): Promise<void> => {
-    for (let number = 0; number < plan.kills; number += 1) {
-      let phase: Phase = 'upload';
-      if (number < uploadKills) {
+    for (; kills < plan.kills; kills += 1) {
+      if (kills < uploadKills) {
         await eventually('a file is uploaded', () => uploads > 0 || isReceived(), finalMs);
         await sleep(random.between(0, uploadMs));
-        if (uploads === 0) ({ phase } = await readProgress());
       } else {
-        const due = ((number - uploadKills + 0.2) / (plan.kills - uploadKills)) * total;
-        await eventually(
-          'imports make progress',
-          async () => {
-            const progress = await readProgress();
-            ({ phase } = progress);
-            return progress.done >= due || (phase === 'idle' && isReceived());
-          },
-          finalMs,
-        );
+        const due = ((kills - uploadKills + 0.2) / (plan.kills - uploadKills)) * total;
+        const isDue = async (): Promise<boolean> => {
+          const imports = await listImports(target, key);
+          const done = imports.reduce((sum, { rows, visits }) => sum + rows + visits, 0);
+          const isIdle = isReceived() && imports.every(({ status }) => status !== 'running');
+          return done >= due || isIdle;
+        };
+        await eventually('imports make progress', isDue, finalMs);
         await sleep(random.between(0, delayMs));
       }
       await target.kill(random, random.below(4) === 0 ? undefined : 'api');
-      kills[phase] += 1;
-      plan.onProgress?.(`kill ${count()} during ${phase}`);
     }
   };
   const uploading = files.flatMap((file) => [file, file]).map(uploadUntilAccepted);
   await Promise.all([...uploading, killAll()]);
-  return kills;
 };
 
 /** Compares the outcomes of all imports of a file. */
@@ -185,9 +190,10 @@ const checkOutcomes = async (
     const found = outcomes.map(({ code }) => code ?? '');
     if (found.join() !== codes.join())
       broken.push(`${name}: ${id} has not each row once, in order`);
-    const counts = countBy(outcomes, ({ outcome }) => outcome);
+    const count = (wanted: string): number =>
+      outcomes.filter(({ outcome }) => outcome === wanted).length;
     const expected = [rows, created, existing, failed].join();
-    const counted = [outcomes.length, counts.get('created') ?? 0, counts.get('exists') ?? 0, 0];
+    const counted = [outcomes.length, count('created'), count('exists'), 0];
     if (counted.join() !== expected) {
       broken.push(`${name}: ${id} has the outcomes ${counted.join()}, and the counts ${expected}`);
     }
@@ -222,7 +228,7 @@ const checkLinks = async (
 ): Promise<readonly string[]> => {
   const broken: string[] = [];
   const links = files.flatMap((file) => file.links);
-  const visited = countBy(
+  const visited = groupBy(
     files.flatMap(({ visits }) => visits),
     ({ code }) => code,
   );
@@ -254,22 +260,16 @@ const checkLinks = async (
   const checkLink = async (link: DumpedLink): Promise<void> => {
     const { code, url, createdAt, clicks } = link;
     const projected = found.get(code);
-    const expected = { url, createdAt, clicks };
-    const actual = {
-      url: projected?.url,
-      createdAt: projected?.createdAt,
-      clicks: projected?.clicks,
-    };
-    if (JSON.stringify(actual) !== JSON.stringify(expected)) {
-      broken.push(`${code} is ${JSON.stringify(actual)} and not ${JSON.stringify(expected)}`);
-    }
+    const actual = [projected?.url, projected?.createdAt, projected?.clicks].join();
+    const expected = [url, createdAt, clicks].join();
+    if (actual !== expected) broken.push(`${code} is ${actual} and not ${expected}`);
     if (!ledger.has(code)) broken.push(`the ledger lacks ${code}`);
     const stats = JSON.parse(
       await readText(target, `/v2/stats/${code}?include=timeseries&${period}`, key),
     ) as LinkStats;
     const { clickCount, importedClicks = 0 } = stats;
     const counted = [clickCount, importedClicks, stats.period.clickCount].join();
-    const visits = visited.get(code) ?? 0;
+    const visits = visited.get(code)?.length ?? 0;
     const counts = [clicks, clicks - visits, visits];
     if (counted !== counts.join()) broken.push(`${code} has ${counted} and not ${counts.join()}`);
     // HEAD counts as no click.
@@ -286,15 +286,14 @@ export const runImportRounds = async (
   plan: ImportPlan,
 ): Promise<ImportResult> => {
   const key = await target.createKey(account);
-  const dump = yourlsDump({ ...plan, days: 200 });
+  const dump = yourlsDump(plan);
   const csv = csvFile(plan.links);
   const files: readonly SourceFile[] = [
     { ...dump, name: 'yourls', query: 'format=yourls-sql&visits=1' },
     { ...csv, name: 'csv', query: 'format=csv', visits: [] },
   ];
-  const kills = await importUnderKills(target, plan, key, files);
+  await importUnderKills(target, plan, key, files);
   await importsAtEnd(target, key);
-  plan.onProgress?.('the killed imports are at their end');
   await importUnderKills(target, { ...plan, kills: 0 }, key, files);
   const imports = await importsAtEnd(target, key);
   const broken: string[] = [];
@@ -312,5 +311,5 @@ export const runImportRounds = async (
   }
   const verified = await runLinklogCli(['audit', 'verify'], target.environment);
   if (verified.exitCode !== 0) broken.push(`audit verify: ${verified.stdout}${verified.stderr}`);
-  return { broken, imports: imports.length, kills };
+  return { broken, imports: imports.length };
 };

@@ -20,7 +20,6 @@ export interface WebhookPlan {
   /** How long the receiver `dead` refuses connections (ms). */
   readonly deadMs: number;
   readonly seed: number;
-  readonly onProgress?: (line: string) => void;
 }
 
 export interface WebhookResult {
@@ -161,7 +160,6 @@ export const runWebhookRounds = async (
       }
       await target.kill(random, 'projector');
       kills += 1;
-      plan.onProgress?.(`${kills} kills, ${written} events`);
     }
   };
   await Promise.all([write(), killAll(), named('dead')?.dieFor(plan.deadMs)]);

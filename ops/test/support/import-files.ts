@@ -11,10 +11,6 @@ export interface DumpedLink {
 
 export interface DumpedVisit {
   readonly code: string;
-  /** The UTC day, such as `2024-03-01`. */
-  readonly day: string;
-  /** `null`: unknown. */
-  readonly country: string | null;
 }
 
 /** A dump of YOURLS, and its rows. */
@@ -24,10 +20,10 @@ export interface YourlsDump {
   readonly visits: readonly DumpedVisit[];
 }
 
-/** The first day of visits. */
-export const firstDay = '2024-01-01';
 const dayMs = 86_400_000;
-const firstMs = Date.parse(firstDay);
+const firstMs = Date.parse('2024-01-01');
+/** Visits are on so many days. */
+const days = 200;
 
 const countries = ['DE', 'US', 'IN', 'BR', 'JP', 'FR', 'NG', ''] as const;
 
@@ -63,8 +59,6 @@ const deletedEvery = 100;
 export const yourlsDump = (options: {
   readonly links: number;
   readonly visits: number;
-  /** Visits are on so many days from `firstDay` on. */
-  readonly days: number;
   readonly seed: number;
 }): YourlsDump => {
   const random = seededRandom(options.seed);
@@ -74,7 +68,7 @@ export const yourlsDump = (options: {
   const visits = Array.from({ length: options.visits }, (_, index): DumpedVisit => {
     // Few links have most of the visits.
     const code = codeOf(Math.floor(options.links * random.between(0, 1) ** 3));
-    const time = firstMs + Math.floor(random.between(0, options.days * dayMs));
+    const time = firstMs + Math.floor(random.between(0, days * dayMs));
     const [country, agent] = [pick(countries, random), pick(agents, random)];
     counts.set(code, (counts.get(code) ?? 0) + 1);
     const referrer = index % 3 === 0 ? 'https://news.example.com/item?id=1' : 'direct';
@@ -83,8 +77,7 @@ export const yourlsDump = (options: {
     if (index % deletedEvery === 0) {
       visitRows.push(`(0,'${mysqlTime(time)}','deleted','direct','','203.0.113.7','DE')`);
     }
-    const day = new Date(time).toISOString().slice(0, 10);
-    return { code, day, country: country === '' ? null : country };
+    return { code };
   });
   const links = Array.from({ length: options.links }, (_, index): DumpedLink => {
     const code = codeOf(index);
