@@ -3,12 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  kafkaStartMs,
-  dedicatedKafka,
-  testKafka,
-  type TestKafka,
-} from '../../test/support/kafka.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
 import { eventually } from '../../test/support/waiting.js';
 import { cuttableSockets } from '../../test/conformance/event-log/cuttable-sockets.js';
 import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
@@ -173,22 +168,6 @@ describe('platform: kafkajs, mended', function () {
         .send({ ...exchange, ...(requestTimeout !== undefined && { requestTimeout }) })
         .catch((error: unknown) => (error as Error).name);
 
-    it('ends each request at its own timeout', async () => {
-      const ended: number[] = [];
-      const requests = [1_000, 200, 400].map(async (timeout) => {
-        expect(await endOf(await connected(), timeout)).to.equal('KafkaJSRequestTimeoutError');
-        ended.push(timeout);
-      });
-      await Promise.all(requests);
-      expect(ended).to.deep.equal([200, 400, 1_000]);
-    });
-
-    it('times out a request after a quiet time', async () => {
-      const connection = await connected();
-      await sleep(300);
-      expect(await endOf(connection)).to.equal('KafkaJSRequestTimeoutError');
-    });
-
     it('closes the connection and rejects its pending requests', async () => {
       const taken = once(server, 'connection') as Promise<[Socket]>;
       const connection = await connected();
@@ -222,29 +201,6 @@ describe('platform: kafkajs, mended', function () {
         for (const socket of sockets) socket.destroy();
         silent.close();
       }
-    });
-
-    it('repeats the request for API versions until a response', async function () {
-      this.timeout(kafkaStartMs);
-      const kafka = await dedicatedKafka('hangs');
-      let timedOut = false;
-      const client = createKafkaClient(settingsOf(kafka), {
-        isLevelEnabled: () => true,
-        debug(_details, message) {
-          timedOut ||= /ApiVersions.*timed out/.test(message);
-        },
-      });
-      const admin = client.admin();
-      process.kill(kafka.server.pid, 'SIGSTOP');
-      const connecting = admin.connect();
-      try {
-        await eventually('it has asked in vain', () => timedOut, 60_000);
-      } finally {
-        process.kill(kafka.server.pid, 'SIGCONT');
-      }
-      await connecting;
-      expect(await admin.listTopics()).to.be.an('array');
-      await admin.disconnect();
     });
   });
 });

@@ -274,19 +274,6 @@ describe('guarded requests', () => {
       );
     });
 
-    it('refuse a self-signed certificate', async () => {
-      const authority = await createAuthority(folder.path, 'named.example');
-      const server = await start({
-        cert: authority.ca,
-        key: authority.ca.replace('.pem', '.key.pem'),
-      });
-      const { port } = server.address() as AddressInfo;
-      expect(await failure(post(`https://named.example:${port}`, { timeoutMs: 5_000 }))).to.equal(
-        'the certificate is not valid: self-signed certificate',
-      );
-      server.close();
-    });
-
     it('fail if the receiver speaks plain HTTP, or does not answer', async () => {
       const url = `https://named.example:${canary.port}`;
       expect(await failure(post(url))).to.equal('the TLS handshake failed');
