@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { sendRequest } from '../support/http.js';
+import { percentile } from '../support/median.js';
 import { seededRandom } from '../support/random.js';
 import type { FeedTarget } from './feed-target.js';
 
@@ -99,9 +100,6 @@ const startReceiver = async (name: string, failing: number, seed: number) => {
     },
   };
 };
-
-const percentile = (values: readonly number[], part: number): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length * part)] ?? 0;
 
 export const runWebhookRounds = async (
   target: FeedTarget,
