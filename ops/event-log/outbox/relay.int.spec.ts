@@ -162,18 +162,6 @@ describe('platform: relay from the outbox to the log proper', () => {
     expect(await published).to.equal(true);
   });
 
-  it('has published the first event of a link while a later one is pending', async () => {
-    relayTo();
-    const code = newCode();
-    expect(await delivery.published(await record(eventIn(links, code, 1)), 10_000)).to.be.true;
-    log.before = () => Promise.reject(new Error('Not now'));
-    const ended = await record(eventIn(links, code, 2));
-    expect(await delivery.published(ended, 100)).to.be.false;
-    expect(await delivery.hasPublishedFirst(links, [code])).to.be.true;
-    log.before = () => Promise.resolve();
-    expect(await delivery.published(ended, 10_000)).to.be.true;
-  });
-
   it('retries a failed append together with later events, in order', async () => {
     let failures = 0;
     log.before = () => {

@@ -12,7 +12,7 @@ import { deferred } from '../concurrency/deferred.js';
 import { addressLookup } from './address-lookup.js';
 import { guardedPost, type PostOptions, type PostOutcome } from './guarded-request.js';
 import { networkGuard, type NetworkGuard } from './network-guard.js';
-import { hostileResponses, noContent, ok, timedOut } from './testing/hostile-responses.js';
+import { noContent, ok, timedOut } from './testing/hostile-responses.js';
 import { hostileUrls, receiverAddress, setHostileNames } from './testing/hostile-targets.js';
 import { listen, type RawListener, type Respond } from './testing/raw-listener.js';
 
@@ -162,29 +162,6 @@ describe('guarded requests', () => {
     }
     expect(canary.connections).to.deep.equal([]);
   });
-
-  it('use a new connection each', () =>
-    withReceiver(
-      (socket) => socket.write(`${ok}Content-Length: 0\r\n\r\n`),
-      async (url, { connections }) => {
-        for (const count of [1, 2, 3]) {
-          await post(url);
-          expect(connections).to.have.length(count);
-        }
-      },
-    ));
-
-  for (const [title, respond, result] of hostileResponses) {
-    const expected = result ?? timedOut(timeoutMs);
-    it(`report "${expected}" for ${title}`, () =>
-      withReceiver(respond, async (url) => {
-        expect(await post(url)).to.include(
-          typeof expected === 'number'
-            ? { type: 'responded', status: expected, retryAfter: null }
-            : { type: 'failed', error: expected },
-        );
-      }));
-  }
 
   it('read at most 64 KiB of a body, and close the connection', async () => {
     const block = Buffer.alloc(16_384);

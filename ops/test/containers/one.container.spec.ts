@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -202,25 +202,6 @@ describe('containers: one container', function () {
     expect([second.exitCode, second.stdout.toString()]).to.deep.equal([1, '']);
     await shorten(running, 'first');
     await visit(running, 'first');
-  });
-
-  it('ends with a line that names the fix if the bind mount belongs to another user', async () => {
-    const dir = await mkdtemp(path.join(tmpdir(), 'linklog-mount-'));
-    try {
-      const data = path.join(dir, 'data');
-      await mkdir(data, { mode: 0o755 });
-      const { exitCode, stderr } = await tryDocker([
-        'run',
-        '--rm',
-        '--volume',
-        `${data}:/data`,
-        image,
-      ]);
-      expect(stderr).to.match(/^linklog: .*\/data .*chown .*1000.*\n$/);
-      expect(exitCode).to.equal(78);
-    } finally {
-      await rm(dir, { recursive: true });
-    }
   });
 
   it('runs the commands of containers.md', async () => {

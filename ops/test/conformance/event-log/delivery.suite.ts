@@ -12,23 +12,6 @@ const visits = topics.visits.name;
 
 export const describeDelivery = (bench: () => LogBench): void => {
   describe('delivery', () => {
-    it('resumes at the checkpoint, also in another client', async () => {
-      const { log, harness, follow, ends } = bench();
-      const positions = await ends([links]);
-      const first = follow({ topics: [links], positions });
-      const before = recordsOf(links, newCode(), 5);
-      await log.append(links, before);
-      await first.has(before.map(eventIdOf));
-      await first.subscription.stop();
-
-      const after = recordsOf(links, newCode(), 5);
-      await log.append(links, after);
-      const other = await harness.connect();
-      const second = follow({ topics: [links], positions }, other.log);
-      await second.has(after.map(eventIdOf));
-      expect(second.ids).to.deep.equal(after.map(eventIdOf));
-    });
-
     it('resumes in the middle of a batch', async () => {
       const { log, follow, ends } = bench();
       const positions = await ends([links]);
