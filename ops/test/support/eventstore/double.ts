@@ -13,25 +13,11 @@ interface DoubleOptions {
 }
 
 /** A test double of EventStoreDB with its gRPC protocol. */
-export interface EventStoreDouble {
-  readonly port: number;
-  /** The connection string. */
-  readonly url: string;
-  readonly streams: Streams;
-  /** The number of calls by method. */
-  readonly calls: Readonly<Record<Parameters<Behaviour['called']>[0], number>>;
-  /** Delays the responses until `resume`; connections stay open. */
-  stall(): void;
-  resume(): void;
-  /** Closes the server and all connections immediately. */
-  kill(): void;
-}
-
 export const startEventStoreDouble = async ({
   port: wantedPort = 0,
   file,
   maxAppendSize = 1_048_576,
-}: DoubleOptions = {}): Promise<EventStoreDouble> => {
+}: DoubleOptions = {}) => {
   const streams = new Streams(file);
   const calls = { read: 0, append: 0 };
   let stalled: Deferred<void> | null = null;
@@ -54,9 +40,12 @@ export const startEventStoreDouble = async ({
   });
   return {
     port,
+    /** The connection string. */
     url: `esdb://127.0.0.1:${port}?tls=false`,
     streams,
+    /** The number of calls by method. */
     calls,
+    /** Delays the responses until `resume`; connections stay open. */
     stall() {
       stalled ??= deferred();
     },
@@ -64,9 +53,12 @@ export const startEventStoreDouble = async ({
       stalled?.resolve();
       stalled = null;
     },
+    /** Closes the server and all connections immediately. */
     kill() {
       server.forceShutdown();
       streams.close();
     },
   };
 };
+
+export type EventStoreDouble = Awaited<ReturnType<typeof startEventStoreDouble>>;
