@@ -12,14 +12,12 @@ import { retryOpenCreations, type Loading } from './load.js';
 import { checkLog, checkIdleLog } from './log-check.js';
 import type { LogCopy } from './log-copy.js';
 import type { CatchUp } from './log-sources.js';
-import { mayChange, type PromisedLink, type Promises } from './promises.js';
+import type { PromisedLink, Promises } from './promises.js';
 import { bearer, freePlan, type Target } from './setup.js';
 
 const windowSeconds = 60;
 const idleWithinMs = 120_000;
 const readyWithinMs = 120_000;
-/** The contract allows a second; the rest is for a busy machine. */
-const changeWithinMs = 5_000;
 
 interface Health {
   readonly projections: readonly { readonly lag: number }[];
@@ -87,27 +85,12 @@ const checkLink = async (
   if (clickCount < redirected || clickCount > most) {
     promises.broken.push(`${JSON.stringify(link)}: statistics are ${stats.status} ${stats.text}`);
   }
-  for (const edge of mayChange(promises, link) ? [] : target.edges) {
+  for (const edge of target.edges) {
     const response = await head(edge, link);
     if (!isServed(link, response, clickCount >= maxClicks)) {
       promises.broken.push(`${code} (${clickCount} of ${maxClicks}) HEAD: ${response.status}`);
     }
   }
-};
-
-/** Checks that no edge redirects a link after the response to its deletion. */
-const checkDeleted = async ({ target, promises }: Loading): Promise<void> => {
-  const deleted = promises.managed.filter(({ deletion }) => deletion === 'done');
-  await forEach(deleted, async ({ link }) => {
-    for (const edge of target.edges) {
-      const isGone = async () => (await head(edge, link)).status === 410;
-      await eventually(
-        `${edge} returns 410 for deleted ${link.code}`,
-        isGone,
-        changeWithinMs,
-      ).catch((error: unknown) => promises.broken.push(String(error)));
-    }
-  });
 };
 
 /** Checks the calls of each rate-limit window, and the distance between windows. */
@@ -130,7 +113,6 @@ export const checkLive = async (
 ): Promise<void> => {
   const { target, promises } = loading;
   await forEach(links, async (link) => {
-    if (mayChange(promises, link)) return;
     for (const edge of target.edges) {
       const response = await head(edge, link);
       if (isServed(link, response, false)) continue;
@@ -138,7 +120,6 @@ export const checkLive = async (
       promises.broken.push(`${link.code} got a 201, but ${edge} returns ${response.status}`);
     }
   });
-  await checkDeleted(loading);
   checkWindows(promises);
 };
 
@@ -153,7 +134,6 @@ const checkPromises = async (loading: Loading): Promise<void> => {
     checked += 1;
     return checkLink(loading, link, target.apis[checked % target.apis.length] ?? '');
   });
-  await checkDeleted(loading);
 
   // As an operator: a call with the key itself could exceed its limit.
   const usageOf = async ({ id }: IssuedKey): Promise<number> => {

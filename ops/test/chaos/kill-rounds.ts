@@ -74,9 +74,9 @@ export const killRounds = async (options: {
         ...{ target: product, keys, promises, random, log },
         ...{ catchUp: catchUpFromTable, env: { DATA_DIR: dataDir } },
       });
-      const { links, versions, broken } = promises;
+      const { links, failedVisits, broken } = promises;
       options.onRound?.(
-        `round ${round}: ${links.length} links, ${versions.length} edits, ${broken.length} broken`,
+        `round ${round}: ${links.length} links, ${failedVisits} failed visits, ${broken.length} broken`,
       );
       if (broken.length > 0) break;
     }

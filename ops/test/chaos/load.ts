@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messages } from '../../../schemas/http/errors.js';
 import { hasCode } from '../../platform/errors.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
-import { manage } from './managed-links.js';
-import type { ManagedLink, OpenCreation, PromisedLink, Promises } from './promises.js';
+import type { OpenCreation, PromisedLink, Promises } from './promises.js';
 import type { Random } from '../support/random.js';
 import { bearer, type LoadKeys, type Target } from './setup.js';
 
@@ -29,9 +28,6 @@ export interface Loading {
 }
 
 const timeoutMs = 10_000;
-const managedLinks = 8;
-/** A click limit that is never reached. */
-const unreached = 1_000_000;
 /** Half of the visits are of the newest links, so that some links are hot and limits are reached. */
 const newestLinks = 50;
 /** One creation in ten is a race of two for one alias. */
@@ -78,7 +74,7 @@ const sendToApi = async (
 };
 
 /** Sends a creation, or retries it, and records the outcome. */
-const create = async (loading: Loading, creation: OpenCreation): Promise<PromisedLink | null> => {
+const create = async (loading: Loading, creation: OpenCreation): Promise<void> => {
   const { keys, promises } = loading;
   const { idempotencyKey, body } = creation;
   const headers = { 'Idempotency-Key': idempotencyKey };
@@ -87,7 +83,7 @@ const create = async (loading: Loading, creation: OpenCreation): Promise<Promise
   // 409: the first request with this key is still in progress.
   if (response === null || response.status === 409) {
     promises.openCreations.push(creation);
-    return null;
+    return;
   }
   if (
     body.alias !== undefined &&
@@ -95,18 +91,16 @@ const create = async (loading: Loading, creation: OpenCreation): Promise<Promise
     (response.json() as { message: string }).message === messages.aliasTaken
   ) {
     promises.refusedAliases.add(body.alias);
-    return null;
+    return;
   }
   if (response.status !== 201) {
     promises.broken.push(`a creation returned ${response.status}: ${response.text}`);
-    return null;
+    return;
   }
   const { shortCode: code } = response.json() as { shortCode: string };
   const { url, maxClicks = null } = body;
   const counts = { redirected: 0, unanswered: 0, inFlight: 0, gone: false };
-  const link: PromisedLink = { code, url, maxClicks, ...counts };
-  promises.links.push(link);
-  return link;
+  promises.links.push({ code, url, maxClicks, ...counts });
 };
 
 /** Retries creations without a response, with their idempotency keys, until one has no response again. */
@@ -126,43 +120,14 @@ const retryCreations = async (
   }
 };
 
-/** Records the response to a visit of a link that its owner changes concurrently. */
-const noteManaged = (
-  { broken }: Promises,
-  { link, urls, served }: ManagedLink,
-  { status, headers: { location } }: HttpResponse,
-  { request, wasDeleted }: { readonly request: string; readonly wasDeleted: boolean },
-): void => {
-  if (status === 410) return;
-  if (status !== 302 || location === undefined || !urls.has(location)) {
-    broken.push(`${link.code} returned ${location ?? status}, which was never its destination`);
-    return;
-  }
-  link.redirected += 1;
-  served.set(request, location);
-  // The ledger decides clicks of links with a limit.
-  if (wasDeleted && link.maxClicks !== null) {
-    broken.push(`${link.code} redirected after the response to its deletion`);
-  }
-};
-
 const visit = async (loading: Loading, link: PromisedLink): Promise<void> => {
   const { target, promises } = loading;
-  const managed = promises.managed.find((candidate) => candidate.link === link);
-  const request = randomUUID();
-  const wasDeleted = managed?.deletion === 'done';
   link.inFlight += 1;
-  const response = await sendToAny(loading, target.edges, `/${link.code}`, {
-    ...(managed && { headers: { 'X-Request-Id': request } }),
-  });
+  const response = await sendToAny(loading, target.edges, `/${link.code}`, {});
   link.inFlight -= 1;
   if (typeof response === 'string' || response.status >= 500) {
     promises.failedVisits += 1;
     if (response !== 'unsent') link.unanswered += 1;
-    return;
-  }
-  if (managed) {
-    noteManaged(promises, managed, response, { request, wasDeleted });
     return;
   }
   if (response.status === 302 && response.headers.location === link.url) {
@@ -221,27 +186,6 @@ const visitOne = async (loading: Loading): Promise<void> => {
   if (link) await visit(loading, link);
 };
 
-/** Changes a managed link, and visits it at the same time. */
-const manageOne = async (loading: Loading): Promise<void> => {
-  const { keys, promises, random } = loading;
-  const live = promises.managed.filter(({ deletion }) => deletion === 'none');
-  const managed = live[random.below(managedLinks)];
-  if (!managed) {
-    const isLimited = random.below(2) === 0;
-    const link = await create(loading, newCreation(isLimited ? { maxClicks: unreached } : {}));
-    if (link === null) return;
-    const urls = new Set([link.url]);
-    promises.managed.push({ link, urls, served: new Map(), deletion: 'none', isBusy: false });
-    return;
-  }
-  const send = (path: string, options?: RequestOptions) =>
-    sendToApi(loading, keys.pro, path, options);
-  await Promise.all([
-    ...Array.from({ length: 4 }, () => visit(loading, managed.link)),
-    manage({ promises, random, send }, managed),
-  ]);
-};
-
 /** Retries creations without a response on a healthy product. */
 export const retryOpenCreations = async (loading: Loading): Promise<void> => {
   const { openCreations } = loading.promises;
@@ -283,7 +227,6 @@ export const startLoad = (loading: Loading, pace: Pace): (() => Promise<void>) =
     paced({ perSecond: 5, clients: 1 }, () => retryCreations(loading, () => stopped)),
     paced({ perSecond: 20, clients: 3 }, () => hammer(loading)),
     paced({ perSecond: 2, clients: 1 }, () => createFree(loading)),
-    paced({ perSecond: 20, clients: 4 }, () => manageOne(loading)),
   ];
   return async () => {
     stopped = true;

@@ -1,6 +1,5 @@
 import type { Pool } from '../../platform/postgres/pool.js';
 import type { LogCopy } from './log-copy.js';
-import { lateClickFaults, servedFaults, versionFaults } from './managed-links.js';
 import type { CatchUp } from './log-sources.js';
 import type { PromisedLink, Promises } from './promises.js';
 
@@ -22,9 +21,7 @@ const report = (promises: Promises, faults: readonly string[]): void => {
 
 /** Compares the LinkCreated event with the 201. */
 const creationFaults = (link: PromisedLink, log: LogCopy): readonly string[] => {
-  const created = (log.linkEvents.get(link.code) ?? []).flatMap((event) =>
-    event.type === 'linklog.LinkCreated.v4' ? [event.data] : [],
-  );
+  const created = log.creations.get(link.code) ?? [];
   const [creation] = created;
   return created.length === 1 && creation?.url === link.url && creation.maxClicks === link.maxClicks
     ? []
@@ -33,7 +30,7 @@ const creationFaults = (link: PromisedLink, log: LogCopy): readonly string[] => 
 
 const limitFaults = (link: PromisedLink, log: LogCopy): readonly string[] => {
   const { code, redirected, unanswered, inFlight } = link;
-  const counted = log.visits.get(code)?.length ?? 0;
+  const counted = log.visits.get(code) ?? 0;
   const maxClicks = link.maxClicks ?? Infinity;
   return counted > redirected + unanswered + inFlight ||
     counted > maxClicks ||
@@ -49,7 +46,6 @@ const limitFaults = (link: PromisedLink, log: LogCopy): readonly string[] => {
 export const checkLog = async (check: LogCheck & { readonly catchUp: CatchUp }): Promise<void> => {
   const { promises, pool, log, catchUp } = check;
   const links = promises.links.slice();
-  const versions = promises.versions.slice();
   await catchUp(log, pool);
 
   report(promises, log.faults.splice(0));
@@ -61,8 +57,6 @@ export const checkLog = async (check: LogCheck & { readonly catchUp: CatchUp }):
     promises,
     links.flatMap((link) => limitFaults(link, log)),
   );
-  report(promises, versionFaults(versions, log));
-  report(promises, lateClickFaults(promises.managed, log));
 };
 
 /** Checks what holds only without requests in flight, when outbox and spools are empty. */
@@ -70,21 +64,20 @@ export const checkIdleLog = async (
   { promises, pool, log }: LogCheck,
   keyId: string,
 ): Promise<void> => {
-  const { links, managed, refusedAliases, broken } = promises;
+  const { links, refusedAliases, broken } = promises;
   report(promises, log.gaps());
   report(
     promises,
     links.flatMap(({ code, url, redirected }) => {
-      const counted = log.visits.get(code)?.length ?? 0;
+      const counted = log.visits.get(code) ?? 0;
       return counted >= redirected && log.linksTo.get(url) === 1
         ? []
         : [`${code}: ${redirected} redirects, ${counted} in the log, or another link of ${url}`];
     }),
   );
-  report(promises, servedFaults(managed, log));
   const created = log.linksOfKey.get(keyId) ?? 0;
   if (created !== links.length) broken.push(`${links.length} got a 201, the log has ${created}`);
-  const free = [...refusedAliases].filter((alias) => !log.linkEvents.has(alias));
+  const free = [...refusedAliases].filter((alias) => !log.creations.has(alias));
   if (free.length > 0) broken.push(`refused as taken, but free: ${free.join()}`);
   const { rows } = await pool.query<{ topic: string; unsent: number }>(
     `SELECT p.topic, p.next_offset - r.next_offset AS unsent

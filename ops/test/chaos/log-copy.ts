@@ -1,8 +1,4 @@
-import {
-  isLinkEvent,
-  type LinkEvent,
-  type LinklogEvent,
-} from '../../../schemas/events/catalogue.js';
+import type { EventNamed, LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { ledgerSource } from '../../../schemas/events/envelope.js';
 
@@ -17,12 +13,6 @@ const increment = (counts: Map<string, number>, key: string): void => {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 };
 
-const append = <Item>(lists: Map<string, Item[]>, key: string, item: Item): void => {
-  const list = lists.get(key) ?? [];
-  list.push(item);
-  lists.set(key, list);
-};
-
 /**
  * An independent copy of the log, without repeats. It finds repeats by storing every sequence number of every origin (a
  * spool, or a subject of the ledger), and not by high-water marks as the product does.
@@ -30,16 +20,14 @@ const append = <Item>(lists: Map<string, Item[]>, key: string, item: Item): void
 export class LogCopy {
   /** Descriptions of violated invariants. */
   readonly faults: string[] = [];
-  /** By code, in order. */
-  readonly linkEvents = new Map<string, LinkEvent[]>();
-  /** Times of visits by code, without bots. */
-  readonly visits = new Map<string, string[]>();
+  /** LinkCreated events, by code. */
+  readonly creations = new Map<string, EventNamed<'LinkCreated'>['data'][]>();
+  /** The number of visits by code, without bots. */
+  readonly visits = new Map<string, number>();
   /** The number of links by the id of their key. */
   readonly linksOfKey = new Map<string, number>();
   /** The number of links by destination. */
   readonly linksTo = new Map<string, number>();
-  /** The versions that visits were served with, by request id. */
-  readonly served = new Map<string, { readonly version: number | null }>();
   readonly #next = new Map<string, number>();
   readonly #ids = new Map<string, Map<number, string>>();
   readonly #highest = new Map<string, number>();
@@ -92,15 +80,13 @@ export class LogCopy {
   }
 
   #fold(event: LinklogEvent): void {
-    if (isLinkEvent(event)) {
-      append(this.linkEvents, event.subject, event);
-      if (event.type !== 'linklog.LinkCreated.v4') return;
-      increment(this.linksOfKey, event.data.keyId);
-      increment(this.linksTo, event.data.url);
+    if (event.type === 'linklog.LinkCreated.v4') {
+      const { subject, data } = event;
+      this.creations.set(subject, [...(this.creations.get(subject) ?? []), data]);
+      increment(this.linksOfKey, data.keyId);
+      increment(this.linksTo, data.url);
     } else if (event.type === 'linklog.LinkVisited.v3' && !event.data.bot) {
-      const { version } = event.data;
-      if (event.correlationid !== undefined) this.served.set(event.correlationid, { version });
-      append(this.visits, event.subject, event.time);
+      increment(this.visits, event.subject);
     }
   }
 }
