@@ -110,16 +110,6 @@ describe('product: while PostgreSQL is unavailable', () => {
       },
     ],
     [
-      'accepts connections and sends nothing',
-      () => {
-        proxy.pause();
-        proxy.cut();
-      },
-      () => {
-        proxy.resume();
-      },
-    ],
-    [
       'resets connections',
       () => {
         proxy.inspect((_chunk, cut) => {

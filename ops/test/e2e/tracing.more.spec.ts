@@ -100,30 +100,10 @@ describe('product: traceparent without a collector', () => {
     if (!onStack) expect(bench.product.stderr()).to.include(`"traceId":"${traceId}"`);
   });
 
-  it('prints it with linklog events tail', async () => {
-    const { traceparent } = newContext();
-    const created = await bench.shorten(pro.key, { url: destination }, { traceparent });
-    const { shortCode: code } = created.json() as { shortCode: string };
-    const { dataDir } = bench.product;
-    const env = { ...(await serversFor(dataDir)), DATA_DIR: dataDir };
-    const args = ['events', 'tail', '--account', 'traced', '--after', 'start', '--json'];
-    const { child, ended, stdout } = startLinklogCli(args, env);
-    try {
-      await eventually('the event is printed', () => stdout().includes(`"subject":"${code}"`));
-      await eventually('its line is complete', () => stdout().endsWith('\n'));
-      const event = linesOf(stdout()).find(({ subject }) => subject === code);
-      expect(event?.traceparent).to.equal(traceparent);
-    } finally {
-      child.kill('SIGINT');
-      await ended;
-    }
-  });
-
   it('keeps it in the events of every kind of command, and hides that of operators', async () => {
     const contexts = {
       change: newContext(),
       key: newContext(),
-      batch: newContext(),
       importing: newContext(),
       block: newContext(),
     };
@@ -141,7 +121,6 @@ describe('product: traceparent without a collector', () => {
       expect(response.status, response.text).to.be.within(200, 207);
     };
     await send(contexts.change, 'PATCH', `/v2/links/${code}`, { title: 'A title' });
-    await send(contexts.batch, 'POST', '/v2/shorten/batch', { urls: [{ url: destination }] });
     await send(contexts.key, 'POST', '/v2/keys', { name: 'a child' });
     await send(
       ...([contexts.importing, 'POST', '/v2/imports?format=csv'] as const),
@@ -169,27 +148,15 @@ describe('product: traceparent without a collector', () => {
     expect(replayed.find(isBlock)?.traceparent).to.equal(block.traceparent);
   });
 
-  it('ignores an invalid header', async () => {
-    const traceparent = `00-${'0'.repeat(32)}-${hex(16)}-01`;
-    const created = await bench.shorten(pro.key, { url: destination }, { traceparent });
-    expect(created.status, created.text).to.equal(201);
-    const { shortCode: code } = created.json() as { shortCode: string };
-    const event = await findEvent(bench, pro, ({ subject }) => subject === code);
-    expect(event).to.not.have.property('traceparent');
-  });
-
   it('has no traceparent in visits', async () => {
     const { traceparent } = newContext();
     const { shortCode: code } = await bench.link(pro.key);
-    const { shortCode: limited } = await bench.link(pro.key, { maxClicks: 5 });
-    for (const visited of [code, limited]) {
-      const response = await bench.visit(visited, { headers: { traceparent } });
-      expect(response.status).to.be.oneOf([200, 302]);
-      await bench.expectClicks(visited, pro.key, 1);
-      const query = `&types=LinkVisited&shortCode=${visited}`;
-      const event = await findEvent(bench, pro, () => true, query);
-      expect(event).to.not.have.property('traceparent');
-    }
+    const response = await bench.visit(code, { headers: { traceparent } });
+    expect(response.status).to.equal(302);
+    await bench.expectClicks(code, pro.key, 1);
+    const query = `&types=LinkVisited&shortCode=${code}`;
+    const event = await findEvent(bench, pro, () => true, query);
+    expect(event).to.not.have.property('traceparent');
   });
 });
 
@@ -270,9 +237,6 @@ describe('product: tracing', () => {
     const delivery = spanOf('POST');
     expect(delivery).to.include({ ...child, kind: 3 });
     expect(delivery.attributes).to.include({ 'http.response.status_code': 204 });
-    for (const { startTimeUnixNano, endTimeUnixNano } of spans) {
-      expect(BigInt(endTimeUnixNano) >= BigInt(startTimeUnixNano)).to.equal(true);
-    }
 
     const ofRequest = `00-${traceId}-${spanId}-01`;
     const event = await findEvent(bench, pro, ({ subject }) => subject === code);
@@ -291,21 +255,6 @@ describe('product: tracing', () => {
     const request = spans.find((span) => span.spanId === spanId);
     expect(request?.name).to.equal('POST /v2/shorten');
     expect(request?.parentSpanId ?? '').to.equal('');
-  });
-
-  it('exports no span of a request that its caller does not sample', async () => {
-    const { traceId, parentId } = newContext();
-    const unsampled = { traceparent: `00-${traceId}-${parentId}-00` };
-    const created = await bench.shorten(pro.key, { url: destination }, unsampled);
-    const { shortCode: code } = created.json() as { shortCode: string };
-    const event = await findEvent(bench, pro, ({ subject }) => subject === code);
-    expect(event.traceparent).to.match(new RegExp(`^00-${traceId}-[\\da-f]{16}-00$`));
-    const last = newContext();
-    await bench.shorten(pro.key, { url: destination }, { traceparent: last.traceparent });
-    await waitForTrace(collector, last.traceId, (found) =>
-      found.some(({ name }) => name === 'POST /v2/shorten'),
-    );
-    expect(collector.spans.filter((span) => span.traceId === traceId)).to.deep.equal([]);
   });
 
   it('exports the spans of visits and of operators, without codes and addresses', async () => {
@@ -342,19 +291,6 @@ describe('product: tracing', () => {
       expect(exported).to.not.include(secret);
     }
   });
-
-  it('exports no spans of health checks and metrics', async () => {
-    const { traceId, traceparent } = newContext();
-    const headers = { traceparent };
-    const key = null;
-    for (const at of ['/health', '/health/ready']) await bench.api(at, key, { headers });
-    await bench.admin('GET', '/metrics', undefined, headers);
-    await bench.visit('health', { headers });
-    const last = newContext();
-    await bench.api('/v2/usage', pro.key, { headers: { traceparent: last.traceparent } });
-    await waitForTrace(collector, last.traceId, (found) => found.length > 0);
-    expect(collector.spans.filter((span) => span.traceId === traceId)).to.deep.equal([]);
-  });
 });
 
 describe('product: tracing of EDGE_PROCESSES=2 with protobuf', () => {
@@ -381,38 +317,26 @@ describe('product: tracing of EDGE_PROCESSES=2 with protobuf', () => {
   });
 });
 
-for (const [name, isSilent] of [
-  ['does not respond', true],
-  ['is down', false],
-] as const) {
-  describe(`product: tracing while the collector ${name}`, () => {
-    const collector = collectorFixture(true);
-    const bench = new Bench();
-    before(async () => {
-      const env = {
-        ...{ ...quickly, OTEL_BSP_MAX_QUEUE_SIZE: '10', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '5' },
-        // Port 1 refuses connections.
-        OTEL_EXPORTER_OTLP_ENDPOINT: isSilent ? collector.url : 'http://127.0.0.1:1',
-        OTEL_EXPORTER_OTLP_TIMEOUT: isSilent ? '60000' : '100',
-      };
-      bench.use(await startEmbeddedProduct({ env }));
-    });
-    after(() => bench.product.cleanup());
-
-    it('serves requests, drops spans, and stops in time', async () => {
-      const { key } = await bench.key('PRO');
-      for (let index = 0; index < 30; index += 1) {
-        const { shortCode } = await bench.link(key);
-        expect((await bench.visit(shortCode)).status).to.equal(302);
-      }
-      if (isSilent) {
-        await eventually('spans are sent', () => collector.requests.length > 0);
-      } else {
-        const line = 'spans could not be exported to the collector and were dropped';
-        await eventually('the failure is logged', () => bench.product.stderr().includes(line));
-        expect(bench.product.stderr().split(line)).to.have.length.within(2, 3);
-      }
-      await bench.product.stop();
-    });
+describe('product: tracing while the collector does not respond', () => {
+  const collector = collectorFixture(true);
+  const bench = new Bench();
+  before(async () => {
+    const env = {
+      ...{ ...quickly, OTEL_BSP_MAX_QUEUE_SIZE: '10', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '5' },
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
+    };
+    bench.use(await startEmbeddedProduct({ env }));
   });
-}
+  after(() => bench.product.cleanup());
+
+  it('serves requests, drops spans, and stops in time', async () => {
+    const { key } = await bench.key('PRO');
+    for (let index = 0; index < 30; index += 1) {
+      const { shortCode } = await bench.link(key);
+      expect((await bench.visit(shortCode)).status).to.equal(302);
+    }
+    await eventually('spans are sent', () => collector.requests.length > 0);
+    await bench.product.stop();
+  });
+});
