@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { concurrently, statuses } from '../support/http.js';

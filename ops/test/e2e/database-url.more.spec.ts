@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { projectFile } from '../../platform/files/project-file.js';
-import { createAuthority } from '../support/certificates.js';
 import { fixture } from '../support/fixture.js';
 import { databaseFixture, folderFixture } from '../support/fixtures.js';
 import { startPooler } from '../support/pooler.js';

@@ -10,14 +10,7 @@ import { sendRequest } from '../support/http.js';
 import { kafkaStartMs } from '../support/kafka.js';
 import { launch, mainFile, readyLine, startLinklogCli, temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';
-import {
-  aclsOfCommands,
-  documentedAcls,
-  startSecuredKafka,
-  stranger,
-  user,
-  type Account,
-} from '../support/secured-kafka.js';
+import { documentedAcls, startSecuredKafka, user, type Account } from '../support/secured-kafka.js';
 import { eventually, rejection } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { fixture } from '../support/fixture.js';

@@ -18,7 +18,6 @@ import {
   maintenanceSwitched,
   noon,
   overrideGranted,
-  spooledVisit,
   unblocked,
 } from '../../../schemas/testing/events.js';
 import { kafkaStartMs } from '../support/kafka.js';
@@ -41,13 +40,12 @@ describe('product: an attacker with write access to Kafka', function () {
   const dataDir = folderFixture();
   let env: Record<string, string>;
   let key: string;
-  let keyId: string;
 
   before(async function () {
     this.timeout(kafkaStartMs);
     env = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
     bench.use(await startEmbeddedProduct({ dataDir: dataDir.path, env }));
-    ({ key, id: keyId } = await bench.key('PRO'));
+    ({ key } = await bench.key('PRO'));
     producer = kafka.client().producer({ createPartitioner: Partitioners.DefaultPartitioner });
     await producer.connect();
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readEvent } from '../../../schemas/events/codec.js';
-import { concurrently, statuses, type HttpResponse } from '../support/http.js';
+import { type HttpResponse } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { keyFixture, destination, expectError, sharedProduct } from './harness.js';

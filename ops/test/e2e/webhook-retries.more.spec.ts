@@ -200,6 +200,16 @@ describe('product: deliveries of webhooks', () => {
         );
       hook.respond(laterPlease, 204, laterPlease);
       await bench.link(key.key);
+      await calls.expectAttempts(key, webhook, 1);
+      // A success starts the time anew.
+      await failSince('6 days');
+      await calls.makeDue(webhook);
+      await calls.expectAttempts(key, webhook, 2);
+      await bench.link(key.key);
+      await eventuallyPasses(() => {
+        expect(hook.deliveries).to.have.length(3);
+      }, deliveredWithinMs);
+      await calls.expectAttempts(key, webhook, 1);
       await failSince('119 hours');
       await calls.makeDue(webhook);
       await calls.expectAttempts(key, webhook, 2);
