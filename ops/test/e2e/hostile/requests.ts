@@ -28,8 +28,7 @@ export interface HostileRequest {
   /** How the end of the body is marked, see `framings`. */
   readonly framing: string;
   /** What is hostile about it. */
-  readonly kind:
-    'raw bytes' | 'broken headers' | 'methods' | 'URLs and headers' | 'bodies' | 'destinations';
+  readonly kind: 'raw bytes' | 'broken headers' | 'methods' | 'URLs and headers' | 'bodies';
   /** The key of a well-formed request; `null` if it may have none. */
   readonly key: string | null;
 }
@@ -65,43 +64,23 @@ const framings: Readonly<Record<string, (body: Buffer) => readonly [string[], Bu
   chunked: (body) => [['Transfer-Encoding: chunked'], chunked(body)],
   'length too long': (body) => [[`Content-Length: ${body.length + 9}`], body],
   'length too short': (body) => [[`Content-Length: ${body.length >> 1}`], body],
-  'two lengths': (body) => [
-    [`Content-Length: ${body.length}`, `Content-Length: ${body.length + 1}`],
-    body,
-  ],
   'length and chunks': (body) => [
     [`Content-Length: ${body.length}`, 'Transfer-Encoding: chunked'],
     Buffer.concat([chunked(body), Buffer.from(smuggled)]),
-  ],
-  'chunks and length': (body) => [
-    ['Transfer-Encoding: chunked', 'Content-Length: 4'],
-    chunked(body),
   ],
   'chunks in disguise': (body) => [
     ['Transfer-Encoding: x\x0bchunked', `Content-Length: ${body.length}`],
     chunked(body),
   ],
   'chunked twice': (body) => [['Transfer-Encoding: chunked, chunked'], chunked(body)],
-  'chunked not last': (body) => [['Transfer-Encoding: chunked, identity'], chunked(body)],
   'bad chunk size': (body) => [
     ['Transfer-Encoding: chunked'],
     Buffer.concat([Buffer.from('zz\r\n'), body]),
-  ],
-  'huge chunk size': (body) => [
-    ['Transfer-Encoding: chunked'],
-    Buffer.concat([Buffer.from('fffffffffffffffff\r\n'), body]),
   ],
   'long chunk extension': (body) => [
     ['Transfer-Encoding: chunked'],
     Buffer.concat([Buffer.from(`1;${'x'.repeat(20_000)}\r\n`), body]),
   ],
-  'half a chunk': (body) => [
-    ['Transfer-Encoding: chunked'],
-    Buffer.concat([Buffer.from('ffff\r\n'), body]),
-  ],
-  'negative length': (body) => [['Content-Length: -1'], body],
-  'signed length': (body) => [[`Content-Length: +${body.length}`], body],
-  'hexadecimal length': (body) => [['Content-Length: 0x10'], body],
   'endless length': (body) => [[`Content-Length: ${'9'.repeat(30)}`], body],
   pipelined: (body) => [
     [`Content-Length: ${body.length}`],
@@ -167,34 +146,25 @@ const texts = [
   `),
   '',
   ' \r\n\t',
-  "{'url':'https://example.com/'}",
   link({}),
-  link({ expiresIn: 60, maxClicks: 1 }),
   link({ password: 'pässwörd' }),
   ...['../../admin', 'admin', '%2e%2e', 'ａｄｍｉｎ', 'a'.repeat(60_000)].map((alias) =>
     link({ alias }),
   ),
-  link({ constructor: {} }),
   `{"url":"https://example.com/","expiresIn":${'9'.repeat(5_000)}}`,
   '{"url":"https://example.com/\\ud800"}',
-  '{"url":"https://example.com/\\u0000"}',
   '{"url":"https://example.com/\\r\\nX-Injected: 1"}',
   '{"url":"https://example.com/","alias":"\\ud800\\ud800\\ud800"}',
   '{"url":"https://example.com/","password":"\\ud800\\u0000aaa"}',
   `{"key":"ll_${'0'.repeat(38)}"}`,
   '{"key":"\\u0000","token":[],"accept":"yes"}',
   `{"token":"${'x'.repeat(43)}","accept":true,"actor":"system"}`,
-  '{"url":"https:\\\\\\\\example.com"}',
   '{"urls":[{"url":"https://example.com/"},null,[],{"url":5},{"url":"\\ud800"}]}',
-  `{"urls":[${'1,'.repeat(49)}1]}`,
   `{"urls":[${'[],'.repeat(20_000)}1]}`,
-  '{"name":"\\ud800","plan":"FREE"}',
   '{"name":"😀\\u2028","plan":"PRO","account":"hostile"}',
-  '{"reason":"\\u0000"}',
   '\ufeff{"url":"https://example.com/"}',
   deep(10_000, '[', ']'),
   deep(10_000, '{"a":', '}'),
-  deep(10_000, '{"url":', '}'),
   '['.repeat(60_000),
   `{"url":"https://example.com/",${Array.from({ length: 4_000 }, (_, at) => `"k${at}":0`).join(',')}}`,
   `{"url":"https://${'a.'.repeat(30_000)}com"}`,
@@ -357,28 +327,6 @@ const queries = [
   '?' + '['.repeat(4_000),
 ];
 
-/** Spellings of each part of a destination. */
-const urlParts: readonly (readonly string[])[] = [
-  [
-    ...list('http:// | https:// | HTTPS:// | http:/ | http: | // | javascript: | data:,'),
-    ' http://',
-  ],
-  ['', '', '', '@', ':@', 'a:b@', 'example.com\\@', 'example.com%5c@', 'example.com#@', 'a@b@'],
-  [
-    ...list(`
-      example.com | malware.wicar.org | EXAMPLE.com. | bücher.example | ①②⑦.0.0.1 | 127.1 | 0x7f.1
-      [::1] | [::ffff:7f00:1] | [:: | localhost | xn-- | xn--a.example | %00 | %6cocalhost | 1.2.3.4.5
-    `),
-    ...['exa\u00admple.com', `${'a'.repeat(64)}.example`, ''],
-  ],
-  ['', '', ':80', ':0', ':65536', ':', ':8081', ':٣'],
-  [
-    ...['', '/', '/\\', '/\\@b', '/a/../..//b', '/%2e%2e', '/%', '/ü'],
-    ...['/\u202e', '/\ud800', '/ a', '/\u0000'],
-  ],
-  ['', '', '?q=\\@b', '?', '#\\@b', '#', `?${'ü'.repeat(400)}`, `?${'%'.repeat(2_000)}`],
-];
-
 /** @param broken invalid header lines */
 const kindOf = (
   request: Pick<HostileRequest, 'framing' | 'method'>,
@@ -469,70 +417,51 @@ export const hostileRequest = (known: KnownData): fc.Arbitrary<HostileRequest> =
     },
   );
 
-  const anything = fc
-    .record({
-      listener: fc.constantFrom('api', 'api', 'api', 'edge', 'edge', 'admin'),
-      method: fc.oneof(
-        { weight: 8, arbitrary: pick(['GET', 'POST']) },
-        { weight: 4, arbitrary: pick(methods) },
-        { weight: 1, arbitrary: pick(brokenMethods) },
-      ),
-      target,
-      authorization,
-      sessionCookie,
-      oddLines,
-      breakage,
-      body: fc.constantFrom(...bodies),
-      framing,
-    })
-    // A parser cannot detect that a response to half a head belongs to HEAD.
-    .filter(({ method, framing: end }) => method !== 'HEAD' || end !== 'no end of headers')
-    // Other requests need the sessions.
-    .filter(({ method, target: at }) => method !== 'DELETE' || !at.endsWith('console/session/all'))
-    .map(
-      ({
-        authorization: given,
-        sessionCookie: cookie,
-        oddLines: odd,
-        breakage: broken,
-        ...request
-      }): HostileRequest => {
-        // After ten wrong tokens, the admin listener would respond with 429 only.
-        const isGuess = request.listener === 'admin' && given !== null;
-        const token = isGuess ? known.adminToken : given;
-        const page = cookie === null ? [] : [cookie, `Origin: ${originOf(request.listener)}`];
-        return {
-          ...request,
-          // The first Authorization is used.
-          lines: [...(token === null ? [] : [bearer(token)]), ...page, ...odd, ...broken],
-          kind: kindOf(request, broken),
-          key: token !== null && known.keys.includes(token) && broken.length === 0 ? token : null,
-        };
-      },
-    );
-
-  const [key = ''] = known.keys;
-  const destinations = fc
-    .record({
-      target: pick(['/v2/shorten', '/v2/shorten/batch']),
-      url: fc.tuple(...urlParts.map(pick)).map((parts) => parts.join('')),
-      rest: fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 3, noNullPrototype: true }),
-    })
-    .map(({ target: where, url, rest }): HostileRequest => {
-      const item = { ...rest, url };
-      return {
-        listener: 'api',
-        method: 'POST',
-        target: where,
-        lines: [bearer(key), 'Content-Type: application/json'],
-        body: Buffer.from(JSON.stringify(where.endsWith('batch') ? { urls: [item] } : item)),
-        framing: 'length',
-        kind: 'destinations',
-        key,
-      };
-    });
-
-  return fc.oneof({ weight: 9, arbitrary: anything }, { weight: 1, arbitrary: destinations });
+  return (
+    fc
+      .record({
+        listener: fc.constantFrom('api', 'api', 'api', 'edge', 'edge', 'admin'),
+        method: fc.oneof(
+          { weight: 8, arbitrary: pick(['GET', 'POST']) },
+          { weight: 4, arbitrary: pick(methods) },
+          { weight: 1, arbitrary: pick(brokenMethods) },
+        ),
+        target,
+        authorization,
+        sessionCookie,
+        oddLines,
+        breakage,
+        body: fc.constantFrom(...bodies),
+        framing,
+      })
+      // A parser cannot detect that a response to half a head belongs to HEAD.
+      .filter(({ method, framing: end }) => method !== 'HEAD' || end !== 'no end of headers')
+      // Other requests need the sessions.
+      .filter(
+        ({ method, target: at }) => method !== 'DELETE' || !at.endsWith('console/session/all'),
+      )
+      .map(
+        ({
+          authorization: given,
+          sessionCookie: cookie,
+          oddLines: odd,
+          breakage: broken,
+          ...request
+        }): HostileRequest => {
+          // After ten wrong tokens, the admin listener would respond with 429 only.
+          const isGuess = request.listener === 'admin' && given !== null;
+          const token = isGuess ? known.adminToken : given;
+          const page = cookie === null ? [] : [cookie, `Origin: ${originOf(request.listener)}`];
+          return {
+            ...request,
+            // The first Authorization is used.
+            lines: [...(token === null ? [] : [bearer(token)]), ...page, ...odd, ...broken],
+            kind: kindOf(request, broken),
+            key: token !== null && known.keys.includes(token) && broken.length === 0 ? token : null,
+          };
+        },
+      )
+  );
 };
 
 /** Percent-encodes like a client; lone surrogates are replaced. */
