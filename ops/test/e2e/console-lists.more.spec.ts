@@ -189,32 +189,4 @@ describe('the console’s lists of links', () => {
     expect(links.split('\r\n')).to.have.length(3);
     expect(links).to.match(/^domain,code,.*\r\n,to-export,to-export,https:/);
   });
-
-  it('have statistics that compare two periods, saved as CSV for the browser’s locale', async () => {
-    const { shortCode } = await bench.link(key.key);
-    await bench.visit(shortCode, { headers: { Referer: 'https://news.example/' } });
-    await bench.expectClicks(shortCode, key.key, 1);
-    await console.open(bench.product.api, { locale: 'de-DE' });
-    await console.signIn(key.key);
-    await page.getByRole('heading', { name: 'Übersicht' }).waitFor();
-    // The compared period is today.
-    const day = (days: number): string =>
-      new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
-    const period = `period=custom&from=${day(1)}&to=${day(2)}&interval=day&tz=UTC&compare=1`;
-    await show(`/links/${shortCode}?${period}`);
-    const card = page.getByRole('region', { name: 'Herkunft' });
-    const row = card.getByRole('listitem');
-    await row.getByText('news.example').waitFor();
-    expect(await row.textContent()).to.match(/^news\.example-100\s%\s*1 →davor: 1\s*0$/);
-    await page.getByText('verglichen mit').waitFor();
-    await expectAccessible();
-    const saving = page.waitForEvent('download');
-    const table = await console.save(card.getByRole('button', { name: 'CSV herunterladen' }));
-    const name = (await saving).suggestedFilename();
-    expect(name).to.equal(`${shortCode}-referrers-${day(1)}-${day(1)}.csv`);
-    expect(table.toString()).to.equal('\ufeffvalue;clicks;compared_clicks\r\nnews.example;0;1\r\n');
-    await show(`?${period}`);
-    const top = page.getByRole('region', { name: 'Meistgeklickte Links' });
-    await top.getByRole('listitem').getByText('davor: 1').waitFor();
-  });
 });

@@ -17,7 +17,7 @@ describe('the console’s live view', () => {
     (started) => started.close(),
   );
   const console = consoleFixture(bench);
-  const { page, show, provoke, expectAccessible } = console;
+  const { page, provoke, expectAccessible } = console;
   let key: IssuedKey;
   /** The open streams of the page. */
   let streams: Set<Request>;
@@ -57,25 +57,6 @@ describe('the console’s live view', () => {
     expect(await rows().count()).to.equal(10);
     await rows().first().getByRole('link', { name: shortCode }).click();
     await page.waitForURL(new RegExp(`/links/${shortCode}$`));
-  });
-
-  it('shows only the link of a page, by one stream, which ends with the page', async () => {
-    const [link, other] = [await bench.link(key.key), await bench.link(key.key)];
-    await console.signIn(key.key);
-    await expectState('Live');
-    await show(`/links/${link.shortCode}`);
-    await expectState('Live');
-    await bench.visit(other.shortCode);
-    await bench.visit(link.shortCode);
-    await rows().getByText(link.shortCode).waitFor();
-    expect(await rows().count()).to.equal(1);
-    await expectAccessible();
-    expect(streams.size).to.equal(1);
-    await page.getByRole('link', { name: 'Overview' }).click();
-    await expectState('Live');
-    await eventually('one stream is open', () => streams.size === 1);
-    await page.getByRole('link', { name: 'Keys' }).click();
-    await eventually('no stream is open', () => streams.size === 0);
   });
 
   it('continues after an interruption, without a gap', async () => {

@@ -196,24 +196,4 @@ describe('the operators’ console', () => {
     await page.keyboard.press('?');
     expect(await dialog.count()).to.equal(0);
   });
-
-  it('rebuilds a projection and rolls it back, with the operator as actor', async () => {
-    await goTo('Projections');
-    const works = await doneToPlatform(async () => {
-      for (const [verb, ended] of [
-        ['Rebuild', /^Rebuild by ann, .*: done, \d+ applied$/],
-        ['Roll back', /^Roll back by ann, .*: done, \d+ applied$/],
-      ] as const) {
-        const row = page.getByRole('group', { name: 'quotas' });
-        await row.getByRole('button', { name: verb }).click();
-        const dialog = page.getByRole('dialog', { name: `${verb} quotas?` });
-        await dialog.waitFor();
-        if (verb === 'Rebuild') await expectAccessible();
-        await dialog.getByRole('button', { name: verb }).click();
-        await page.getByText(ended).waitFor();
-      }
-    });
-    expect(works).to.deep.equal(['ProjectionWorkRequested', 'ProjectionWorkRequested']);
-    await expectAccessible();
-  });
 });

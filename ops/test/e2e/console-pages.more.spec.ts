@@ -78,20 +78,6 @@ describe('the console’s pages', () => {
     await expectAccessible();
   });
 
-  it('report maintenance', async () => {
-    // Pending requests of the overview would get 503 too.
-    await page.goto(`${bench.product.api}/console/new`, { waitUntil: 'networkidle' });
-    await bench.admin('PATCH', '/admin/platform', { maintenance: true });
-    try {
-      await createLink('');
-      await page.getByText('Service is temporarily unavailable for maintenance').waitFor();
-      provoke(loadError(503));
-      await expectAccessible();
-    } finally {
-      await bench.admin('PATCH', '/admin/platform', { maintenance: false });
-    }
-  });
-
   it('show the account of a one-time address, and confirm before they end a session', async () => {
     const other = await bench.key('HOBBY', { account: 'another-one', name: '<b>theirs</b>' });
     const issued = await bench.admin('POST', '/admin/console', { key: other.id });

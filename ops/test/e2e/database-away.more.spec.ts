@@ -109,18 +109,6 @@ describe('product: while PostgreSQL is unavailable', () => {
         proxy.cut();
       },
     ],
-    [
-      'resets connections',
-      () => {
-        proxy.inspect((_chunk, cut) => {
-          cut();
-        });
-        proxy.cut();
-      },
-      () => {
-        proxy.inspect(null);
-      },
-    ],
   ];
   for (const [fault, start, end] of faults) {
     it(`reports 503 in time on each listener when PostgreSQL ${fault}, and 200 afterwards`, async () => {

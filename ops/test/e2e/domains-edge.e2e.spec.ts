@@ -3,20 +3,19 @@ import type { RequestOptions } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { RawClient } from '../support/raw-http.js';
 import { domainCalls, expectDomain, newName } from './domains-harness.js';
-import { destination, passwordForm, sharedProduct, type Link } from './harness.js';
+import { destination, sharedProduct, type Link } from './harness.js';
 
 // The default domain with a host and redirects of its own is in settings.e2e.spec.ts.
 
 const browser = 'text/html,application/xhtml+xml,*/*;q=0.8';
 /** An address that is no trusted proxy. */
-const untrusted = '127.0.0.9';
 const forms = ['text/html;q=0.9, */*', browser];
 const others = ['*/*', 'text/html;q=0', undefined];
 
 describe('redirect edge: domains', () => {
   const bench = sharedProduct();
   const calls = domainCalls(bench);
-  const { visit, onEveryEdge, locationOf } = calls;
+  const { visit, onEveryEdge } = calls;
   let pro: IssuedKey;
   let domain: string;
   let aliases = 0;
@@ -65,18 +64,6 @@ describe('redirect edge: domains', () => {
       await bench.expectClicks(code, pro.key, 10);
     });
 
-    it('by X-Forwarded-Host of a trusted proxy only', async () => {
-      const { own, twin, code } = await twins();
-      for (const [forwarded, host, location, direct] of [
-        [`${domain.toUpperCase()}.:443, other.example`, 'edge', own.url, twin.url],
-      ] as const) {
-        const headers = { 'X-Forwarded-Host': forwarded };
-        expect((await visit(host, code, { headers })).headers.location).to.equal(location);
-        const untrustedVisit = await visit(host, code, { headers, localAddress: untrusted });
-        expect(untrustedVisit.headers.location).to.equal(direct);
-      }
-    });
-
     for (const server of ['fast path', 'node:http'] as const) {
       it(`for each request of a connection: ${server}`, async () => {
         const { own, twin, code } = await twins();
@@ -107,17 +94,6 @@ describe('redirect edge: domains', () => {
         }
       });
     }
-  });
-
-  it('links with passwords, apart from the same code elsewhere', async () => {
-    const { own, twin, code } = await twins({ password: 'open sesame' });
-    const form = await visit(domain, code, accepting(browser));
-    expect(form.text).to.include('<form method="post">').and.not.include('example.com');
-    expect((await visit(domain, code, passwordForm('wrong one'))).status).to.equal(401);
-    const entered = await visit(domain, code, passwordForm('open sesame'));
-    expect([entered.status, entered.headers.location]).to.deep.equal([303, own.url]);
-    expect(await locationOf('localhost', code)).to.equal(twin.url);
-    expect((await visit('localhost', code, passwordForm('open sesame'))).status).to.equal(405);
   });
 
   it('redirects for browsers instead of pages: of /, unknown and expired links', async () => {

@@ -11,7 +11,6 @@ import { kafkaStartMs } from '../support/kafka.js';
 import { launch, mainFile, readyLine, startLinklogCli, temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';
 import { documentedAcls, startSecuredKafka, user, type Account } from '../support/secured-kafka.js';
-import { eventually, rejection } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
@@ -114,41 +113,6 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
         }
         expect(read).to.have.length(range.next - range.first);
         expect(lines).to.deep.equal([]);
-      });
-    }
-
-    const refused: readonly (readonly [
-      what: string,
-      env: () => Env,
-      code: string,
-      message: RegExp,
-    ])[] = [
-      [
-        'a prefix without ACLs',
-        () => ({ ...plaintext(), ...sasl(), KAFKA_TOPIC_PREFIX: 'other.' }),
-        'TOPIC_AUTHORIZATION_FAILED',
-        /^an ACL is missing in kafka: .*\(other\.linklog\.\w+\.v1\)$/,
-      ],
-      [
-        'another host name than that of the certificate',
-        () => ({ ...tls('SASL_SSL', 'localhost'), ...sasl() }),
-        'ERR_TLS_CERT_ALTNAME_INVALID',
-        /^the certificate of a kafka broker is for another host name \(KAFKA_BROKERS\): .*localhost/,
-      ],
-    ];
-    for (const [what, env, code, message] of refused) {
-      it(`names ${what} in one log line and in its health check`, async () => {
-        const opened = open(env());
-        await eventually('the cause is logged', () => lines.length > 0);
-        const failure = (await rejection(opened.check())) as Error & { readonly code: string };
-        expect(failure.code).to.equal(code);
-        expect(failure.message).to.match(message);
-        expect(lines).to.have.length(1);
-        expect(lines[0]).to.include({
-          level: 40,
-          code: failure.code,
-          msg: `${failure.message}; trying again`,
-        });
       });
     }
   });

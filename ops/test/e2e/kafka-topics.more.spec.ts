@@ -78,36 +78,6 @@ describe('product: when an operator changes topics in Kafka', function () {
     await bench.expectClicks(shortCode, key, clicks);
   };
 
-  it('ignores added partitions, also with records of another producer', async () => {
-    const { links, visits } = topics;
-    const { shortCode } = await bench.link(key);
-    await admin.createPartitions({
-      topicPartitions: [
-        { topic: nameOf(links.name), count: links.partitions + 2 },
-        { topic: nameOf(visits.name), count: visits.partitions + 4 },
-      ],
-    });
-    const producer = kafka.client().producer();
-    await producer.connect();
-    const strange = { partition: links.partitions + 1, key: 'strange', value: 'no event' };
-    await producer.send({ topic: nameOf(links.name), messages: [strange] });
-    await producer.disconnect();
-    const detail =
-      `topic ${nameOf(links.name)} has 10 partitions, Linklog uses 8: those added are ignored; they ` +
-      'contain records of another producer; and 1 more';
-    await untilReadiness(200, { state: 'up', code: 'TOPIC_EXTENDED', detail });
-    await expectOneLine('TOPIC_EXTENDED');
-    expect(await metricOf('TOPIC_EXTENDED')).to.match(/ 2$/);
-    await visitAndCount(shortCode, 1);
-
-    await bench.product.stop();
-    await start();
-    await untilReadiness(200, { state: 'up', code: 'TOPIC_EXTENDED', detail });
-    await visitAndCount(shortCode, 2);
-    const verify = await linklog('audit', 'verify');
-    expect(verify, verify.stderr).to.include({ exitCode: 0 });
-  });
-
   it('continues with a log that was truncated at its start, and rejects commands that need all of it', async () => {
     const { shortCode } = await bench.link(key);
     await waitUntilProjected(bench.product.edges);

@@ -204,14 +204,6 @@ describe('command API: operators and links of all accounts', () => {
       return end;
     };
 
-    it('are listed with lag, dead letters and last work', async () => {
-      const names = ['redirects', 'quotas', 'stats', 'history'];
-      expect((await list()).map(({ name }) => name)).to.deep.equal(names);
-      for (const projection of await list()) {
-        expect(projection).to.include({ deadLetters: 0, parked: 0, running: null });
-      }
-    });
-
     it('are redriven, rebuilt and rolled back, with an actor', async () => {
       const code = await createLink();
       for (const what of ['redrive', 'rebuild', 'rollback']) {

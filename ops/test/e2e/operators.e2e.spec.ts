@@ -17,7 +17,6 @@ import {
 
 const featuresOn = { shortening: true, aliases: true, passwords: true, expiration: true, qr: true };
 const notFound = 'Short URL not found';
-const actorMessage = 'X-Actor must have 1 to 64 characters, none of them control characters';
 
 interface HistoryEvent {
   readonly type: string;
@@ -165,50 +164,22 @@ describe('command API: operators', () => {
       done('POST', `/admin/links/${code}/${what}`, { reason: 'phishing' });
 
     it('take effect at the edge, as do unblocks, cached or not', async () => {
-      const links = [
-        await bench.link(pro.key),
-        await bench.link(pro.key, { maxClicks: 100 }),
-        await bench.link(pro.key),
-      ];
-      for (const { shortCode } of links.slice(0, 2)) {
-        for (let visit = 0; visit < 3; visit += 1) {
-          expect((await bench.visit(shortCode)).status).to.equal(302);
-        }
+      const [cached, uncached] = [await bench.link(pro.key), await bench.link(pro.key)];
+      expect((await bench.visit(cached.shortCode)).status).to.equal(302);
+      for (const { shortCode } of [cached, uncached]) {
+        expect(await block('block', shortCode)).to.deep.equal({ shortCode, blocked: true });
+        await expectStatus(shortCode, 410);
+        expectError(await bench.visit(shortCode), {
+          ...{ status: 410, message: 'This link has been blocked', path: `/${shortCode}` },
+          errorType: 'BLOCKED',
+        });
+        expect(await block('unblock', shortCode)).to.deep.equal({ shortCode, blocked: false });
+        await expectStatus(shortCode, 302);
       }
-      for (const { shortCode } of links) {
-        for (let round = 0; round < 2; round += 1) {
-          expect(await block('block', shortCode)).to.deep.equal({ shortCode, blocked: true });
-          await expectStatus(shortCode, 410);
-          expectError(await bench.visit(shortCode), {
-            ...{ status: 410, message: 'This link has been blocked', path: `/${shortCode}` },
-            errorType: 'BLOCKED',
-          });
-          expect(await block('unblock', shortCode)).to.deep.equal({ shortCode, blocked: false });
-          await expectStatus(shortCode, 302);
-        }
-      }
-    });
-
-    it('are rejected without a link, a reason, the admin token or a printable actor', async () => {
-      const { shortCode } = await bench.link(pro.key);
-      const method = 'POST';
-      const reason = { reason: 'spam' };
-      for (const what of ['block', 'unblock']) {
-        const path = `/admin/links/nothing0/${what}`;
-        const response = await admin(method, path, reason);
-        expectError(response, { status: 404, message: notFound, path, method });
-      }
-      const path = `/admin/links/${shortCode}/block`;
-      for (const [body, headers, message] of [
-        [{}, {}, 'reason must have 1 to 500 characters, none of them control characters'],
-        [reason, { 'X-Actor': 'a%0Ab' }, actorMessage],
-      ] as const) {
-        const response = await admin(method, path, body, headers);
-        expectError(response, { status: 400, message, path, method });
-      }
-      const stranger = await admin(method, path, reason, { Authorization: `Bearer ${pro.key}` });
-      expect(stranger.status).to.equal(401);
-      expect((await bench.visit(shortCode)).status).to.equal(302);
+      const path = '/admin/links/nothing0/block';
+      const unknown = await admin('POST', path, { reason: 'spam' });
+      expectError(unknown, { status: 404, message: notFound, path, method: 'POST' });
+      expect((await admin('POST', path, {})).status).to.equal(400);
     });
   });
 
@@ -246,8 +217,6 @@ describe('command API: operators', () => {
       ]);
       expect(events[0]?.correlationid).to.equal('made-1');
       expect(events[2]?.correlationid).to.equal('unblock-1');
-      expect(new Set(events.map(({ subject }) => subject))).to.deep.equal(new Set([shortCode]));
-      expect(events.map(({ sequence }) => Number(sequence))).to.deep.equal([1, 2, 3, 4]);
       for (const secret of ['passwordHash', pro.key, bench.product.adminToken]) {
         expect(response.text).to.not.include(secret);
       }
@@ -305,24 +274,13 @@ describe('command API: operators', () => {
     expectError(refused, { status: 400, message: 'after must be the next of a page', path });
   });
 
-  it('see the statistics of a link of any account', async () => {
-    const { key } = await bench.key('PRO', { account: 'of-others' });
-    const { shortCode } = await bench.link(key);
-    await bench.visit(shortCode);
-    await eventuallyPasses(async () => {
-      const stats = await done('GET', `/admin/stats/${shortCode}?include=timeseries`);
-      expect(stats).to.include({ shortCode, clickCount: 1 });
-      expect(stats).to.have.nested.property('period.clickCount', 1);
-    });
-    const path = '/admin/stats/nothing0';
-    expectError(await admin('GET', path), { status: 404, message: notFound, path });
-  });
-
-  it('see the running processes with version and node', async () => {
+  it('see the statistics of a link of any account, and the running processes', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    const stats = await done('GET', `/admin/stats/${shortCode}?include=timeseries`);
+    expect(stats).to.include({ shortCode, clickCount: 0 });
+    expect(stats).to.have.nested.property('period.clickCount', 0);
     const { processes } = await done<{ processes: readonly object[] }>('GET', '/admin/processes');
-    expect(processes[0])
-      .to.have.keys('id', 'version', 'services', 'host', 'pid', 'startedAt', 'lastSeenAt')
-      .and.to.include({ version: linklogVersion() });
+    expect(processes[0]).to.include({ version: linklogVersion() });
   });
 
   describe('overrides of reserved aliases', () => {

@@ -1,15 +1,9 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, rm, stat } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { copyClusterTemplate } from '../support/cluster.js';
-import { fixture } from '../support/fixture.js';
-import { folderFixture } from '../support/fixtures.js';
 import { sendRequest, concurrently } from '../support/http.js';
 import { postgresOf, startProduct, type Product } from '../support/product.js';
 import { Bench, destination, passwordForm, productFixture, type Link } from './harness.js';
@@ -71,20 +65,6 @@ describe('product: process', () => {
     });
   }
 
-  it('names the variable of a port that is in use, and leaves no process running', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    await copyClusterTemplate(dir);
-    const ended = await runToEnd({ DATA_DIR: dir, EDGE_PORT: String(port) });
-    other.close();
-    expect(ended).to.include({ exitCode: 78, stdout: '' });
-    expect(ownLines(ended)).to.deep.equal([
-      `linklog: EDGE_PORT ${port} is in use on 127.0.0.1: choose another port`,
-    ]);
-    expect(await postgresOf(dir)).to.deep.equal([]);
-  });
-
   describe('while it runs', () => {
     const shared = productFixture(Object.fromEntries(emptyVariables.map((name) => [name, ''])));
 
@@ -126,32 +106,6 @@ describe('product: process', () => {
 
     it('treats an empty variable as unset', async () => {
       expect((await shared.visit('')).status).to.equal(404);
-    });
-  });
-
-  describe('with HOST=0.0.0.0, ADMIN_TOKEN and a new DATA_DIR', () => {
-    const folder = folderFixture();
-    const newDir = (): string => path.join(folder.path, 'not', 'yet', 'there');
-    const bench = fixture(
-      async () => {
-        // The account of PostgreSQL must be able to traverse the parent directories.
-        await chmod(folder.path, 0o711);
-        const env = { HOST: '0.0.0.0', ADMIN_TOKEN: 'a-token-of-the-operators' };
-        const started = new Bench();
-        started.use(await startProduct({ env, dataDir: newDir() }));
-        return started;
-      },
-      (started) => started.end(),
-    );
-
-    it('prints addresses that clients can connect to, and stores no token', async () => {
-      for (const address of [bench.product.api, bench.product.edge, bench.product.admin]) {
-        expect(address).to.match(/^http:\/\/127\.0\.0\.1:\d+$/);
-        expect((await sendRequest(`${address}/health`)).status).to.equal(200);
-      }
-      expect((await bench.admin('GET', '/admin/keys')).status).to.equal(200);
-      expect(existsSync(path.join(newDir(), 'admin-token'))).to.equal(false);
-      expect((await stat(newDir())).mode & 0o066).to.equal(0);
     });
   });
 

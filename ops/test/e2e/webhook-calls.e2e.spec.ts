@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { messages } from '../../../schemas/http/errors.js';
 import { nameOf } from '../support/feed-event.js';
-import { concurrently } from '../support/http.js';
 import { isSignedWith } from '../support/receiver.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { eventPages, foreignCursors } from './events-harness.js';
@@ -14,14 +13,12 @@ import {
   type Subscribed,
 } from './webhooks-harness.js';
 
-const unknownDelivery = '019a3c1e-7b31-7c41-9d5e-2f6b8a1c4d71';
-
 describe('command API: webhooks', () => {
   const bench = sharedProduct();
   const { page, end } = eventPages(bench);
   const calls = webhookCalls(bench);
   const { send, show, create, change, rotate, test, deliveries, replay } = calls;
-  const { receiver, newKey, subscribe, expectDeliveries, pause, enable } = subscriptions(bench);
+  const { receiver, newKey, subscribe, expectDeliveries } = subscriptions(bench);
 
   describe('POST /v2/webhooks/:id/rotate', () => {
     /** The secrets that sign now. */
@@ -146,26 +143,6 @@ describe('command API: webhooks', () => {
       expect(hook.deliveries.map((delivery) => delivery.id)).to.deep.equal([id, id, id]);
       const bodies = hook.deliveries.map(({ body }) => body);
       expect(new Set(bodies)).to.have.property('size', 1);
-    });
-
-    it('are 404 if they are unknown or of another webhook, and 409 if the body is not stored', async () => {
-      const subscribed = await subscribe();
-      const { key, hook, webhook } = subscribed;
-      // A batch is larger than the bodies that stay stored after their delivery.
-      await pause(subscribed);
-      const note = 'x'.repeat(1_000);
-      await concurrently(11, () => bench.link(key.key, { note }));
-      await calls.expectShown(key, webhook, { lag: 11 });
-      await enable(subscribed);
-      const { id } = await calls.expectAttempts(key, webhook, 1);
-      expect(hook.deliveries.map(({ events }) => events.length)).to.deep.equal([11]);
-      const at = `/${webhook.id}/deliveries/${id}/retry`;
-      expect((await send(key, 'POST', at)).json()).to.include({
-        ...{ statusCode: 409, message: messages.deliveryNotStored },
-      });
-      expect(
-        (await send(key, 'POST', `/${webhook.id}/deliveries/${unknownDelivery}/retry`)).json(),
-      ).to.include({ statusCode: 404, message: messages.deliveryNotFound });
     });
   });
 

@@ -107,20 +107,6 @@ describe('product: deliveries of webhooks', () => {
       }
     }).timeout(120_000);
 
-    it('delay no other ones', async () => {
-      const { key, hook, webhook } = await subscribe();
-      hook.respond(laterPlease, 204);
-      const codes = [await bench.link(key.key), await bench.link(key.key)];
-      await expectEvents(
-        hook,
-        codes.map(({ shortCode }) => shortCode),
-      );
-      await eventuallyPasses(async () => {
-        const { deliveries } = await calls.deliveries(key, webhook);
-        expect(deliveries.map(({ status }) => status)).to.deep.equal(['delivered', 'pending']);
-      }, deliveredWithinMs);
-    });
-
     it('because there is no response within 15 s delay no other webhook', async () => {
       const { key, hook, webhook } = await subscribe();
       const other = await subscribe({}, key);

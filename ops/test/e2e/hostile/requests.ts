@@ -29,8 +29,6 @@ export interface HostileRequest {
   readonly framing: string;
   /** What is hostile about it. */
   readonly kind: 'raw bytes' | 'broken headers' | 'methods' | 'URLs and headers' | 'bodies';
-  /** The key of a well-formed request; `null` if it may have none. */
-  readonly key: string | null;
 }
 
 /** The bytes of a text in UTF-8, each as a Latin-1 character. */
@@ -457,7 +455,6 @@ export const hostileRequest = (known: KnownData): fc.Arbitrary<HostileRequest> =
             // The first Authorization is used.
             lines: [...(token === null ? [] : [bearer(token)]), ...page, ...odd, ...broken],
             kind: kindOf(request, broken),
-            key: token !== null && known.keys.includes(token) && broken.length === 0 ? token : null,
           };
         },
       )
