@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import { collectorFixture, type Collector, type ExportedSpan } from '../support/collector.js';
-import type { FeedEvent } from '../support/feed-event.js';
-import { startLinklogCli } from '../support/process.js';
-import { onStack, serversFor, startEmbeddedProduct, type IssuedKey } from '../support/product.js';
+import { nameOf, type FeedEvent } from '../support/feed-event.js';
+import { onStack, startEmbeddedProduct, type IssuedKey } from '../support/product.js';
 import { receiverFixture } from '../support/receiver.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { Bench, destination, keyFixture, productFixture } from './harness.js';
+import { Bench, destination, keyFixture, productFixture, sharedProduct } from './harness.js';
 import { deliveredWithinMs, webhookCalls } from './webhooks-harness.js';
 
 const hex = (length: number): string =>
@@ -21,20 +20,6 @@ const loopback = { WEBHOOK_NETWORKS: '127.0.0.0/8' };
 const quickly = { OTEL_BSP_SCHEDULE_DELAY: '100' };
 
 type TracedEvent = FeedEvent & { readonly traceparent?: string };
-
-const linklog = async (bench: Bench, ...args: readonly string[]): Promise<string> => {
-  const { dataDir } = bench.product;
-  const env = { ...(await serversFor(dataDir)), DATA_DIR: dataDir };
-  const { exitCode, stdout, stderr } = await startLinklogCli(args, env).ended;
-  expect(exitCode, stderr).to.equal(0);
-  return stdout;
-};
-
-const linesOf = (text: string): readonly TracedEvent[] =>
-  text
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as TracedEvent);
 
 /** Waits for an event in the feed of a key. */
 const findEvent = async (
@@ -56,41 +41,17 @@ const findEvent = async (
 
 describe('product: traceparent without a collector', () => {
   const receiver = receiverFixture();
-  const bench = productFixture({ ...loopback, LOG_LEVEL: 'info' });
+  const bench = sharedProduct();
   const pro = keyFixture(bench, 'PRO', { account: 'traced' });
-  const webhooks = webhookCalls(bench);
 
-  it('keeps it in the event, the feed, the command line and the delivery', async () => {
-    const { traceId, traceparent } = newContext();
+  it('is in events, the history and the delivery; that of operators is hidden', async () => {
+    const [creating, importing, blocking] = [newContext(), newContext(), newContext()];
     const hook = receiver.hook();
-    await webhooks.create(pro, { url: hook.url });
+    await webhookCalls(bench).create(pro, { url: hook.url, types: ['LinkCreated'] });
+    const { traceparent } = creating;
     const created = await bench.shorten(pro.key, { url: destination }, { traceparent });
     expect(created.status, created.text).to.equal(201);
     const { shortCode: code } = created.json() as { shortCode: string };
-
-    const event = await findEvent(bench, pro, ({ subject }) => subject === code);
-    expect(event.traceparent).to.equal(traceparent);
-
-    const history = await bench.api(`/v2/links/${code}/history`, pro.key);
-    expect(history.text).to.include(`"traceparent":"${traceparent}"`);
-
-    // On the stack, the log is Kafka.
-    const [replayed] = linesOf(await linklog(bench, 'audit', 'replay', '--code', code));
-    expect(replayed).to.include({ subject: code, traceparent });
-
-    await eventually('the event is delivered', () => hook.events.length > 0, deliveredWithinMs);
-    const [delivery] = hook.deliveries;
-    expect(delivery?.events[0]).to.include({ subject: code, traceparent });
-    expect(delivery?.headers['traceparent']).to.equal(traceparent);
-
-    // The services of a stack log to files.
-    if (!onStack) expect(bench.product.stderr()).to.include(`"traceId":"${traceId}"`);
-  });
-
-  it('keeps it in the events of changes and imports, and hides that of operators', async () => {
-    const [changing, importing, blocking] = [newContext(), newContext(), newContext()];
-    const { shortCode: code } = await bench.link(pro.key);
-    await bench.change(code, pro.key, { title: 'A title' }, { traceparent: changing.traceparent });
     await bench.api('/v2/imports?format=csv', pro.key, {
       ...{ method: 'POST', body: `code,url\ntraced-import,${destination}\n` },
       headers: { 'Content-Type': 'text/csv', traceparent: importing.traceparent },
@@ -100,15 +61,24 @@ describe('product: traceparent without a collector', () => {
       { traceparent: blocking.traceparent },
     );
     expect(blocked.status, blocked.text).to.equal(200);
-    for (const { traceparent } of [changing, importing]) {
-      const isFound = (event: TracedEvent): boolean => event.traceparent === traceparent;
-      await findEvent(bench, pro, isFound, '&limit=1000');
+
+    const history = await bench.api(`/v2/links/${code}/history`, pro.key);
+    expect(history.text).to.include(`"traceparent":"${traceparent}"`);
+    for (const [subject, type, expected] of [
+      [code, 'LinkCreated', traceparent],
+      ['traced-import', 'LinkImported', importing.traceparent],
+      [code, 'LinkBlocked', undefined],
+    ] as const) {
+      const event = await findEvent(
+        ...([bench, pro] as const),
+        (found) => found.subject === subject && nameOf(found) === type,
+      );
+      expect(event.traceparent, type).to.equal(expected);
     }
-    const isBlock = ({ type, subject }: TracedEvent): boolean =>
-      subject === code && type.startsWith('linklog.LinkBlocked.');
-    expect(await findEvent(bench, pro, isBlock)).to.not.have.property('traceparent');
-    const replayed = linesOf(await linklog(bench, 'audit', 'replay', '--code', code));
-    expect(replayed.find(isBlock)?.traceparent).to.equal(blocking.traceparent);
+    await eventually('the event is delivered', () => hook.events.length > 0, deliveredWithinMs);
+    const [delivery] = hook.deliveries;
+    expect(delivery?.events[0]).to.include({ subject: code, traceparent });
+    expect(delivery?.headers['traceparent']).to.equal(traceparent);
   });
 
   it('has no traceparent in visits', async () => {

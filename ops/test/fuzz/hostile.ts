@@ -2,8 +2,7 @@ import { Command } from 'commander';
 import { randomInt } from 'node:crypto';
 import { wholeNumber } from '../support/options.js';
 import { Bench } from '../e2e/harness.js';
-import { hostileEnvironment, startHostileRun, type HostileRun } from '../e2e/hostile/run.js';
-import { markdownTable } from '../support/table.js';
+import { hostileEnvironment, startHostileRun } from '../e2e/hostile/run.js';
 import { collectGarbageOf, preloaded } from './memory.js';
 
 const command = new Command('fuzz:hostile')
@@ -22,16 +21,6 @@ const maxGrowth = 0.1;
 /** Faults in the report. */
 const shown = 10;
 
-const outcomeTable = ({ outcomes }: HostileRun): string =>
-  markdownTable(
-    ['Kind', 'Requests', 'Outcomes'],
-    [...outcomes].sort().map(([kind, counts]) => {
-      const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
-      const texts = [...counts].sort().map(([outcome, count]) => `${outcome}: ${count}`);
-      return [kind, total, texts.join(', ')];
-    }),
-  );
-
 /** MiB, after a garbage collection. */
 const readMemory = async ({ product }: Bench): Promise<number> => {
   await collectGarbageOf(product);
@@ -44,7 +33,6 @@ await bench.start({ ...(await hostileEnvironment()), NODE_OPTIONS: preloaded });
 try {
   const run = await startHostileRun(bench);
   for (let part = 0; part < warmUp; part += 1) await run.send(portion, seed + part);
-  run.outcomes.clear();
   const before = await readMemory(bench);
   const startedAt = performance.now();
   for (let part = 0; part < count / portion; part += 1) {
@@ -59,7 +47,6 @@ try {
     .split('\n')
     .filter((line) => line.includes('"level":50'));
   const lines = [
-    outcomeTable(run),
     `${run.faults.length} faults, ${errors.length} errors logged, in ${Math.round(seconds)} s`,
     `memory: ${before.toFixed(1)} MiB before, ${after.toFixed(1)} MiB after (${(growth * 100).toFixed(1)} %)`,
     ...run.faults.slice(0, shown),
