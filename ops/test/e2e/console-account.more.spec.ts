@@ -7,7 +7,7 @@ import { destination, sharedProduct } from './harness.js';
 describe('the console', () => {
   const bench = sharedProduct();
   const console = consoleFixture(bench);
-  const { page, button, goTo, dialog, show, provoke, expectAccessible } = console;
+  const { page, button, goTo, dialog, provoke, expectAccessible } = console;
   let key: IssuedKey;
 
   beforeEach(async () => {
@@ -88,29 +88,5 @@ describe('the console', () => {
     await button('Deactivate', dialog()).click();
     await page.getByText('Your session has ended').waitFor();
     provoke(...console.faults().filter((fault) => fault === loadError(401)));
-  });
-
-  it('names the scope that a page needs', async () => {
-    const { key: reader } = await bench.key('PRO', { scopes: ['links:read'] });
-    await console.open();
-    await console.signIn(reader);
-    await page.getByText('This needs the scope “Read statistics” (stats:read)').waitFor();
-    for (const name of ['New link', 'Import', 'Webhooks']) {
-      const links = page.getByRole('link', { name, exact: true });
-      expect(await links.count(), name).to.equal(0);
-    }
-    for (const [path, scope] of [
-      ['keys', 'keys:manage'],
-      ['domains', 'domains:manage'],
-      ['webhooks', 'webhooks:manage'],
-      ['webhooks/wh_none', 'webhooks:manage'],
-      ['imports', 'links:import'],
-      ['imports/none', 'links:import'],
-    ] as const) {
-      await show(`/${path}`);
-      await page.getByText(`(${scope})`).waitFor();
-      expect(await page.locator('main form').count(), path).to.equal(0);
-    }
-    await expectAccessible();
   });
 });

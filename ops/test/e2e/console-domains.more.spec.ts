@@ -74,41 +74,6 @@ describe('the console’s domains', () => {
     await card().getByText('active', { exact: true }).waitFor();
   });
 
-  it('have redirects, and are removed when they have no links', async () => {
-    await addDomain();
-    const { shortCode } = await bench.link(key.key, { domain });
-    await goTo('Domains');
-    await card().getByRole('link', { name: '2 links' }).waitFor();
-    await button('Change redirects', card()).click();
-    await expectAccessible('redirects');
-    await dialog().getByLabel('Home page').fill('none');
-    await button('Save', dialog()).click();
-    await dialog().getByText('The URL must start with').waitFor();
-    provoke(loadError(400));
-    await dialog().getByLabel('Home page').fill('https://example.com/home');
-    await dialog().getByLabel('Unknown links').fill('https://example.com/unknown');
-    await button('Save', dialog()).click();
-    await card().getByText('https://example.com/home').waitFor();
-    await expectVisit('', 'https://example.com/home');
-    await expectVisit('unknown0', 'https://example.com/unknown');
-
-    await button('Remove', card()).click();
-    await expectAccessible('remove');
-    await button('Remove', dialog()).click();
-    await dialog().getByText('The domain has links').waitFor();
-    provoke(loadError(409));
-    await button('Cancel', dialog()).click();
-    const links = await bench.api(`/v2/links?domain=${domain}`, key.key);
-    const codes = (links.json() as { links: { shortCode: string }[] }).links;
-    expect(codes.map((link) => link.shortCode)).to.include(shortCode);
-    const shortCodes = codes.map((link) => `${domain}/${link.shortCode}`);
-    const body = { shortCodes, change: { delete: true } };
-    await bench.api('/v2/links/bulk', key.key, { method: 'POST', body });
-    await button('Remove', card()).click();
-    await button('Remove', dialog()).click();
-    await card().waitFor({ state: 'detached' });
-  });
-
   it('are a feature of a plan, and of a scope', async () => {
     await button('Sign out').click();
     await console.signIn((await bench.key('FREE')).key);

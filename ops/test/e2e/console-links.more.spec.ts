@@ -96,23 +96,6 @@ describe('the console’s links', () => {
     expect(table).to.include(`"'=HYPERLINK(""x"")",,The URL must start with http:// or https://.`);
   });
 
-  it('are shown in German, and saved for a German spreadsheet', async () => {
-    await console.open(bench.product.api, { locale: 'de' });
-    await console.signIn(key.key);
-    await goTo('Neuer Link');
-    await goTo('Viele Links');
-    const cells = ['example.com/a\tdeutsch-eins\tEins; zwei\ta', 'example.com/b\t\tDrei\tb'];
-    await page.getByLabel('Ziele').fill(cells.join('\n'));
-    await page.getByText('werden die Spalten als url, code, title, tags gelesen').waitFor();
-    await expectAccessible();
-    await button('2 Links erstellen').click();
-    await page.getByText('2 von 2 erstellt').waitFor();
-    expect(await saveCsv('Als CSV speichern')).to.match(
-      /^\ufeffZiel;Kurzlink;Fehler\r\nhttps:\/\/example\.com\/a;http\S+eins;\r\n/,
-    );
-    expect(await detailsOf('deutsch-eins')).to.deep.include({ title: 'Eins; zwei', tags: ['a'] });
-  });
-
   it('are changed, disabled, enabled and deleted, with a history', async () => {
     const title = '<img src=x onerror=alert(1)> مرحبا 🎉';
     const { shortCode } = await bench.link(key.key);

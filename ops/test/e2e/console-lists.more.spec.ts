@@ -153,19 +153,9 @@ describe('the console’s lists of links', () => {
     await dialog().getByText('2 links are changed.', { exact: true }).waitFor();
     await dialog().getByRole('button', { name: 'Close' }).last().click();
     for (const code of ['tagged-one', 'tagged-two']) await expectTags(code, ['new']);
-    await eventually('the list has the new name', async () => {
-      await page.reload();
-      await rows().first().waitFor();
-      return (await page.getByRole('link', { name: 'new', exact: true }).count()) === 1;
-    });
-
+    await page.reload();
     await button('Remove other').click();
-    // The response to the first request is lost: the dialog continues after a failure.
-    await page.route('**/console/v2/links/bulk', (route) => route.abort(), { times: 1 });
     await button('Remove', dialog()).click();
-    await dialog().getByRole('alert').waitFor();
-    console.provoke('Failed to load resource: net::ERR_FAILED');
-    await button('Try again', dialog()).click();
     await dialog().getByText('One link is changed.', { exact: true }).waitFor();
     await expectTags('tagged-three', []);
   });

@@ -107,27 +107,6 @@ describe('the operators’ console', () => {
     expect(await done(shortCode)).to.deep.equal(['LinkBlocked', 'LinkUnblocked']);
   });
 
-  it('finds links of all accounts', async () => {
-    for (const account of ['list-one', 'list-two']) {
-      const { key } = await bench.key('PRO', { account });
-      await bench.link(key, { title: `<b>of ${account}</b>`, tags: ['listed-by-operators'] });
-    }
-    await goTo('Links');
-    const rows = page.locator('tbody tr');
-    await rows.first().waitFor();
-    await page.getByLabel('Account').fill('list-two');
-    await page.keyboard.press('Enter');
-    await page.waitForURL(/account=list-two/);
-    await console.expectListed(1);
-    expect(await page.getByText('<b>of list-two</b>').count()).to.equal(1);
-    await page.getByRole('link', { name: 'listed-by-operators' }).first().click();
-    await page.waitForURL(/tag=listed-by-operators/);
-    await page.getByRole('link', { name: /Without the account/ }).click();
-    await page.waitForURL((url) => !url.search.includes('account='));
-    await console.expectListed(2);
-    await expectAccessible();
-  });
-
   it('switches features and maintenance, with the operator as actor', async () => {
     const { key } = await bench.key('PRO');
     // A feature is off before the response arrives. Until then, its switch accepts no click.

@@ -60,13 +60,9 @@ describe('the console’s webhooks', () => {
     await page.getByLabel('Link created').check();
     await page.getByLabel('Link visited').check();
     await button('Create webhook').click();
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    await page.getByRole('button', { name: 'Copy the secret' }).click();
-    await page.getByRole('button', { name: 'Copied the secret' }).waitFor();
     await expectAccessible('the secret');
     const secret = await keepSecret();
     expect(secret).to.match(/^whsec_/);
-    expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(secret);
     expect(await page.getByLabel('URL').inputValue()).to.equal('');
 
     await page.getByRole('link', { name: hook.url }).waitFor();
@@ -136,11 +132,5 @@ describe('the console’s webhooks', () => {
     expect(await page.getByRole('alert').count()).to.equal(0);
     const [first, second] = hook.deliveries;
     expect(second).to.deep.include({ id: first?.id, body: first?.body });
-
-    await goTo('Pending');
-    await page.getByText('No deliveries.').waitFor();
-    await page.waitForURL(/status=pending$/);
-    await page.goBack();
-    await page.getByText('2 attempts').waitFor();
   });
 });

@@ -140,7 +140,7 @@ describe('/v2/imports', () => {
       imports.call(`/${ended.id}/rows${query}`, key, { headers });
     const response = await ask();
     expect(response.headers['content-type']).to.equal('application/x-ndjson; charset=utf-8');
-    for (const outcome of ['created', 'conflict', 'quota']) {
+    for (const outcome of ['created', 'quota']) {
       expect(rowsOf(await ask(`?outcome=${outcome}`))).to.deep.equal(
         rows.filter((line) => line.outcome === outcome),
       );

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { type HttpResponse } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
-import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { eventually } from '../support/waiting.js';
 import { keyFixture, destination, expectError, sharedProduct } from './harness.js';
 
 const elsewhere = 'https://example.com/elsewhere';
@@ -35,49 +35,6 @@ describe('command API: operators and links of all accounts', () => {
 
   const createLink = async (body: object = {}): Promise<string> =>
     (await bench.link(pro.key, { ...body })).shortCode;
-
-  it('are listed for all accounts or for one account', async () => {
-    const other = await bench.key('PRO', { account: 'operated-bakery' });
-    const tags = ['operated-tag'];
-    const shops = [await createLink({ tags }), await createLink({ tags })].reverse();
-    const bakerys: string[] = [];
-    for (const body of [{ tags }, { tags }, {}]) {
-      bakerys.unshift((await bench.link(other.key, body)).shortCode);
-    }
-    const page = async (query: string) => {
-      const response = await operator('GET', `/admin/links${query}`);
-      expect(response.status, response.text).to.equal(200);
-      return response.json() as { links: readonly { shortCode: string }[]; next: string | null };
-    };
-    const codes = async (query: string): Promise<readonly string[]> =>
-      (await page(query)).links.map(({ shortCode }) => shortCode);
-    const tagged = [...bakerys.slice(1), ...shops];
-    await eventuallyPasses(async () => {
-      expect(await codes('?account=operated-bakery')).to.deep.equal(bakerys);
-      expect(await codes('?tag=operated-tag')).to.deep.equal(tagged);
-    });
-    const firstPage = await page('?tag=operated-tag&limit=3');
-    for (const link of firstPage.links) {
-      const shown = await operator('GET', `/admin/links/${link.shortCode}`);
-      expect(link).to.deep.equal(shown.json());
-    }
-    const rest = await page(`?tag=operated-tag&limit=3&after=${firstPage.next ?? ''}`);
-    expect([...firstPage.links, ...rest.links].map(({ shortCode }) => shortCode)).to.deep.equal(
-      tagged,
-    );
-    expect(rest.next).to.equal(null);
-    const path = '/admin/links';
-    for (const [query, message] of [
-      ['?sort=clicks', 'sort=clicks needs an account'],
-      [
-        '?account=a,b',
-        'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
-      ],
-      ['?limit=101', 'limit must be between 1 and 100'],
-    ] as const) {
-      expectError(await operator('GET', path + query), { status: 400, message, path });
-    }
-  });
 
   it('are created for any account, with an actor, without quota, plan and switches', async () => {
     const free = await bench.key('FREE', { account: 'fresh' });
@@ -115,42 +72,6 @@ describe('command API: operators and links of all accounts', () => {
       const response = await operator('POST', path, wrong);
       expectError(response, { status: 400, message, path, method: 'POST' });
     }
-  });
-
-  it('are changed and deleted, with an actor, on every edge', async () => {
-    const code = await createLink();
-    await bench.visit(code);
-    // Plans and switches apply to keys only.
-    await operator('PATCH', '/admin/platform', { features: { passwords: false } });
-    const change = { url: elsewhere, title: 'Mended', tags: ['x'], password: 'open sesame' };
-    const changed = await operator('PATCH', `/admin/links/${code}`, change);
-    await operator('PATCH', '/admin/platform', { features: { passwords: true } });
-    expect(changed.status, changed.text).to.equal(200);
-    expect(changed.headers.etag).to.equal('"3"');
-    expect(changed.json()).to.deep.include({
-      ...{ url: elsewhere, title: 'Mended', tags: ['x'], hasPassword: true, account: pro.account },
-    });
-    const zoe = { 'X-Actor': 'Zo%C3%AB%20M%C3%BCller%20100%25' };
-    await operator('PATCH', `/admin/links/${code}`, { password: null }, zoe);
-    await eventuallyPasses(async () => {
-      expect((await bench.visit(code)).headers.location).to.equal(elsewhere);
-    });
-    for (let time = 1; time <= 2; time += 1) {
-      const deleted = await operator('DELETE', `/admin/links/${code}`);
-      expect(deleted.status).to.equal(200);
-      expect(deleted.json()).to.include({ status: 'deleted', version: 5 });
-    }
-    await eventuallyPasses(async () => {
-      expect((await bench.visit(code)).json()).to.include({ errorType: 'DELETED' });
-    });
-    const history = await operator('GET', `/admin/links/${code}/history`);
-    const { events } = history.json() as { events: readonly { type: string; actor: string }[] };
-    expect(events.slice(1).map(({ type, actor }) => [type, actor])).to.deep.equal([
-      ['linklog.LinkEdited.v3', 'maria'],
-      ['linklog.LinkDescribed.v1', 'maria'],
-      ['linklog.LinkEdited.v3', 'Zoë Müller 100%'],
-      ['linklog.LinkDeleted.v1', 'maria'],
-    ]);
   });
 
   it('are validated as for their owners', async () => {

@@ -205,12 +205,9 @@ describe('command API: webhooks', () => {
       const { key, webhook } = await subscribe();
       const scopes = scopeNames.filter((scope) => scope !== 'webhooks:manage');
       const lesser = await bench.key('PRO', { account: key.account, scopes });
-      for (const [method, at, body] of [
-        ...callsOfOne.map(([name, path, sent]) => [name, `/${webhook.id}${path}`, sent] as const),
-        ['GET', '', undefined],
-        ['POST', '', { url: webhook.url }],
-      ] as const) {
-        expectBody(await send(lesser, method, at, body), 403, lacking('webhooks:manage'));
+      for (const [method, at, body] of callsOfOne) {
+        const refused = await send(lesser, method, `/${webhook.id}${at}`, body);
+        expectBody(refused, 403, lacking('webhooks:manage'));
       }
     });
   });
@@ -221,11 +218,6 @@ describe('command API: webhooks', () => {
     await change(key, webhook, { description: 'Warehouse' });
     await bench.link(key.key);
     await expectDeliveries(hook, 1);
-    const { api } = bench.product;
-    const signedIn = await sendRequest(`${api}/console/session`, {
-      ...{ method: 'POST', headers: { Origin: api }, body: { key: key.key } },
-    });
-    const Cookie = signedIn.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
     const responses = [
       await send(key, 'GET'),
       await send(key, 'GET', `/${webhook.id}`),
@@ -233,8 +225,6 @@ describe('command API: webhooks', () => {
       await send(key, 'GET', `/${webhook.id}/deliveries`),
       await send(key, 'POST', `/${webhook.id}/test`),
       await bench.api('/v2/events?limit=1000', key.key),
-      await sendRequest(`${api}/console/v2/webhooks`, { headers: { Cookie } }),
-      await sendRequest(`${api}/console/v2/events`, { headers: { Cookie } }),
       await bench.admin('GET', `/admin/webhooks?account=${key.account}`),
     ];
     const hidden = [secret, webhook.secret].map((text) => text.slice('whsec_'.length));
