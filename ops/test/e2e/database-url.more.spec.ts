@@ -10,7 +10,7 @@ import {
   startStandby,
   type PostgresServer,
 } from '../support/postgres-server.js';
-import { runToEnd, startLinklogCli } from '../support/process.js';
+import { runToEnd } from '../support/process.js';
 
 /** Where `npm run test:setup` installs a major version that is too old. */
 const oldPostgres = '.postgres-15';
@@ -34,71 +34,42 @@ describe('product: a wrong DATABASE_URL', function () {
     (pooler) => pooler.stop(),
   );
 
-  interface WrongUrl {
-    readonly what: string;
-    readonly url: () => string;
-    readonly line: RegExp;
-    readonly exitCode: number;
-    /** Whether commands end in the same way. */
-    readonly inCommands: boolean;
-  }
-
   const change = (url: string, part: 'password' | 'port', to: string) => {
     const changed = new URL(url);
     changed[part] = to;
     return changed.href;
   };
-  const config = { exitCode: 78, inCommands: true };
-  const temporary = { exitCode: 1, inCommands: true };
 
-  const wrong: readonly WrongUrl[] = [
-    {
-      what: 'password',
-      url: () => change(server.url, 'password', 'wrong'),
-      line: /PostgreSQL rejected the connection: password authentication failed for user "linklog"/,
-      ...config,
-    },
-    {
-      what: 'port',
-      url: () => change(server.url, 'port', '1'),
-      line: /PostgreSQL cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:1/,
-      ...temporary,
-    },
-    {
-      what: 'server, a standby',
-      url: () => change(server.url, 'port', String(standby.port)),
-      line: /PostgreSQL is read-only \(.*\): connect to the primary, or list all hosts with target_session_attrs=read-write/,
-      exitCode: 1,
-      inCommands: false,
-    },
-    {
-      what: 'version',
-      url: () => old.url,
-      line: /PostgreSQL 15\.\d+ is too old: Linklog requires PostgreSQL 16 or later/,
-      ...config,
-    },
-    {
-      what: 'mode of the pooler',
-      url: () => pooler.url,
-      line: /notifications .* do not arrive, as through a pooler in transaction mode: use its session mode, or connect to PostgreSQL directly/,
-      exitCode: 78,
-      inCommands: false,
-    },
-  ];
-
-  for (const { what, url, line, exitCode, inCommands } of wrong) {
+  for (const [what, url, exitCode, line] of [
+    [
+      ...(['password', () => change(server.url, 'password', 'wrong'), 78] as const),
+      /PostgreSQL rejected the connection: password authentication failed for user "linklog"/,
+    ],
+    [
+      ...([
+        'server, a standby',
+        () => change(server.url, 'port', String(standby.port)),
+        1,
+      ] as const),
+      /PostgreSQL is read-only \(.*\): connect to the primary, or list all hosts with target_session_attrs=read-write/,
+    ],
+    [
+      ...(['version', () => old.url, 78] as const),
+      /PostgreSQL 15\.\d+ is too old: Linklog requires PostgreSQL 16 or later/,
+    ],
+    [
+      ...(['mode of the pooler', () => pooler.url, 78] as const),
+      /notifications .* do not arrive, as through a pooler in transaction mode: use its session mode, or connect to PostgreSQL directly/,
+    ],
+  ] as const) {
     it(`ends the process with one line that names the variable: ${what}`, async () => {
-      const env = { DATABASE_URL: url(), DATA_DIR: path.join(dir.path, 'data') };
-      const ends = [
-        await runToEnd(env),
-        ...(inCommands ? [await startLinklogCli(['stats', 'spring'], env).ended] : []),
-      ];
-      for (const ended of ends) {
-        expect(ended.stderr).to.match(/^linklog: DATABASE_URL[^\n]*\n$/);
-        expect(ended.stderr).to.match(line);
-        expect(ended.stderr).not.to.include(server.password);
-        expect([ended.exitCode, ended.stdout]).to.deep.equal([exitCode, '']);
-      }
+      const ended = await runToEnd({
+        ...{ DATABASE_URL: url(), DATA_DIR: path.join(dir.path, 'data') },
+      });
+      expect(ended.stderr).to.match(/^linklog: DATABASE_URL[^\n]*\n$/);
+      expect(ended.stderr).to.match(line);
+      expect(ended.stderr).not.to.include(server.password);
+      expect([ended.exitCode, ended.stdout]).to.deep.equal([exitCode, '']);
     });
   }
 });
