@@ -307,15 +307,6 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     expect(failure).to.have.property('message').that.includes('no_such_setting');
   });
 
-  it('rejects a cluster of another major version, and names the version for a backup', async () => {
-    await (await start()).stop();
-    writeFileSync(join(layout().cluster, 'PG_VERSION'), '17\n');
-    const failure = await rejection(start());
-    expect(failure)
-      .to.have.property('message')
-      .that.matches(/ is of PostgreSQL 17, /);
-  });
-
   it('does not start without its password file', async () => {
     await (await start()).stop();
     rmSync(layout().password);

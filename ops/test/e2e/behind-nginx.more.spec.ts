@@ -1,8 +1,6 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { inheritedEnvironment } from '../../config/config.js';
@@ -49,13 +47,6 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     expect(shortUrl).to.equal(`https://${go}/${shortCode}`);
     const visit = await nginx.get(go, `/${shortCode}`);
     expect([visit.status, visit.headers.location]).to.deep.equal([302, url]);
-  });
-
-  it('rejects destinations on its own hosts, with either scheme', async () => {
-    for (const url of [go, api].flatMap((host) => [`https://${host}/x`, `http://${host}/x`])) {
-      const { status, body } = await shorten({ url });
-      expect([status, body], url).to.satisfy(() => status === 400 && body.includes('valid URL'));
-    }
   });
 
   it('throttles each client by its own address, whatever its X-Forwarded-For', async () => {
@@ -106,20 +97,6 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     }
   });
 
-  it('redirects http to https, and keeps method, path and query', async () => {
-    for (const host of [go, api]) {
-      const response = await sendRequest(`${nginx.http}/a%2Fb?c=d`, {
-        method: 'POST',
-        headers: { Host: host },
-        body: '{}',
-      });
-      expect([response.status, response.headers.location]).to.deep.equal([
-        308,
-        `https://${host}/a%2Fb?c=d`,
-      ]);
-    }
-  });
-
   it('responds to the commands of the document as it says', async () => {
     await createLink({ url: 'https://example.com/', alias: 'hello' });
     const { port } = new URL(nginx.http);
@@ -150,46 +127,5 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     expect(String(await rejection(nginx.get(stranger, '/')))).to.include('unrecognized name');
     // The host name of the handshake is ours, that of the request is not.
     expect(await rejection(nginx.get(go, '/', { headers }))).to.have.property('code', 'ECONNRESET');
-  });
-});
-
-describe('product: headers that the nginx of ops/docs/tls.md forwards', () => {
-  let headers: IncomingHttpHeaders;
-  let nginx: Awaited<ReturnType<typeof startNginx>>;
-  const listener = createServer((request, response) => {
-    headers = request.headers;
-    response.end();
-  });
-
-  before(async () => {
-    listener.listen(0, '127.0.0.1');
-    await once(listener, 'listening');
-    const address = listener.address();
-    if (address === null || typeof address === 'string')
-      throw new Error('the server listens on no TCP port');
-    const url = `http://127.0.0.1:${address.port}`;
-    nginx = await startNginx(configuration, [go, api], { edge: url, api: url, admin: url });
-  });
-  after(async () => {
-    await nginx.stop();
-    listener.closeAllConnections();
-    listener.close();
-  });
-
-  it('have address, host and scheme of the request itself', async () => {
-    const claimed = {
-      'X-Forwarded-For': '198.51.100.7',
-      'X-Forwarded-Host': 'evil.example',
-      'X-Forwarded-Proto': 'http',
-    };
-    for (const host of [go, api]) {
-      await nginx.get(host, '/', { headers: claimed, from: '127.0.0.11' });
-      expect(headers).to.include({
-        host,
-        'x-forwarded-for': '198.51.100.7, 127.0.0.11',
-        'x-forwarded-host': host,
-        'x-forwarded-proto': 'https',
-      });
-    }
   });
 });

@@ -7,13 +7,6 @@ import { browserFixture } from '../support/fixtures.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { sharedProduct } from './harness.js';
 
-const authorize = async (page: Page, key: string): Promise<void> => {
-  await page.locator('.authorize').click();
-  await page.locator('.modal-ux input').fill(key);
-  await page.locator('.modal-ux button.authorize').click();
-  await page.locator('.modal-ux button.btn-done').click();
-};
-
 /** Opens an operation for “Try it out”. */
 const tryOut = async (page: Page, id: string): Promise<Locator> => {
   const operation = page.locator(`#operations-${id}`);
@@ -73,17 +66,6 @@ describe('command API: GET /docs', () => {
     }
     expect(await page.locator('.errors-wrapper').count()).to.equal(0);
     expectNoErrors();
-  });
-
-  it('reports that there is no session, and has the way to the console and to the documents', async () => {
-    expect(await page.locator('#session').textContent()).to.match(/^Sign in to the console/);
-    const links = page.getByRole('navigation', { name: 'Documentation' }).getByRole('link');
-    const targets = await links.evaluateAll((elements) =>
-      elements.map((element) => (element as unknown as { readonly pathname: string }).pathname),
-    );
-    expect(targets).to.deep.equal([
-      ...['/console', '/docs', '/docs/events', '/openapi.json', '/asyncapi.json'],
-    ]);
   });
 
   describe('with a session of the console', () => {
@@ -156,17 +138,6 @@ describe('command API: GET /docs', () => {
       expect(width).to.equal(300);
       expect(faults).to.deep.equal([]);
     });
-
-    it('calls with an authorized key instead of the session', async function () {
-      this.timeout(60_000);
-      const { page, faults } = console;
-      const { key } = await bench.key('PRO', { name: 'Another key' });
-      await authorize(page, key);
-      const used = await execute(await tryOut(page, 'Reports-getUsage'));
-      expect([used.status(), pathOf(used)]).to.deep.equal([200, '/v2/usage']);
-      expect(used.headers()).to.include({ 'x-api-key-name': 'Another key' });
-      expect(faults).to.deep.equal([]);
-    });
   });
 });
 
@@ -209,17 +180,5 @@ describe('command API: GET /docs/events', () => {
       `document.querySelectorAll('details').forEach((details) => { details.open = true; })`,
     );
     expect(await faultsInAllModes(page)).to.deep.equal([]);
-  });
-
-  it('links to the documents, and /docs links to it', async () => {
-    for (const [link, path] of [
-      ['asyncapi.json', '/asyncapi.json'],
-      ['API', '/docs'],
-      ['Events', '/docs/events'],
-    ] as const) {
-      await page.getByRole('link', { name: link, exact: true }).click();
-      await page.waitForURL(bench.product.api + path);
-      if (path === '/asyncapi.json') await page.goBack();
-    }
   });
 });

@@ -81,19 +81,6 @@ describe('product: metrics for Prometheus and Grafana', function () {
     }
   });
 
-  it('have the same mark in HELP and metrics.md if several processes expose one value', async () => {
-    const marked = (text: string): readonly string[] =>
-      [...text.matchAll(/^# HELP (\w+) .*\(shared: take the maximum, do not add up\)$/gm)].map(
-        ([, name = '']) => name,
-      );
-    const page = await readFile(projectFile('ops', 'docs', 'metrics.md'), 'utf8');
-    const documented = [...page.matchAll(/^\| `(linklog_\w+)` .*\| Shared\. /gm)].map(
-      ([, name = '']) => name,
-    );
-    const exposed = new Set([...marked(texts.get(false) ?? ''), ...marked(texts.get(true) ?? '')]);
-    expect([...exposed].sort()).to.deep.equal(documented.sort());
-  });
-
   it('are not added up over processes by the alert rules and the dashboard if they are shared', async () => {
     const page = await readFile(projectFile('ops', 'docs', 'metrics.md'), 'utf8');
     const shared = [...page.matchAll(/^\| `(linklog_\w+)` .*\| Shared\. /gm)].map(

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { asyncApiDocument } from '../../../command-api/http/asyncapi/document.js';
 import { openApiDocument } from '../../../command-api/http/openapi/document.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
@@ -166,17 +167,30 @@ describe('responses of all listeners', () => {
   describe('of GET /openapi.json', () => {
     const documents = ['/openapi.json', '/docs', '/asyncapi.json', '/docs/events'];
 
-    it('need no key, and have an ETag', async () => {
-      const response = await bench.api('/openapi.json', null);
-      expect(response.headers).to.include({
-        'content-type': 'application/json; charset=utf-8',
-        'cache-control': 'no-cache',
-        'x-content-type-options': 'nosniff',
-      });
-      expect(response.json()).to.include({ openapi: '3.1.1' });
-      const { etag = '' } = response.headers;
-      const again = await bench.api('/openapi.json', null, { headers: { 'If-None-Match': etag } });
-      expect([again.status, again.text, again.headers.etag]).to.deep.equal([304, '', etag]);
+    it('need no key, and have an ETag, like GET /asyncapi.json', async () => {
+      for (const [path, text] of [
+        ['/openapi.json', '"openapi":"3.1.1"'],
+        ['/asyncapi.json', JSON.stringify(asyncApiDocument())],
+      ] as const) {
+        const response = await bench.api(path, null);
+        expect(response.headers).to.include({
+          ...{ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' },
+        });
+        expect(response.text).to.include(text);
+        const { etag = '' } = response.headers;
+        const again = await bench.api(path, null, { headers: { 'If-None-Match': etag } });
+        expect([again.status, again.text, again.headers.etag]).to.deep.equal([304, '', etag]);
+      }
+    });
+
+    it('have pages with a content security policy without foreign origins or inline code', async () => {
+      for (const path of ['/docs', '/docs/events']) {
+        const response = await bench.api(path, null);
+        const policy = response.headers['content-security-policy'] ?? '';
+        expect(policy).to.match(/default-src 'none'.*script-src 'self';/);
+        expect(policy).not.to.match(/unsafe|https?:|\*/);
+        expect(response.text).not.to.match(/<script>|<style|style=/);
+      }
     });
 
     it('are only on the listener of the API, for GET and HEAD, like other documents', async () => {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { messages } from '../../../schemas/http/errors.js';
-import { hostileUrls, setHostileNames } from '../../platform/networks/testing/hostile-targets.js';
 import { dnsServerFixture } from '../support/dns-server.js';
 import { sendRequest } from '../support/http.js';
 import { receiverFixture } from '../support/receiver.js';
@@ -137,19 +136,6 @@ describe('product: with other settings', () => {
       for (const url of ['https://8.8.8.8', 'https://\ua7cb.example']) {
         await webhooks.create(pro, { url, types: ['LinkBlocked'] });
       }
-    });
-
-    it('rejects hostile URLs, such as those of the listeners', async () => {
-      setHostileNames(dns);
-      const key = await bench.key('PRO', { account: 'hostile' });
-      const { api, edge } = bench.product;
-      for (const listener of [api, edge]) {
-        for (const hostile of hostileUrls) {
-          const url = hostile.replace('PORT', new URL(listener).port);
-          expect((await webhooks.send(key, 'POST', '', { url })).status, url).to.equal(400);
-        }
-      }
-      expect((await webhooks.send(key, 'GET')).json()).to.deep.equal({ webhooks: [] });
     });
   });
 });

@@ -96,22 +96,6 @@ describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
     await expectNoCertificate(released);
   });
 
-  it('redirects http to https, and keeps method, path and query', async () => {
-    const domain = 'plain.example.org';
-    await add(domain);
-    for (const host of [go, api, domain]) {
-      const response = await sendRequest(`${caddy.http}/a%2Fb?c=d`, {
-        method: 'POST',
-        headers: { Host: host },
-        body: '{}',
-      });
-      expect([response.status, response.headers.location]).to.deep.equal([
-        308,
-        `https://${host}/a%2Fb?c=d`,
-      ]);
-    }
-  });
-
   it('determines the domain by the requested host, whatever its X-Forwarded-Host', async () => {
     const domain = 'host.example.org';
     await add(domain);
@@ -121,15 +105,6 @@ describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
       expect((await caddy.get(domain, `/${shortCode}`)).status).to.equal(302);
     });
     expect((await caddy.get(go, `/${shortCode}`, forged)).status).to.equal(404);
-  });
-
-  it('serves the API and no admin listener', async () => {
-    const headers = { Authorization: `Bearer ${bench.product.adminToken}` };
-    expect((await caddy.get(api, '/openapi.json')).status).to.equal(200);
-    for (const host of [go, api]) {
-      expect((await caddy.get(host, '/admin/keys', { headers })).status).to.equal(404);
-      expect((await caddy.get(host, `/tls/ask?domain=${go}`)).status).to.equal(404);
-    }
   });
 
   it('works with the commands of ops/docs/domains.md', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { HttpResponse } from '../support/http.js';
-import { destination, expectRefused, keyFixture, monthly, sharedProduct } from './harness.js';
+import { destination, expectRefused, keyFixture, sharedProduct } from './harness.js';
 
 const unsafe = 'URL appears to be unsafe and cannot be shortened';
 const unavailable = 'Web safety check is temporarily unavailable';
@@ -46,6 +46,8 @@ describe('the web safety check', () => {
     const body = { url: 'https://evil-1.example/', alias: 'not-spent-unsafe' };
     for (let time = 0; time < 2; time += 1) expectRefused(await shorten(body), 400, unsafe);
     expect(callsWith(body.url)).to.have.length(1);
+    // The alias is checked later.
+    expectRefused(await shorten({ ...body, alias: 'admin' }), 400, unsafe);
     const rules = [{ name: 'bad', when: {}, url: body.url }];
     expectRefused(await shorten({ url: destination, rules }), 400, unsafe);
     expect((await bench.usage(pro.key)).links).to.equal(links);
@@ -54,15 +56,6 @@ describe('the web safety check', () => {
       const changed = await bench.change(shortCode, pro.key, change);
       expect(changed.json()).to.include({ statusCode: 400, message: unsafe });
     }
-  });
-
-  it('comes after the monthly links and before the alias', async () => {
-    const url = 'https://evil.example/order';
-    expectRefused(await shorten({ url, alias: 'admin' }), 400, unsafe);
-    const { key } = await bench.key('FREE', { account });
-    for (let link = 0; link < 35; link += 1) await bench.link(key);
-    const response = await bench.shorten(key, { url });
-    expect(response.json()).to.deep.equal(monthly('Monthly link limit reached.', 35));
   });
 
   it('checks all items of a batch in one call, each with its own outcome', async () => {
@@ -105,25 +98,5 @@ describe('the web safety check', () => {
     expect((await shorten(body, idempotent)).status).to.equal(201);
     // The requests to Safe Browsing have its API key in their URL.
     expect(bench.product.stderr()).to.not.include('key=a-key');
-  });
-
-  it('decides a batch again that created no link without Safe Browsing', async () => {
-    await bench.link(pro.key);
-    const [none, partial] = [
-      [{ url: 'https://away.example/' }, { url: 'no url' }],
-      [{ url: 'https://away.example/' }, { url: destination }],
-    ] as const;
-    const statusesOf = ({ results }: Awaited<ReturnType<typeof batch>>) =>
-      results.map(({ statusCode }) => statusCode);
-    bench.safeBrowsing.behaviour = 'fail';
-    expect(statusesOf(await batch(none, 'none-made'))).to.deep.equal([503, 400]);
-    expect(statusesOf(await batch(partial, 'one-made'))).to.deep.equal([503, undefined]);
-    bench.safeBrowsing.behaviour = 'answer';
-    const again = await batch(none, 'none-made');
-    expect(statusesOf(again)).to.deep.equal([undefined, 400]);
-    expect(again.response.headers).not.to.have.property('idempotency-replayed');
-    const replay = await batch(partial, 'one-made');
-    expect(statusesOf(replay)).to.deep.equal([503, undefined]);
-    expect(replay.response.headers['idempotency-replayed']).to.equal('true');
   });
 });
