@@ -155,18 +155,5 @@ describe('POST /v2/shorten/batch', () => {
         ...{ path, method: 'POST' },
       });
     });
-
-    it('stores no response without a created link: a retry is decided again', async () => {
-      const alias = 'batch-later-free';
-      const body = { urls: [{ url: 'no' }, { url: destination, alias }] };
-      await bench.link(key, { alias });
-      for (let attempt = 0; attempt < 2; attempt += 1) {
-        const response = await once('all-failed', body, key);
-        expect(response.headers).not.to.have.property('idempotency-replayed');
-        expect(successes(resultsOf(response))).to.equal(0);
-      }
-      expect((await once('all-failed', { urls: [] }, key)).status).to.equal(400);
-      expect(successes(resultsOf(await once('all-failed', { urls: links(1) }, key)))).to.equal(1);
-    });
   });
 });

@@ -83,20 +83,6 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     }
   });
 
-  it('sends Strict-Transport-Security with every response', async () => {
-    for (const [host, target, expected] of [
-      [go, '/unknown', 404],
-      [go, '/robots.txt', 200],
-      [api, '/v2/usage', 401],
-      [api, '/openapi.json', 200],
-    ] as const) {
-      const { status, headers } = await nginx.get(host, target);
-      expect(status).to.equal(expected);
-      expect(headers['strict-transport-security'], target).to.equal('max-age=31536000');
-      expect(headers['server']).to.equal('nginx');
-    }
-  });
-
   it('responds to the commands of the document as it says', async () => {
     await createLink({ url: 'https://example.com/', alias: 'hello' });
     const { port } = new URL(nginx.http);

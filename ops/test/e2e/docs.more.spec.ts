@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import type { Locator, Page, Response } from 'playwright-core';
 import { asyncApiDocument } from '../../../command-api/http/asyncapi/document.js';
-import { faultsInAllModes, faultsOfPage, openConsole, signIn } from '../support/console.js';
+import { faultsInAllModes, openConsole, signIn } from '../support/console.js';
 import { fixture } from '../support/fixture.js';
 import { browserFixture } from '../support/fixtures.js';
-import { eventuallyPasses } from '../support/waiting.js';
 import { sharedProduct } from './harness.js';
 
 /** Opens an operation for “Try it out”. */
@@ -92,19 +91,6 @@ describe('command API: GET /docs', () => {
       await signIn(console.page, key);
       await console.page.goto(`${bench.product.api}/docs`);
       await console.page.locator('.opblock').first().waitFor();
-    });
-
-    it('has enough contrast in light and in dark mode', async () => {
-      const { page } = console;
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme });
-        const dark = page.locator('html.dark-mode');
-        await dark.waitFor({ state: colorScheme === 'dark' ? 'attached' : 'detached' });
-        // Colours of Swagger UI change by transitions.
-        await eventuallyPasses(async () => {
-          expect(await faultsOfPage(page, ['color-contrast']), colorScheme).to.deep.equal([]);
-        });
-      }
     });
 
     it('names its key, and calls with its cookie', async function () {

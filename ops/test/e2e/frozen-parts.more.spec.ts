@@ -8,7 +8,7 @@ import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { cachedWithinMs, destination, type Link, type Stats } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
-/** `FROZEN_MS=60000` is the long form; `FROZEN_REPORT=1` prints the responses. */
+/** `FROZEN_MS=60000` is the long form. */
 const isLong = process.env['FROZEN_MS'] !== undefined;
 const frozenMs = Number(process.env['FROZEN_MS'] ?? 5_000);
 /** The contract's 2 s, with room for a busy machine. */
@@ -59,16 +59,6 @@ class Tally {
       came.filter((status) => !statuses.includes(status)),
       what,
     ).to.deep.equal([]);
-  }
-
-  toString(): string {
-    return requestKinds
-      .map((what) => {
-        const { statuses, slowestMs, last503Ms } = this.seen[what];
-        const counts = [...statuses].sort().map(([status, count]) => `${status} × ${count}`);
-        return `${what} ${counts.join(', ')}, slowest ${Math.round(slowestMs)} ms, last 503 after ${Math.round(last503Ms)} ms`;
-      })
-      .join('; ');
   }
 }
 
@@ -142,7 +132,6 @@ describe('product: while a part of the stack is frozen', function () {
     }
     linksCreated += tally.count('post', 201);
     linksUnknown += tally.count('post', 503);
-    if (process.env['FROZEN_REPORT'] === '1') process.stderr.write(`${kind}: ${String(tally)}\n`);
     tally.expectOnly('cached', 302);
     expect(tally.seen.cached.slowestMs, 'cached').to.be.below(cachedWithinMs);
     for (const what of ['uncached', 'limited', 'post'] as const) {

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { dedicatedKafka } from '../support/kafka.js';
 import { productFixture, destination, expectError, type Link } from './harness.js';
 import { eventuallyPasses, within } from '../support/waiting.js';
@@ -130,24 +129,5 @@ describe('product: while Kafka is unavailable', function () {
         'linklog.LinkDeleted.v1',
       ]);
     });
-  });
-
-  it('redirects, counts every visit afterwards, and keeps click limits', async () => {
-    const { key } = await bench.key('PRO');
-    const { shortCode } = await bench.link(key);
-    const { shortCode: limited } = await bench.link(key, { maxClicks: 3 });
-    await bench.visit(shortCode);
-    await pause();
-    const visits = 200;
-    for (let visit = 1; visit < visits; visit += 1) {
-      expect((await bench.visit(shortCode)).status).to.equal(302);
-    }
-    const limits = [];
-    for (let visit = 0; visit < 5; visit += 1) limits.push((await bench.visit(limited)).status);
-    expect(limits).to.deep.equal([302, 302, 302, 410, 410]);
-    await sleep(500);
-    resume();
-    await bench.expectClicks(shortCode, key, visits);
-    await bench.expectClicks(limited, key, 3);
   });
 });

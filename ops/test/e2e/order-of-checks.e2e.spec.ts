@@ -118,26 +118,6 @@ describe('the checks of a request', () => {
     expect((await bench.api('/v2/usage', key)).status).to.equal(200);
   });
 
-  it('give the same result for the first call of a key and later ones', async () => {
-    for (const [body, type = 'application/json'] of [
-      ...[[large] as const, ['{}', 'text/plain'] as const, ['{'] as const, ['{}'] as const],
-      [`{"url":"${destination}","alias":"admin"}`] as const,
-      [`{"url":"${destination}"}`] as const,
-    ]) {
-      const { key } = await bench.key('PRO');
-      const outcome = async () => {
-        const options = post(body, { 'Content-Type': type });
-        const response = await bench.api('/v2/shorten', key, options);
-        const { message } = response.json() as { message?: string };
-        return { status: response.status, message };
-      };
-      const first = await outcome();
-      expect(await outcome(), body.slice(0, 60)).to.deep.equal(first);
-      const links = first.status === 201 ? 2 : 0;
-      expect(await bench.usage(key)).to.include({ calls: 2, links });
-    }
-  });
-
   it('continue with the Idempotency-Key: after size, type and scope, before the body', async () => {
     const headers = { 'Idempotency-Key': 'the-same' };
     const { id, key } = await bench.key('INDIE');
@@ -222,17 +202,6 @@ describe('the checks of a request', () => {
         before.links += links;
         expect(await spent(pro.id), at).to.deep.equal(before);
       }
-    });
-
-    it('one call and no link for a 403 and the 429 of the monthly links', async () => {
-      const { id, key } = await bench.key('INDIE');
-      await bench.link(key);
-      expect((await bench.shorten(key, { url: destination })).status).to.equal(429);
-      expect(await spent(id)).to.deep.equal({ minute: 2, calls: 2, links: 1 });
-      const hobby = await bench.key('HOBBY');
-      const gated = await bench.shorten(hobby.key, { url: destination, alias: 'any-alias' });
-      expect(gated.status).to.equal(403);
-      expect(await spent(hobby.id)).to.deep.equal({ minute: 1, calls: 1, links: 0 });
     });
 
     it('nothing for the 429 of both call limits, and no monthly call for usage', async () => {

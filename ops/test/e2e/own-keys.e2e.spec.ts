@@ -106,19 +106,6 @@ describe('/v2/keys', () => {
     });
   });
 
-  it('grants only scopes of the parent, and no later end', async () => {
-    const scopes: readonly Scope[] = ['links:read', 'stats:read', 'keys:manage'];
-    const root = await newRoot('PRO', { scopes, expiresIn: 1_000 });
-    const [{ expiresAt } = {}] = (await listed(root)).keys;
-    expect(await createKey(root)).to.deep.include({ scopes, expiresAt });
-    const child = await createKey(root, { scopes: ['stats:read', 'links:read'], expiresIn: 60 });
-    expect(child.scopes).to.deep.equal(['links:read', 'stats:read']);
-    expect(Date.parse(child.expiresAt ?? '') - Date.parse(child.createdAt)).to.equal(60_000);
-    const more = await keys(root, 'POST', '', { name: 'a', scopes: ['links:read', 'qr:read'] });
-    expectBody(more, 403, lacking('qr:read'));
-    expectBody(await keys(child, 'POST', '', { name: 'a' }), 403, lacking('keys:manage'));
-  });
-
   it('lists each key with the usage of the root and the minute of its last use', async () => {
     const root = await newRoot();
     const child = await createKey(root, { name: 'child', scopes: ['links:create', 'qr:read'] });

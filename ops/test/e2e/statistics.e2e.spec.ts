@@ -128,26 +128,6 @@ describe('statistics', () => {
     });
   });
 
-  it('contain only the included fields, in the requested zone and interval', async () => {
-    const { shortCode } = await bench.link(key);
-    const query = 'from=2026-03-08&to=2026-03-09&interval=hour&tz=America/New_York';
-    const seven = await statsOf(shortCode, query);
-    expect(Object.keys(seven)).to.have.lengthOf(7);
-    const { period, timeseries, ...rest } = await statsOf(
-      ...([shortCode, `include=timeseries&${query}`] as const),
-    );
-    expect(rest).to.deep.equal(seven);
-    expect(period).to.deep.equal({
-      from: '2026-03-08T00:00:00-05:00',
-      to: '2026-03-09T00:00:00-04:00',
-      interval: 'hour',
-      tz: 'America/New_York',
-      clickCount: 0,
-    });
-    expect(timeseries).to.have.lengthOf(23);
-    expect(timeseries?.[2]).to.deep.equal({ start: '2026-03-08T03:00:00-04:00', clicks: 0 });
-  });
-
   it('are one breakdown, or the series, as CSV', async () => {
     const { shortCode } = await bench.link(key);
     await visit(shortCode, person, person, silent);

@@ -96,17 +96,6 @@ describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
     await expectNoCertificate(released);
   });
 
-  it('determines the domain by the requested host, whatever its X-Forwarded-Host', async () => {
-    const domain = 'host.example.org';
-    await add(domain);
-    const { shortCode } = await bench.link(pro.key, { domain });
-    const forged = { headers: { 'X-Forwarded-Host': domain, 'X-Forwarded-For': '203.0.113.1' } };
-    await eventuallyPasses(async () => {
-      expect((await caddy.get(domain, `/${shortCode}`)).status).to.equal(302);
-    });
-    expect((await caddy.get(go, `/${shortCode}`, forged)).status).to.equal(404);
-  });
-
   it('works with the commands of ops/docs/domains.md', async () => {
     // Instead of the two DNS records: both calls return an active domain.
     await add(links);

@@ -1,6 +1,5 @@
 // Own products: two processes that share only one PostgreSQL, as on two machines.
 import { expect } from 'chai';
-import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { inheritedEnvironment } from '../../config/config.js';
 import {
   sendRequest,
@@ -9,8 +8,7 @@ import {
   type HttpResponse,
   type RequestOptions,
 } from '../support/http.js';
-import { startLinklogCli } from '../support/process.js';
-import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';
+import { onStack, type IssuedKey, type Product } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, productFixture, startSecondNode } from './harness.js';
 
@@ -86,23 +84,6 @@ describe('two nodes on one database', () => {
     }
   };
 
-  /** The link versions of the visits in the log, by request id. */
-  const servedVersions = async (): Promise<ReadonlyMap<string, number | null>> => {
-    const { dataDir } = bench.product;
-    const said = await startLinklogCli(['audit', 'replay', '--topic', 'visits'], {
-      ...(await serversFor(dataDir)),
-      DATA_DIR: dataDir,
-    }).ended;
-    expect(said.exitCode, said.stderr).to.equal(0);
-    const lines = said.stdout.trimEnd().split('\n');
-    const visits = lines.map((line) => JSON.parse(line) as EventNamed<'LinkVisited'>);
-    return new Map(
-      visits.flatMap(({ correlationid, data }) =>
-        correlationid === undefined ? [] : [[correlationid, data.version]],
-      ),
-    );
-  };
-
   inEachRound('let one of ten edits with one If-Match win', async (round) => {
     const code = await createLink();
     await cacheOnEdges(code);
@@ -118,38 +99,6 @@ describe('two nodes on one database', () => {
         expect(headers.location).to.equal(url);
       }
     });
-  });
-
-  it('redirect each of 500 visitors to the old or the new destination during an edit, and record its version', async function () {
-    this.timeout(60_000 + rounds * 10_000);
-    const got = new Map<string, number>();
-    for (let round = 1; round <= rounds; round += 1) {
-      const code = await createLink(round % 2 === 0 ? { maxClicks: 1_000 } : {});
-      await cacheOnEdges(code);
-      let visitors = 0;
-      const visitor = async (n: number): Promise<number> => {
-        visitors += 1;
-        const id = `${code}-${visitors}`;
-        const { status, headers } = await visit(n, code, { 'X-Request-Id': id });
-        const { location = '' } = headers;
-        expect(status).to.equal(302);
-        expect(location).to.be.oneOf([destination, elsewhere]);
-        const version = location === destination ? 1 : 2;
-        got.set(id, version);
-        return version;
-      };
-      const before = concurrently(250, visitor);
-      const edit = change(round, code, { url: elsewhere });
-      await Promise.all([before, concurrently(250, visitor)]);
-      expect((await edit).json()).to.include({ url: elsewhere, version: 2 });
-      await eventuallyPasses(async () => {
-        expect(new Set(await concurrently(edges.length, visitor))).to.deep.equal(new Set([2]));
-      });
-      await expectClicks(code, visitors + edges.length);
-    }
-    const served = await servedVersions();
-    const differ = [...got].filter(([id, version]) => served.get(id) !== version);
-    expect(differ).to.deep.equal([]);
   });
 
   inEachRound(
