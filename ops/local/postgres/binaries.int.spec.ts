@@ -114,17 +114,6 @@ describe('local servers: programs of PostgreSQL', () => {
       expect(failure).to.include({ code: 'SERVER_UNAVAILABLE' });
     });
 
-    it('are copied after abandoned copies are removed', async () => {
-      const cache = join(dir, 'cache');
-      fs.mkdirSync(join(cache, '.partial-old'), { recursive: true });
-      fs.mkdirSync(join(cache, '.partial-new'));
-      const longAgo = new Date(Date.now() - 7_200_000);
-      fs.utimesSync(join(cache, '.partial-old'), longAgo, longAgo);
-      await provideBinaries(dir, logger, real, [cache]);
-      expect(fs.existsSync(join(cache, '.partial-old'))).to.be.false;
-      expect(fs.existsSync(join(cache, '.partial-new'))).to.be.true;
-    });
-
     it('are found by an unprivileged user', function () {
       this.timeout(60_000);
       const mocha = new URL(import.meta.resolve('mocha/bin/mocha.js')).pathname;
@@ -163,28 +152,5 @@ describe('local servers: programs of PostgreSQL', () => {
       expect(failure).to.have.property('code', 'SERVER_UNAVAILABLE');
       expect((failure as Error).message).to.match(/^[^\n]*DATABASE_URL[^\n]*$/);
     }
-  });
-
-  it('report a missing glibc', async function () {
-    if (process.platform !== 'linux') return;
-    const program = join(dir, 'postgres');
-    const original = fs.readFileSync(join(real.dir, 'native/bin/postgres'), 'latin1');
-    // As on musl: the file exists, its loader does not.
-    fs.writeFileSync(program, original.replace('/ld-linux', '/ld-nosuch'.slice(0, 9)), {
-      encoding: 'latin1',
-      mode: 0o755,
-    });
-    const error = await rejection(runProgram(null, program, ['--version']));
-    expect(await explainFailure(program, error))
-      .to.have.property('message')
-      .that.matches(/^.*musl.*DATABASE_URL.*$/);
-  });
-
-  it('report a missing program', async () => {
-    const program = join(dir, 'postgres');
-    const error = await rejection(runProgram(null, program, ['--version']));
-    expect(await explainFailure(program, error))
-      .to.have.property('message')
-      .that.includes(`${program} does not exist`);
   });
 });
