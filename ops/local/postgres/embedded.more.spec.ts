@@ -11,6 +11,7 @@ import { copyClusterTemplate, templateVariable } from '../../test/support/cluste
 import { folderFixture } from '../../test/support/fixtures.js';
 import { rejection } from '../../test/support/waiting.js';
 import { inheritedEnvironment } from '../../config/config.js';
+import { runProgram } from '../process/child.js';
 import { freePort } from '../process/server.js';
 import { postgresAccount } from './account.js';
 import { startEmbeddedPostgres, runningPostgresUrl, type EmbeddedPostgres } from './index.js';
@@ -286,6 +287,16 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     const [exitCode] = (await once(child, 'close')) as [number];
     expect(exitCode, output.join('')).to.equal(0);
     expect(output.join('')).to.match(/3 passing/);
+  });
+
+  const otherAccount = { uid: 65534, gid: 65534 };
+
+  it('denies other accounts access to its files and processes', async () => {
+    const { pid } = await start();
+    const { exitCode: read } = await runProgram(otherAccount, 'ls', [layout().cluster]);
+    const kill = ['-c', 'kill -9 "$1"', 'sh', String(pid)];
+    const { exitCode: ended } = await runProgram(otherAccount, '/bin/sh', kill);
+    expect({ read, ended }).to.deep.equal({ read: 2, ended: 1 });
   });
 
   it('rejects another user than its owner', async () => {

@@ -78,19 +78,6 @@ describe('POST /v2/shorten/batch', () => {
     expect((await bench.usage(key)).links).to.equal(bad.length + 1);
   });
 
-  it('assigns an alias to the first of several items', async () => {
-    const alias = 'batch-twice';
-    const results = await batch([
-      { url: destination, alias },
-      { url: 'https://example.com/second', alias },
-      { url: destination, alias: 'Batch-Twice' },
-    ]);
-    expect(results.map(({ message }) => message)).to.deep.equal([
-      ...[undefined, 'Alias is already taken', undefined],
-    ]);
-    expect((await bench.visit(alias)).headers.location).to.equal(destination);
-  });
-
   it('creates the links that the quota allows, in order', async () => {
     const { key } = await bench.key('FREE', { account: 'batch' });
     expect(successes(await batch(links(33), key))).to.equal(33);

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { cursorMalformed } from '../../../schemas/http/events.js';
-import { nameOf } from '../support/feed-event.js';
 import { concurrently, sendRequest } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
 import type { IssuedKey } from '../support/product.js';
@@ -62,28 +61,6 @@ describe('command API: streams of events', () => {
       expect(await fromStart.expectEvents(2)).to.have.deep.members(await readAll(key.key));
       const after = await page(key.key, `after=${stream.lastEventId()}`);
       expect(after).to.deep.equal({ events: [], next: stream.lastEventId() });
-    });
-
-    it('only selected events', async () => {
-      const key = await newKey();
-      const { shortCode } = await bench.link(key.key);
-      const other = await bench.link(key.key);
-      const [byType, byLink] = [
-        await open(key, 'types=LinkDisabled'),
-        await open(key, `shortCode=${shortCode}&types=LinkVisited,LinkEnabled`),
-      ];
-      for (const code of [other.shortCode, shortCode]) {
-        expect((await bench.visit(code)).status).to.equal(302);
-        await bench.change(code, key.key, { disabled: true });
-        await bench.change(code, key.key, { disabled: false });
-      }
-      await byType.expectEvents(2);
-      expect(subjectsOf(byType)).to.have.members([other.shortCode, shortCode]);
-      const ofLink = (await byLink.expectEvents(2)).map((event) => [nameOf(event), event.subject]);
-      expect(ofLink).to.have.deep.members([
-        ['LinkVisited', shortCode],
-        ['LinkEnabled', shortCode],
-      ]);
     });
 
     it('what follows Last-Event-ID, which takes precedence over after', async () => {

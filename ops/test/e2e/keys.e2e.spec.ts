@@ -4,7 +4,6 @@ import { sendRequest, type HttpResponse } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
-  destination,
   expectBody,
   expectError,
   invalidKey,
@@ -107,28 +106,6 @@ describe('API keys', () => {
         });
         expect(response.json()).to.include({ plan: 'HOBBY' });
       });
-    });
-
-    it('are deactivated and activated, and revoked permanently', async () => {
-      const { id, key } = await bench.key('PRO', { account });
-      const { shortCode } = await bench.link(key);
-      const expectStatus = (status: number): Promise<void> =>
-        eventuallyPasses(async () => {
-          expect((await bench.api('/v2/usage', key)).status).to.equal(status);
-        });
-      for (const active of [false, true]) {
-        expect((await changeKey(id, { active })).json()).to.include({ id, active });
-        await expectStatus(active ? 200 : 401);
-      }
-      const revoked = await bench.admin('DELETE', `/admin/keys/${id}`);
-      expect(revoked.json()).to.include({ id, active: false });
-      await expectStatus(401);
-      expect((await changeKey(id, { active: true })).status).to.equal(409);
-      expectBody(await bench.api('/v2/usage', key), 401, invalidKey);
-      // Its links stay in the account.
-      expect((await bench.visit(shortCode)).headers.location).to.equal(destination);
-      const { key: sibling } = await bench.key('FREE', { account });
-      expect((await bench.stats(shortCode, sibling)).shortCode).to.equal(shortCode);
     });
 
     it('require the admin token, on the admin listener', async () => {

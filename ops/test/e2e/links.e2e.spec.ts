@@ -137,19 +137,6 @@ describe('/v2/links/:shortCode', () => {
     expect([deleted.status, deleted.text]).to.deep.equal([204, '']);
   });
 
-  it('changes only the version that If-Match names', async () => {
-    const { shortCode } = await bench.link(pro.key);
-    const outdated = { 'If-Match': '"1"' };
-    expect(await changed(shortCode, { title: 'a' }, outdated)).to.include({ version: 2 });
-    for (const method of ['PATCH', 'DELETE']) {
-      const response = await ask(method, shortCode, { title: 'b' }, outdated);
-      expectMessage(response, 412, 'The link was changed meanwhile');
-    }
-    expect(await changed(shortCode, { title: 'b' }, { 'If-Match': '"9", W/"2"' })).to.include({
-      ...{ title: 'b', version: 3 },
-    });
-  });
-
   it('disables and enables a link, on the edge, in previews and QR codes', async () => {
     const { shortCode } = await bench.link(pro.key);
     await changed(shortCode, { disabled: true });

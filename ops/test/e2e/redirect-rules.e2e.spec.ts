@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import type { StatsResponse } from '../../../schemas/http/statistics.js';
 import type { RedirectRule } from '../../../schemas/redirect-rules.js';
-import { sendRequest, type RequestOptions } from '../support/http.js';
+import { type RequestOptions } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, expectRefused, keyFixture, sharedProduct } from './harness.js';
 
@@ -100,35 +100,5 @@ describe('redirect rules', () => {
     // A visitor who opts out of tracking is redirected by country and language; neither is recorded.
     const { countries = [] } = await statsOf(code, 'countries');
     expect(countries.find(({ value }) => value === 'DE')?.clicks).to.equal(3);
-  });
-
-  it('send a visitor to the same entry of a split on every edge', async () => {
-    const { shortCode: code } = await bench.link(pro.key, { rules: [split] });
-    const found = new Set<string>();
-    for (let network = 0; network < 40; network += 1) {
-      const locations = new Set<string>();
-      for (const edge of [...bench.product.edges, ...bench.product.edges]) {
-        const { headers } = await sendRequest(`${edge}/${code}`, visitor(`203.0.113.${network}`));
-        locations.add(headers.location ?? '');
-      }
-      expect([...locations]).to.have.lengthOf(1);
-      for (const location of locations) found.add(location);
-    }
-    expect(found.size).to.equal(3);
-  });
-
-  it('forward the query with forwardQuery, except that of Linklog', async () => {
-    const link = { url: 'https://example.com/?a=b#top', forwardQuery: true, rules };
-    const { shortCode: code } = await bench.link(pro.key, link);
-    expect(await locationOf(`${code}?c=d&qr&c=e`, visitor(american))).to.equal(
-      'https://example.com/?a=b&c=d&c=e#top',
-    );
-    expect(await locationOf(`${code}?c=%20d`, visitor(american, iphone))).to.equal(
-      'https://apps.example/ios?c=%20d',
-    );
-    await patch(code, { forwardQuery: false });
-    await eventuallyPasses(async () => {
-      expect(await locationOf(`${code}?c=d`, visitor(american))).to.equal(link.url);
-    });
   });
 });

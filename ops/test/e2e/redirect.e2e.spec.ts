@@ -56,11 +56,8 @@ describe('redirect edge', () => {
 
   it('keeps the destination in Location unchanged, except for characters that are no ASCII', async () => {
     for (const [url, location = url] of [
-      ['HTTPS://EXAMPLE.COM'],
-      ['http://example.com:80/a/../b/./c'],
-      ['https://example.com/?a=[1]&b={2}|3^4`5"6\'7<8>9\\#%zz'],
+      ['HTTPS://EXAMPLE.com:443/a/../b?a=[1]&b={2}|3^4`5"6\'7<8>9\\#%zz'],
       ['https://bücher.example:8443/ü b', 'https://xn--bcher-kva.example:8443/%C3%BC%20b'],
-      ['https://fa\u00df.de/a', 'https://xn--fa-hia.de/a'],
     ] as const) {
       expectRedirect(await bench.visit(await code({ url })), location);
     }

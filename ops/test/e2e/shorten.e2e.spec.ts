@@ -3,7 +3,6 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { concurrently, type HttpResponse } from '../support/http.js';
 import {
   destination,
-  expectError,
   expectRefused,
   keyFixture,
   sharedProduct,
@@ -130,14 +129,6 @@ describe('POST /v2/shorten', () => {
     expect(ignoredFields(patched)).to.equal('tag');
     const root = { name: 'a', plan: 'FREE', account, scope: [] };
     expect(ignoredFields(await bench.admin('POST', '/admin/keys', root))).to.equal('scope');
-  });
-
-  it('is one of the calls whose query must be UTF-8', async () => {
-    const path = '/v2/links';
-    const response = await bench.api(`${path}?limit=1&search=M%FCnchen`, pro.key);
-    expectError(response, { status: 400, message: 'search must be UTF-8', path });
-    const admin = await bench.admin('GET', '/admin/keys?limit=%FF');
-    expect(admin.json()).to.include({ statusCode: 400, message: 'limit must be UTF-8' });
   });
 
   describe('with reuse', () => {
