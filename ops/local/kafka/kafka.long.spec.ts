@@ -95,19 +95,6 @@ describe('local servers: Kafka as a child process', function () {
     });
   }
 
-  it('reports a kill, and restarts at the same address with the same data', async () => {
-    const server = await start();
-    const { pid, brokers } = server;
-    await send(server, 'stored', 'before the kill');
-    server.kill('SIGKILL');
-    expect(await server.exited).to.deep.include({ status: 'died', reason: 'signal SIGKILL' });
-
-    await server.restart();
-    expect(server.pid).not.to.equal(pid);
-    expect(server.brokers).to.equal(brokers);
-    expect(await receive(server, 'stored')).to.equal('before the kill');
-  });
-
   it('ends with its parent process, even after SIGKILL', async () => {
     const dataDir = join(dir.path, 'kafka');
     const program = `

@@ -88,16 +88,6 @@ describe('local servers: programs of PostgreSQL', () => {
       expect(fs.readdirSync(cache)).to.have.length(1);
     });
 
-    it('are copied once by concurrent starts', async () => {
-      const cache = join(dir, 'cache');
-      const copies = await Promise.all(
-        Array.from({ length: 3 }, () => provideBinaries(dir, logger, real, [cache])),
-      );
-      expect(new Set(copies.map(({ postgres }) => postgres)).size).to.equal(1);
-      expect(fs.readdirSync(cache)).to.have.length(1);
-      expect(await versionOf(copies[0]?.postgres ?? '')).to.include('PostgreSQL');
-    });
-
     it('are not run from a directory that other users can write', async () => {
       const paths = ['a', 'b', 'c', 'd'].map((name) => join(dir, name));
       const [writable, foreign, link, good] = paths as [string, string, string, string];

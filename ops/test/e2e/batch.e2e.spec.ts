@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { HttpResponse } from '../support/http.js';
-import { destination, expectError, keyFixture, monthly, sharedProduct } from './harness.js';
+import { destination, expectError, keyFixture, sharedProduct } from './harness.js';
 
 const path = '/v2/shorten/batch';
 const bodyLimit = 524_288;
@@ -76,18 +76,6 @@ describe('POST /v2/shorten/batch', () => {
       expect(results[2 * number + 1]).to.include({ index: 2 * number + 1, success: true });
     }
     expect((await bench.usage(key)).links).to.equal(bad.length + 1);
-  });
-
-  it('creates the links that the quota allows, in order', async () => {
-    const { key } = await bench.key('FREE', { account: 'batch' });
-    expect(successes(await batch(links(33), key))).to.equal(33);
-    const results = await batch([{ url: 'no' }, ...links(3)], key);
-    expect(results.map(({ success }) => success)).to.deep.equal([false, true, true, false]);
-    expect(results[3]).to.deep.equal({
-      ...{ index: 3, success: false, url: destination },
-      ...monthly('Monthly link limit reached.', 35),
-    });
-    expect(await bench.usage(key)).to.include({ calls: 2, links: 35 });
   });
 
   it('accepts 1 to 50 items in at most 512 KiB, for one call', async () => {

@@ -114,17 +114,9 @@ describe('command API: pages of events', () => {
 
   it('are filtered by types, domain and short code', async () => {
     const query = `domain=${domain}&shortCode=${code}&types=LinkVisited,LinkBlocked&types=LinkEdited`;
-    const names = ['LinkVisited', 'LinkBlocked', 'LinkEdited'];
     const found = await readAll(pro.key, query);
-    expect(found.map(nameOf)).to.have.members(names);
-    expect(new Set(found.map(({ subject }) => subject))).to.deep.equal(
-      new Set([`${domain}/${code}`]),
-    );
+    expect(found.map(nameOf)).to.have.members(['LinkVisited', 'LinkBlocked', 'LinkEdited']);
     expect((await page(pro.key, `shortCode=${code}`)).events).to.be.empty;
-    const onDomain = await readAll(pro.key, `domain=${domain}`);
-    expect(onDomain).to.deep.equal(
-      events.filter(({ subject }) => subject.startsWith(`${domain}/`)),
-    );
   });
 
   it('continue after their cursor, whatever the limit', async () => {

@@ -23,15 +23,6 @@ describe('the web safety check', () => {
 
   const shorten = (body: object, headers: Record<string, string> = {}): Promise<HttpResponse> =>
     bench.shorten(pro.key, body, headers);
-  const batch = async (urls: readonly object[], name: string) => {
-    const headers = { 'Idempotency-Key': name };
-    const options = { method: 'POST', headers, body: { urls } };
-    const response = await bench.api('/v2/shorten/batch', pro.key, options);
-    const { results } = response.json() as {
-      readonly results: readonly { readonly statusCode?: number; readonly message?: string }[];
-    };
-    return { response, results };
-  };
 
   it('accepts a safe URL, and looks it up once', async () => {
     const url = 'https://fine.example/a?b=c';
@@ -56,28 +47,6 @@ describe('the web safety check', () => {
       const changed = await bench.change(shortCode, pro.key, change);
       expect(changed.json()).to.include({ statusCode: 400, message: unsafe });
     }
-  });
-
-  it('checks all items of a batch in one call, each with its own outcome', async () => {
-    const { links } = await bench.usage(pro.key);
-    const { results } = await batch(
-      [
-        { url: 'https://batch-1.example/' },
-        { url: 'https://evil.example/batch' },
-        // On the built-in blocklist.
-        { url: 'http://grabify.link/' },
-        { url: 'not a url' },
-        { url: 'https://batch-2.example/' },
-      ],
-      'batch-of-five',
-    );
-    expect(results.map(({ message }) => message)).to.deep.equal([
-      ...[undefined, unsafe, unsafe, 'Please provide a valid URL', undefined],
-    ]);
-    expect(callsWith('https://batch-1.example/')).to.deep.equal([
-      ['https://batch-1.example/', 'https://evil.example/batch', 'https://batch-2.example/'],
-    ]);
-    expect((await bench.usage(pro.key)).links).to.equal(links + 2);
   });
 
   it('responds with 503 while Safe Browsing is unavailable, and spends no link', async () => {
