@@ -1,4 +1,3 @@
-import { v7 as  } from 'uuid';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -10,14 +9,12 @@ import { testDatabase } from '../database.js';
 import { launchEventStore } from '../eventstore/process.js';
 import { Streams } from '../eventstore/streams.js';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
-import {  topicOf } from '../../../../schemas/events/codec.js';
+import { topicOf } from '../../../../schemas/events/codec.js';
 import {
   blocked,
   created,
   metered,
-  
   recordOf,
-  
   spooledVisit,
 } from '../../../../schemas/testing/events.js';
 import { archiveIdOf, streamOf } from '../../../../projectors/log/archive/archiver.js';
