@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { writeEvent } from '../../../schemas/events/codec.js';
 import { topicNames, topics, type TopicName } from '../../../schemas/events/topics.js';
 import { eventually, rejection } from '../../test/support/waiting.js';
-import { kafkaStartMs, testKafka } from '../../test/support/kafka.js';
+import { kafkaPrograms, kafkaStartMs, testKafka } from '../../test/support/kafka.js';
 import { createLogger } from '../../platform/logging.js';
 import { describeEventLog } from '../../test/conformance/event-log/event-log.suite.js';
 import { eventIn, newCode, recordsOf } from '../../test/conformance/event-log/events.js';
@@ -17,13 +17,14 @@ import { fixture } from '../../test/support/fixture.js';
 const links = topics.links.name;
 const logger = createLogger('silent');
 
-describeEventLog('on Kafka', () => openKafkaHarness('log'));
+describeEventLog('on Kafka', () => openKafkaHarness('log'), kafkaPrograms);
 
 describe('platform: log on Kafka, apart from the suite', function () {
   this.timeout(kafkaStartMs);
   const harness = fixture(
     () => openKafkaHarness('kafka'),
     (harness) => harness.close(),
+    { needs: [...kafkaPrograms, 'kcat'] },
   );
 
   /** What kcat, which knows nothing of us, reads of a topic. */

@@ -11,7 +11,7 @@ import { partitionOf } from '../partition.js';
 import { createLogger } from '../../platform/logging.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 import type { OwnConnection } from '../../platform/postgres/own-connection.js';
-import { execute, transaction } from '../../platform/postgres/pool.js';
+import { execute, transaction, type Pool } from '../../platform/postgres/pool.js';
 import type { OutboxPosition } from './port.js';
 import { openRelayedDelivery } from './relayed-delivery.js';
 import {
@@ -73,7 +73,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     },
   );
   const log = fixture(() => new ControlledLog(), undefined, { per: 'test' });
-  let relays: OwnConnection[] = [];
+  let relays: ReturnType<typeof startRelay>[] = [];
 
   afterEach(async () => {
     await Promise.all(relays.map((relay) => relay.stop()));
@@ -94,7 +94,7 @@ describe('platform: relay from the outbox to the log proper', () => {
   const relayTo = (
     target: Pick<EventLog, 'append' | 'ranges'> = log,
     logTo = logger,
-  ): OwnConnection => {
+  ): ReturnType<typeof startRelay> => {
     const { url } = database;
     const relay = startRelay({
       mayBegin: () => Promise.resolve(),
@@ -278,7 +278,9 @@ describe('platform: relay from the outbox to the log proper', () => {
     await delivery.published(await record(eventIn(links, code, 2)), 10_000);
     expect(second.records).to.be.empty;
     const [first] = relays.splice(0, 1);
+    expect(first?.isActive()).to.be.true;
     await first?.stop();
+    expect(first?.isActive()).to.be.false;
     await delivery.published(await record(eventIn(links, code, 3)), 10_000);
     expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
     expect(second.sequencesOf(code)).to.deep.equal([3]);
@@ -388,6 +390,23 @@ describe('platform: relay from the outbox to the log proper', () => {
       expect(await eventsIn(code), 'what was recorded later').to.equal(1);
       relayTo();
       expect(await delivery.published(unsent, 10_000)).to.be.true;
+    });
+
+    it('is sent again, once for each check, if no projection has applied it', async () => {
+      const first = relayTo();
+      const code = newCode();
+      const position = await record(eventIn(links, code));
+      await delivery.published(position, 10_000);
+      await first.stop();
+      const sent = position.map((end) => ({ ...end, topic: links }));
+      await saveRelayCheckpoints(node.pool, log, sent);
+      projected.appliedThrough = () => Promise.resolve(Number.MAX_SAFE_INTEGER);
+      relayTo();
+      await eventually('it is sent again', () => log.sequencesOf(code).length > 1);
+      for (let round = 0; round < 3; round += 1) {
+        await delivery.published(await record(eventIn(links, newCode())), 10_000);
+      }
+      expect(log.sequencesOf(code)).to.deep.equal([1, 1]);
     });
   });
 });

@@ -15,6 +15,7 @@ import { networkGuard, type NetworkGuard } from './network-guard.js';
 import { noContent, ok, timedOut } from './testing/hostile-responses.js';
 import { hostileUrls, receiverAddress, setHostileNames } from './testing/hostile-targets.js';
 import { listen, type RawListener, type Respond } from './testing/raw-listener.js';
+import { needs } from '../../test/support/needs.js';
 
 /** The network that some tests allow. */
 const named = new BlockList();
@@ -200,6 +201,7 @@ describe('guarded requests', () => {
     ));
 
   describe('with TLS', () => {
+    needs('openssl');
     const handshakes: (string | false | null)[] = [];
     const start = async ({ cert, key }: KeyPair) => {
       const server = createTlsServer(

@@ -8,8 +8,10 @@ import { eventually, rejection } from '../../test/support/waiting.js';
 import { ConfigError } from './config-error.js';
 import { end, firstOutput, startHolder, startProgram } from './testing/lock-programs.js';
 import { acquireLock, isLocked, LockHeld } from './process-lock.js';
+import { needs } from '../../test/support/needs.js';
 
 describe('platform: lock on a directory that containers share', () => {
+  needs('mount', 'unshare');
   let dir: string;
   let children: ChildProcess[];
 

@@ -2,8 +2,12 @@ import { expect } from 'chai';
 import { randomInt } from 'node:crypto';
 import { kafkaStartMs } from '../support/kafka.js';
 import { stackRounds } from './stack-rounds.js';
+import { needs } from '../support/needs.js';
+import { stackPrograms } from '../support/stack.js';
 
 describe('chaos: three Kafka brokers, two of them restarted under load', () => {
+  needs(...stackPrograms);
+
   it('keeps every acknowledged link, visit and click in Kafka, without gaps', async function () {
     this.timeout(kafkaStartMs);
     const seed = randomInt(1, 2 ** 31);
