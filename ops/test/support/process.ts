@@ -159,13 +159,15 @@ export const runOnTerminal = async (
 };
 
 /** Runs the command line with a reader of its output that exits without reading. */
-export const runIntoClosedPipe = (
+export const runIntoClosedPipe = async (
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<CommandOutput> => {
   const command = [process.execPath, cliFile, ...args].map(quoted).join(' ');
   const code = `${command} | true; exit "\${PIPESTATUS[0]}"`;
-  return start(['--norc', '-c', code], env, { program: 'bash' }).ended;
+  const running = start(['--norc', '-c', code], env, { program: 'bash' });
+  const { exitCode, stdout, stderr } = await running.ended;
+  return { exitCode, stdout, stderr };
 };
 
 /** Stops (SIGSTOP) a process and its children, such as backends of PostgreSQL. @returns a function that continues them */
