@@ -28,13 +28,14 @@ const choices = {
 
 /** Appearances, chosen at random. */
 export const sampleLooks = (count: number, random: Random) => {
-  const one = <Choice>(of: readonly Choice[]): Choice => of[random.below(of.length)] as Choice;
+  const pick = <Choice>(among: readonly Choice[]): Choice =>
+    among[random.below(among.length)] as Choice;
   return Array.from({ length: count }, () => ({
-    format: one(choices.format),
-    size: one(choices.size),
-    ecc: one(choices.ecc),
-    margin: one(choices.margin),
-    colours: one(choices.colours),
+    format: pick(choices.format),
+    size: pick(choices.size),
+    ecc: pick(choices.ecc),
+    margin: pick(choices.margin),
+    colours: pick(choices.colours),
   }));
 };
 
