@@ -10,9 +10,8 @@ import { createPool, OutcomeUnknown, type Pool } from '../platform/postgres/pool
 import type { Outbox } from '../event-log/outbox/port.js';
 import {
   injectedFaultFunction,
-  injectFaults,
+  injectFault,
   statementFaults,
-  type PlannedFault,
 } from '../test/support/faulty-pool.js';
 import {
   ledgerCommandNames,
@@ -131,22 +130,22 @@ describe('ledger: transaction that fails', function () {
 
   /**
    * Runs a command, and returns how many events it has written. Where it fails, and its outcome is known, it must have
-   * written nothing: `null`.
+   * written nothing: `null`. `arm` begins a fault.
    */
   const run = async (
     name: LedgerCommandName,
-    arm: () => () => void = () => () => undefined,
+    arm: () => void = () => undefined,
   ): Promise<number | null> => {
     await prepare(name);
     const before = await snapshot();
-    const disarm = arm();
+    arm();
     let failure: unknown;
     try {
       await commands[name]();
     } catch (error) {
       failure = error;
     } finally {
-      disarm();
+      codeFault = null;
     }
     await untilIdle();
     const after = await snapshot();
@@ -161,17 +160,12 @@ describe('ledger: transaction that fails', function () {
       expect(usual, 'without a fault').not.to.be.null;
       for (const fault of statementFaults) {
         for (let statement = 0; statement < maxStatements; statement += 1) {
-          const injected: PlannedFault[] = [];
+          let end = (): boolean => false;
           const events = await run(name, () => {
-            const faults: PlannedFault[] = [{ statement, fault }];
-            return injectFaults(
-              pool,
-              () => faults.shift() ?? null,
-              (planned) => injected.push(planned),
-            );
+            end = injectFault(pool, statement, fault);
           });
           expect(events, `${fault} at statement ${statement}`).to.be.oneOf([null, usual]);
-          if (injected.length === 0) break;
+          if (!end()) break;
         }
       }
     });
@@ -181,9 +175,6 @@ describe('ledger: transaction that fails', function () {
       for (const fault of codeFaults) {
         const events = await run(name, () => {
           codeFault = fault;
-          return () => {
-            codeFault = null;
-          };
         });
         const isCommitted = fault === 'its callback throws';
         expect(events, fault).to.be.oneOf(isCommitted ? [usual] : [null, usual]);

@@ -1,4 +1,6 @@
-import { runForked, serveForked } from '../support/forked.js';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { percentile } from '../support/median.js';
 import { openStatusClient } from '../support/status-client.js';
 import { pinTo } from './cores.js';
@@ -21,13 +23,23 @@ export interface ClosedLoadResult {
   readonly statuses: Readonly<Record<string, number>>;
 }
 
-/** Runs a load in another process, pinned to a core. */
-export const runClosedLoad = (load: ClosedLoad, core: number): Promise<ClosedLoadResult> =>
-  runForked(import.meta.url, load, (pid) => {
-    pinTo(core, [pid]);
-  });
+const file = fileURLToPath(import.meta.url);
 
-serveForked(import.meta.url, async (load: ClosedLoad): Promise<ClosedLoadResult> => {
+/** Runs a load in another process, pinned to a core. */
+export const runClosedLoad = async (load: ClosedLoad, core: number): Promise<ClosedLoadResult> => {
+  const child = fork(file, [], { stdio: 'inherit' });
+  pinTo(core, [child.pid]);
+  const ended = once(child, 'exit').then(() => null);
+  child.send(load);
+  const [result] = ((await Promise.race([once(child, 'message'), ended])) ?? []) as [
+    ClosedLoadResult?,
+  ];
+  if (!result) throw new Error('the load ended before its result');
+  child.kill();
+  return result;
+};
+
+const runLoad = async (load: ClosedLoad): Promise<ClosedLoadResult> => {
   const { pathname } = new URL(load.url);
   const fields = Object.entries({ Host: 'a', ...load.headers }).map((pair) => pair.join(': '));
   const head = [`POST ${pathname} HTTP/1.1`, ...fields].join('\r\n');
@@ -55,4 +67,11 @@ serveForked(import.meta.url, async (load: ClosedLoad): Promise<ClosedLoadResult>
   const seconds = (performance.now() - startedAt) / 1_000;
   const [p50, p99] = [percentile(times, 0.5), percentile(times, 0.99)];
   return { perSecond: times.length / seconds, p50, p99, statuses };
-});
+};
+
+// As the other process. The listener keeps it alive until the parent kills it.
+if (process.send && process.argv[1] === file) {
+  process.on('message', (load: ClosedLoad) => {
+    void runLoad(load).then((result) => process.send?.(result));
+  });
+}

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { startEmbeddedTarget, startStackTarget } from '../chaos/feed-target.js';
+import { startEmbeddedTarget } from '../chaos/feed-target.js';
 import { runWebhookRounds, webhookEnvironment } from '../chaos/webhook-rounds.js';
 import { wholeNumber } from '../support/options.js';
 import { markdownTable } from '../support/table.js';
@@ -7,21 +7,18 @@ import { markdownTable } from '../support/table.js';
 /**
  * How late events arrive at a webhook's receiver: alone, and next to a receiver that fails 30 % of its requests and a
  * receiver that is dead for 2 minutes:
- * `node dist/ops/test/bench/webhooks.js [--events N] [--rounds N] [--kafka]`
- *
- * `--kafka`: two of each service, Kafka and PostgreSQL, instead of everything in one process.
+ * `node dist/ops/test/bench/webhooks.js [--events N] [--rounds N]`
  */
-const { events, rounds, kafka } = new Command('webhooks')
+const { events, rounds } = new Command('webhooks')
   .option('--events <count>', 'events', wholeNumber, 20_000)
   .option('--rounds <count>', 'rounds', wholeNumber, 2)
-  .option('--kafka', 'on Kafka')
   .parse()
-  .opts<Record<'events' | 'rounds', number> & { kafka?: true }>();
+  .opts<Record<'events' | 'rounds', number>>();
 
 const rows: string[][] = [];
 for (let round = 1; round <= rounds; round += 1) {
   for (const receivers of [['fast'], ['fast', 'failing', 'dead']] as const) {
-    const target = await (kafka ? startStackTarget : startEmbeddedTarget)(webhookEnvironment);
+    const target = await startEmbeddedTarget(webhookEnvironment);
     try {
       const plan = { events, receivers, kills: 0, deadMs: 120_000, seed: round };
       const { fastMs, broken } = await runWebhookRounds(target, plan);

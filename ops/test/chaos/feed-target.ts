@@ -4,8 +4,8 @@ import { catalogue, type LinklogEvent } from '../../../schemas/events/catalogue.
 import { generousPlansFile } from '../support/plans.js';
 import { startEmbeddedProduct, issueKey, serversFor, type Product } from '../support/product.js';
 import { startLinklogCli, temporaryDir } from '../support/process.js';
+import { eventually } from '../support/waiting.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
-import type { Random } from '../support/random.js';
 
 /** An event of the log, with what identifies it. */
 export interface LoggedEvent {
@@ -15,19 +15,15 @@ export interface LoggedEvent {
   readonly identity: string;
 }
 
-const killed = ['api', 'projector', 'edge'] as const;
-type Killed = (typeof killed)[number];
-
 export interface FeedTarget {
   /** The environment of commands. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Addresses of all processes; they may change after a kill. */
-  readonly apis: () => readonly string[];
-  readonly edge: () => string;
+  /** The address of an API; it may change after a kill. */
+  readonly api: () => string;
   /** Creates a key of an account. */
   createKey(account: string): Promise<string>;
-  /** Kills a process with -9, and waits until its successor is ready. */
-  readonly kill: (random: Random, kind?: Killed) => Promise<void>;
+  /** Kills the process of projectors with -9, and waits until its successor is ready. */
+  kill(): Promise<void>;
   /** Every event of the log once, in any order. */
   readLog(): Promise<readonly LoggedEvent[]>;
   readonly stop: () => Promise<void>;
@@ -65,8 +61,7 @@ export const startEmbeddedTarget = async (
   const environment = { DATA_DIR: dataDir };
   return {
     environment,
-    apis: () => [product.api],
-    edge: () => product.edge,
+    api: () => product.api,
     createKey: async (account) => (await product.createKey({ plan: 'PRO', account })).key,
     async kill() {
       await product.killTree();
@@ -91,21 +86,19 @@ export const startStackTarget = async (
     PLANS_FILE: await generousPlansFile(folder),
     ...more,
   });
+  let kills = 0;
   const environment = { ...servers, DATA_DIR: stack.dataDir, DATABASE_URL: stack.postgres };
   return {
     environment,
-    apis: () => stack.apis,
-    edge: () => stack.edges[0] ?? '',
+    api: () => stack.apis[0] ?? '',
     createKey: async (account) => (await issueKey(stack, { plan: 'PRO', account })).key,
-    async kill(random, only) {
-      const kind: Killed = only ?? killed[random.below(killed.length)] ?? 'api';
-      const index = random.below(2);
-      const before = stack.restarts(kind, index);
-      process.kill(stack.pids[kind][index] ?? 0, 'SIGKILL');
-      for (let waited = 0; stack.restarts(kind, index) === before; waited += 1) {
-        if (waited > 300) throw new Error(`${kind} ${index} was not restarted`);
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
+    async kill() {
+      kills += 1;
+      const index = kills % 2;
+      const before = stack.restarts('projector', index);
+      process.kill(stack.pids.projector[index] ?? 0, 'SIGKILL');
+      const isRestarted = (): boolean => stack.restarts('projector', index) > before;
+      await eventually('the projectors are restarted', isRestarted, 30_000);
     },
     readLog: () => replayLog(environment),
     async stop() {

@@ -93,7 +93,7 @@ describe('chaos: imports', () => {
     const random = seededRandom(seed);
     const headers = { Authorization: `Bearer ${await target.createKey('imports')}` };
     const read = async (path: string): Promise<string> => {
-      const { status, text } = await sendRequest(`${target.apis()[0]}${path}`, { headers });
+      const { status, text } = await sendRequest(`${target.api()}${path}`, { headers });
       expect(status, text).to.equal(200);
       return text;
     };
@@ -106,7 +106,7 @@ describe('chaos: imports', () => {
     const upload = async ({ query, text }: SourceFile): Promise<void> => {
       for (;;) {
         try {
-          const response = await fetch(`${target.apis()[0]}/v2/imports?${query}`, {
+          const response = await fetch(`${target.api()}/v2/imports?${query}`, {
             ...{ method: 'POST', headers, body: slowly(text), duplex: 'half' },
           });
           // 503: uploads that a kill interrupted count towards the limit of an account for 20 s.
@@ -124,7 +124,7 @@ describe('chaos: imports', () => {
     };
     const killAll = async (): Promise<void> => {
       await sleep(random.between(0, 1_000));
-      await target.kill(random);
+      await target.kill();
       // 2,000 rows and 5,000 visits are imported in all.
       for (const due of [1_000, 4_000]) {
         const isDue = async (): Promise<boolean> => {
@@ -134,7 +134,7 @@ describe('chaos: imports', () => {
         };
         await eventually('imports make progress', isDue, finalMs);
         await sleep(random.between(0, 400));
-        await target.kill(random);
+        await target.kill();
       }
     };
     await Promise.all([...[...files, ...files].map(upload), killAll()]);

@@ -74,30 +74,30 @@ describe('under attack, the product', function () {
   });
 
   describe('with a flood of guesses at one link, serves other visitors, if they are', () => {
-    const times = { normalMs: 300, floodMs: 1_500, afterMs: 300, warmUpMs: 200 };
     for (const manyClients of [true, false]) {
       it(manyClients ? 'from many addresses' : 'from one address', async () => {
         const linesBefore = bench.product.stderr().split('\n').length;
-        const options = { perSecond: 400, manyClients, ...times };
-        const { guesses, rssMiB, ...phases } = await floodWithGuesses(bench.product, options);
-        for (const phase of [phases.normal, phases.flood, phases.after]) {
-          expect(phase['redirects']?.statuses).to.have.all.keys('302');
-          expect(phase['forms']?.statuses).to.have.all.keys('200');
-          expect(phase['right passwords']?.statuses).to.have.all.keys('303');
-          expect(phase['right passwords at the attacked link']?.statuses).to.have.all.keys('303');
+        const { guesses, visitors, rssMiB } = await floodWithGuesses(bench.product, {
+          manyClients,
+        });
+        for (const [name, status] of [
+          ['redirects', '302'],
+          ['forms', '200'],
+          ['right passwords', '303'],
+          ['right passwords at the attacked link', '303'],
+        ] as const) {
+          expect(visitors[name], name).to.have.all.keys(status);
         }
         expect(rssMiB.most - rssMiB.before).to.be.below(120);
         const lines = bench.product.stderr().split('\n').length - linesBefore;
         expect(lines, 'log lines').to.be.below(20);
-        const { statuses: counts, sent } = guesses;
         if (manyClients) {
           // On a busy machine the guesses arrive slowly enough that all of them are checked.
-          expect(['401', '503']).to.include.members(Object.keys(counts));
-          expect(Object.values(counts).reduce((sum, count) => sum + count)).to.equal(sent);
+          expect(['401', '503']).to.include.members(Object.keys(guesses));
         } else {
-          expect(counts['401']).to.be.within(1, 6);
-          expect(counts['429']).to.be.above(0);
-          expect(counts).to.not.have.any.keys('303', '500');
+          expect(guesses[401]).to.be.within(1, 6);
+          expect(guesses[429]).to.be.above(0);
+          expect(guesses).to.not.have.any.keys('303', '500');
         }
       });
     }

@@ -19,12 +19,6 @@ export const statementFaults = [
 ] as const;
 export type StatementFault = (typeof statementFaults)[number];
 
-/** The statement of a transaction that fails, counted from 0 (BEGIN), and its fault. */
-export interface PlannedFault {
-  readonly statement: number;
-  readonly fault: StatementFault;
-}
-
 class InjectedFault extends Error {
   readonly code = 'INJECTED_FAULT';
 }
@@ -75,50 +69,40 @@ const inject = (client: Client, fault: StatementFault, query: Client['query'], a
 };
 
 /**
- * Injects faults into transactions of the pool. `plan` is called for each acquired connection, and returns the fault of
- * its next transaction or `null`; `injected` is called for each injected fault.
+ * Injects a fault into the next transaction of a pool with one connection.
  *
- * @returns a function that ends the injection
+ * @returns a function that ends the injection; it returns whether the transaction had the statement
  */
-export const injectFaults = (
+export const injectFault = (
   pool: Pool,
-  plan: () => PlannedFault | null,
-  injected: (fault: PlannedFault) => void = () => undefined,
-): (() => void) => {
+  statement: number,
+  fault: StatementFault,
+): (() => boolean) => {
   const connect = pool.connect.bind(pool);
-  const originals = new WeakMap<pg.PoolClient, Client['query']>();
-
-  const disarm = (_error: unknown, client: Client): void => {
-    const query = originals.get(client);
-    if (query) client.query = query;
-  };
-
-  const arm = (client: Client): Client => {
-    const planned = plan();
-    if (planned === null) return client;
-    const query = originals.get(client) ?? client.query.bind(client);
-    originals.set(client, query);
-    let sent = 0;
-    client.query = ((...args: unknown[]) => {
-      const fails = sent === planned.statement;
-      sent += 1;
-      if (!fails) return query(...(args as [string]));
-      injected(planned);
-      return inject(client, planned.fault, query, args);
-    }) as Client['query'];
-    return client;
-  };
-
-  pool.on('release', disarm);
+  let injected = false;
   pool.connect = (async (callback?: unknown) => {
     if (callback !== undefined) {
       connect(callback as Parameters<typeof connect>[0]);
       return;
     }
-    return arm(await connect());
+    pool.connect = connect;
+    const client: Client = await connect();
+    const original = client.query;
+    const query = original.bind(client);
+    pool.once('release', () => {
+      client.query = original;
+    });
+    let sent = 0;
+    client.query = ((...args: unknown[]) => {
+      sent += 1;
+      if (sent - 1 !== statement) return query(...(args as [string]));
+      injected = true;
+      return inject(client, fault, query, args);
+    }) as Client['query'];
+    return client;
   }) as typeof pool.connect;
   return () => {
     pool.connect = connect;
-    pool.off('release', disarm);
+    return injected;
   };
 };

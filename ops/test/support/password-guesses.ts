@@ -1,79 +1,80 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createLink } from './create-links.js';
+import { concurrently, sendRequest } from './http.js';
 import type { Product } from './product.js';
 import { watchRss } from './rss.js';
-import { newClients, runLoad, type LoadResult, type Stream } from './steady-load.js';
 
 /** The environment of a product that accepts `X-Forwarded-For` of the guesses. */
 export const behindProxy = { TRUSTED_PROXIES: '127.0.0.0/8' };
 
 const password = 'correct horse';
-const plainLinks = 20;
+const guessCount = 600;
+const concurrentGuesses = 100;
 
-export interface FloodOptions {
-  /** Guesses a second, all at one link. */
-  readonly perSecond: number;
-  /** Whether each guess has another address. */
-  readonly manyClients: boolean;
-  readonly normalMs: number;
-  readonly floodMs: number;
-  readonly afterMs: number;
-  readonly warmUpMs: number;
-}
+/** The number of responses by status. */
+type Statuses = Record<number, number>;
 
-export interface FloodFigures {
-  readonly guesses: LoadResult[string];
-  /** The responses to visitors, by phase. */
-  readonly normal: LoadResult;
-  readonly flood: LoadResult;
-  readonly after: LoadResult;
-  readonly rssMiB: { readonly before: number; readonly most: number };
-}
+let lastAddress = Math.trunc(Math.random() * 2 ** 24);
 
-/** Floods one link with wrong passwords, and records the responses to visitors before, during and after. */
+/** An address that no earlier call returned. */
+const newAddress = (): string => {
+  lastAddress += 1;
+  return [10, lastAddress >> 16, lastAddress >> 8, lastAddress].map((part) => part & 255).join('.');
+};
+
+/** Floods one link with wrong passwords, and records the responses to them and to visitors before, meanwhile and after. */
 export const floodWithGuesses = async (
   product: Product,
-  options: FloodOptions,
-): Promise<FloodFigures> => {
-  const { warmUpMs } = options;
-  const ms = options.floodMs + warmUpMs;
+  { manyClients }: { readonly manyClients: boolean },
+) => {
   const { key } = await product.createKey({ plan: 'PRO' });
   const newLink = async (fields: object): Promise<string> =>
     `${product.edge}/${(await createLink(product.api, key, fields)).shortCode}`;
-  const plain: string[] = [];
-  while (plain.length < plainLinks) plain.push(await newLink({}));
-  const target = await newLink({ password });
-  const other = await newLink({ password });
-
-  const form = new URLSearchParams({ password }).toString();
-  const withPassword = (name: string, url: string): Stream => ({
-    ...{ name, perSecond: 5, urls: [url], form, clients: newClients(5_000) },
+  const [plain, target, other] = [
+    ...[await newLink({}), await newLink({ password }), await newLink({ password })],
+  ] as [string, string, string];
+  const enter = (url: string, word: string, address: string) => ({
+    url,
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/x-www-form-urlencoded',
+      'X-Forwarded-For': address,
+    },
+    body: new URLSearchParams({ password: word }).toString(),
   });
-  const visitors: readonly Stream[] = [
-    { name: 'redirects', perSecond: 200, urls: plain, form: null, clients: [] },
-    { name: 'forms', perSecond: 100, urls: [other], form: null, clients: [] },
-    withPassword('right passwords', other),
-    withPassword('right passwords at the attacked link', target),
-  ];
-  const guesses: Stream = {
-    name: 'guesses',
-    perSecond: options.perSecond,
-    urls: [target],
-    form: 'password=wrong+horse+{n}',
-    clients: options.manyClients ? newClients((options.perSecond * ms) / 1_000) : [],
+  const send = async (
+    statuses: Statuses,
+    { url, ...options }: { readonly url: string },
+  ): Promise<void> => {
+    const { status } = await sendRequest(url, options);
+    statuses[status] = (statuses[status] ?? 0) + 1;
   };
-  const visit = (ms: number): Promise<LoadResult> =>
-    runLoad({ streams: visitors, ms: ms + warmUpMs, warmUpMs, priority: 'high' });
 
-  const normal = await visit(options.normalMs);
+  const visitors: Record<string, Statuses> = {};
+  const visit = async (): Promise<void> => {
+    for (const [name, request] of Object.entries({
+      redirects: { url: plain },
+      forms: { url: other },
+      'right passwords': enter(other, password, newAddress()),
+      'right passwords at the attacked link': enter(target, password, newAddress()),
+    })) {
+      await send((visitors[name] ??= {}), request);
+    }
+  };
+  await visit();
   const memory = await watchRss(product);
-  const [{ guesses: guessed }, flood] = await Promise.all([
-    runLoad({ streams: [guesses], ms, warmUpMs: 0, priority: 'low' }),
-    visit(options.floodMs),
-  ]);
-  const rssMiB = await memory.stop();
-  await sleep(500);
-  const after = await visit(options.afterMs);
-  if (!guessed) throw new Error('The load has no result of the stream "guesses"');
-  return { guesses: guessed, normal, flood, after, rssMiB };
+  const guesses: Statuses = {};
+  const oneAddress = newAddress();
+  let sent = 0;
+  const guess = async (): Promise<void> => {
+    while (sent < guessCount) {
+      sent += 1;
+      const address = manyClients ? newAddress() : oneAddress;
+      await send(guesses, enter(target, `wrong horse ${sent}`, address));
+    }
+  };
+  const flood = concurrently(concurrentGuesses, guess);
+  while (sent < guessCount) await visit();
+  await flood;
+  await visit();
+  return { guesses, visitors, rssMiB: await memory.stop() };
 };

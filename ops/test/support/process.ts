@@ -31,13 +31,13 @@ export interface RunningProcess {
   readonly stderr: () => string;
 }
 
-/** Starts a Node program with this environment only, and `input` on its stdin. */
+/** Starts a program, by default Node, with this environment only, and `input` on its stdin. */
 const start = (
-  program: readonly string[],
+  args: readonly string[],
   env: Readonly<Record<string, string>>,
-  { detached, input = '' }: { readonly detached: boolean; readonly input?: string },
+  { detached = false, input = '', program = process.execPath } = {},
 ): RunningProcess => {
-  const child = spawn(process.execPath, program, {
+  const child = spawn(program, args, {
     cwd: '/',
     detached,
     env: { ...env },
@@ -133,7 +133,7 @@ export const startLinklogCli = (
   program = cliFile,
   input = '',
 ): RunningCommand => {
-  const running = start([program, ...args], env, { detached: false, input });
+  const running = start([program, ...args], env, { input });
   const { ended } = running;
   const output = ended.then(({ exitCode, stdout, stderr }) => ({ exitCode, stdout, stderr }));
   return { ...running, ended: output };
@@ -165,13 +165,9 @@ export const runIntoClosedPipe = async (
 ): Promise<CommandOutput> => {
   const command = [process.execPath, cliFile, ...args].map(quoted).join(' ');
   const code = `${command} | true; exit "\${PIPESTATUS[0]}"`;
-  const child = spawn('bash', ['--norc', '-c', code], { cwd: '/', env: { ...env }, stdio: 'pipe' });
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (part: string) => (output[name] += part));
-  }
-  const [exitCode] = (await once(child, 'close')) as [number | null];
-  return { exitCode, ...output };
+  const running = start(['--norc', '-c', code], env, { program: 'bash' });
+  const { exitCode, stdout, stderr } = await running.ended;
+  return { exitCode, stdout, stderr };
 };
 
 /** Stops (SIGSTOP) a process and its children, such as backends of PostgreSQL. @returns a function that continues them */

@@ -1,10 +1,10 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { PlanName } from '../../../schemas/plans.js';
 import type { Scope } from '../../../schemas/scopes.js';
+import { nullOnThrow } from '../../platform/errors.js';
 import { publishedAddresses } from '../../app/data-dir.js';
 import { postgresAccount } from '../../local/postgres/account.js';
 import { layoutOf } from '../../local/postgres/layout.js';
@@ -23,9 +23,8 @@ import {
   type EndedProcess,
 } from './process.js';
 import { testRedis } from './redis.js';
+import { pidsIn, stackFile } from './stack.js';
 import { within } from './waiting.js';
-
-const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 
 /** Whether `startProduct` starts the stack instead of one process. */
 export const onStack = process.env['LINKLOG_TEST_ON'] === 'stack';
@@ -91,11 +90,7 @@ export const postgresOf = async (dataDir: string): Promise<number[]> => {
 };
 
 const kill = (pid: number): void => {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
+  nullOnThrow(() => process.kill(pid, 'SIGKILL'), 'ESRCH');
 };
 
 const killAll = async (dataDir: string): Promise<void> => {
@@ -108,34 +103,12 @@ const killAll = async (dataDir: string): Promise<void> => {
   }
 };
 
-const readyOfStack = z.object({
-  apis: z.array(z.string()),
-  edges: z.array(z.string()),
-  pids: z.object({
-    api: z.array(z.number()),
-    edge: z.array(z.number()),
-    projector: z.array(z.number()),
-  }),
-});
+const readyOfStack = z.object({ apis: z.array(z.string()), edges: z.array(z.string()) });
 
-const restartedLine = z.object({
-  event: z.literal('restarted'),
-  service: z.string(),
-  index: z.number(),
-  pid: z.number(),
-});
-
-/** The current pids of the services, by name: `api 0`. */
-const servicePids = (ready: unknown, stdout: string): ReadonlyMap<string, number> => {
-  const pids = new Map<string, number>();
-  for (const [service, started] of Object.entries(readyOfStack.parse(ready).pids)) {
-    for (const [index, pid] of started.entries()) pids.set(`${service} ${index}`, pid);
-  }
-  for (const [line] of stdout.matchAll(/^\{"event":"restarted".*\}(?=\n)/gm)) {
-    const { service, index, pid } = restartedLine.parse(JSON.parse(line));
-    if (pids.has(`${service} ${index}`)) pids.set(`${service} ${index}`, pid);
-  }
-  return pids;
+/** The current pids of the services. */
+const servicePids = (ready: unknown, stdout: string): readonly number[] => {
+  const { api, edge, projector } = pidsIn(ready, stdout);
+  return [...api, ...edge, ...projector];
 };
 
 let prefixes = 0;
@@ -222,7 +195,7 @@ export const startProduct = async (
     // First, because it restarts services.
     child.kill('SIGKILL');
     if (isStack && ready !== undefined) {
-      for (const pid of servicePids(ready, running.stdout()).values()) kill(pid);
+      for (const pid of servicePids(ready, running.stdout())) kill(pid);
     }
     await ended;
     await killAll(dataDir);
@@ -269,7 +242,7 @@ export const startProduct = async (
     stderr: running.stderr,
     createKey: (key) => issueKey({ admin, adminToken }, key),
     async rssMiB() {
-      const pids = isStack ? [...servicePids(ready, running.stdout()).values()] : [pid];
+      const pids = isStack ? servicePids(ready, running.stdout()) : [pid];
       return Math.max(...(await Promise.all(pids.map(rssOf))));
     },
     async stop() {

@@ -126,6 +126,22 @@ export const startPrometheus = async (options: {
       alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname),
     );
   };
+  const untilEmpty = (
+    left: Set<string>,
+    what: string,
+    isGone: (name: string, current: ReadonlySet<string>) => boolean,
+  ): Promise<void> =>
+    eventually(
+      what,
+      async () => {
+        const current = await firing();
+        for (const name of left) if (isGone(name, current)) left.delete(name);
+        return left.size === 0;
+      },
+      changesWithinMs,
+    ).catch((error: unknown) => {
+      throw new Error(`${what}, not: ${[...left].join(', ')}`, { cause: error });
+    });
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM');
     await ended;
@@ -143,35 +159,12 @@ export const startPrometheus = async (options: {
   }
   return {
     /** Waits until an alert with each name fires. */
-    async untilFiring(names: readonly string[], withinMs = changesWithinMs): Promise<void> {
-      const missing = new Set(names);
-      await eventually(
-        `the alerts fire: ${names.join(', ')}`,
-        async () => {
-          // An alert may end before another one begins.
-          for (const name of await firing()) missing.delete(name);
-          return missing.size === 0;
-        },
-        withinMs,
-      ).catch((error: unknown) => {
-        throw new Error(`alerts that did not fire: ${[...missing].join(', ')}`, { cause: error });
-      });
-    },
-    /** Waits until no alert with any of these names fires. */
-    async untilEnded(names: readonly string[], withinMs = changesWithinMs): Promise<void> {
-      let left: readonly string[] = names;
-      await eventually(
-        `the alerts end: ${names.join(', ')}`,
-        async () => {
-          const current = await firing();
-          left = names.filter((name) => current.has(name));
-          return left.length === 0;
-        },
-        withinMs,
-      ).catch((error: unknown) => {
-        throw new Error(`alerts that did not end: ${left.join(', ')}`, { cause: error });
-      });
-    },
+    untilFiring: (names: readonly string[]): Promise<void> =>
+      // An alert may end before another one begins.
+      untilEmpty(new Set(names), 'the alerts fire', (name, current) => current.has(name)),
+    /** Waits until each alert with one of these names ends. */
+    untilEnded: (names: readonly string[]): Promise<void> =>
+      untilEmpty(new Set(names), 'the alerts end', (name, current) => !current.has(name)),
     stop,
   };
 };

@@ -26,30 +26,20 @@ const choices = {
   ],
 } as const;
 
-export interface Look {
-  readonly format: 'png' | 'svg';
-  readonly size: number;
-  readonly ecc: string;
-  readonly margin: number;
-  readonly colours: { readonly dark: string; readonly light: string };
-}
-
-const allLooks = (): Look[] =>
-  choices.format.flatMap((format) =>
-    choices.size.flatMap((size) =>
-      choices.ecc.flatMap((ecc) =>
-        choices.margin.flatMap((margin) =>
-          choices.colours.map((colours) => ({ format, size, ecc, margin, colours })),
-        ),
-      ),
-    ),
-  );
-
-/** Different looks, chosen at random. */
-export const sampleLooks = (count: number, random: Random): Look[] => {
-  const looks = allLooks();
-  return Array.from({ length: count }, () => looks.splice(random.below(looks.length), 1)).flat();
+/** Appearances, chosen at random. */
+export const sampleLooks = (count: number, random: Random) => {
+  const pick = <Choice>(among: readonly Choice[]): Choice =>
+    among[random.below(among.length)] as Choice;
+  return Array.from({ length: count }, () => ({
+    format: pick(choices.format),
+    size: pick(choices.size),
+    ecc: pick(choices.ecc),
+    margin: pick(choices.margin),
+    colours: pick(choices.colours),
+  }));
 };
+
+type Look = ReturnType<typeof sampleLooks>[number];
 
 type CodedLink = Awaited<ReturnType<typeof createLink>>;
 
@@ -87,11 +77,6 @@ const image = async (product: Product, key: string, link: CodedLink, look: Look)
   return { what: `${shortUrl} as ${query}`, shortUrl, size, format, bytes: response.bytes };
 };
 
-/** Files for one run of the reader. */
-const batchSize = 50;
-/** Few enough that a busy machine does not respond with 503. */
-const concurrentRequests = 8;
-
 /**
  * Requests an image of each look, links round-robin, and reads them.
  *
@@ -103,23 +88,19 @@ export const findMisread = async (
   looks: readonly Look[],
 ): Promise<string[]> => {
   const { key } = await product.createKey({ plan: 'PRO' });
-  const pairs = looks.flatMap((look, index) => {
+  // Few enough that a busy machine does not respond with 503.
+  const images = await pLimit(8).map(looks, (look, index) => {
     const link = links[index % links.length];
-    return link ? [{ link, look }] : [];
+    if (!link) throw new Error('no links');
+    return image(product, key, link, look);
   });
-  const wrong: string[] = [];
-  for (let first = 0; first < pairs.length; first += batchSize) {
-    const batch = pairs.slice(first, first + batchSize);
-    const images = await pLimit(concurrentRequests).map(batch, ({ link, look }) =>
-      image(product, key, link, look),
-    );
-    const texts = await readQrCodes(images);
-    for (const [index, { what, shortUrl, size, ...drawn }] of images.entries()) {
-      const text = texts[index] ?? null;
-      const is = dimensions(drawn);
-      if (text !== shortUrl) wrong.push(`${what} is read as ${String(text)}`);
-      if (is !== `${size}x${size}`) wrong.push(`${what} is ${is} pixels`);
-    }
-  }
-  return wrong;
+  const texts = await readQrCodes(images);
+  return images.flatMap(({ what, shortUrl, size, ...drawn }, index) => {
+    const text = texts[index] ?? null;
+    const is = dimensions(drawn);
+    return [
+      ...(text === shortUrl ? [] : [`${what} is read as ${String(text)}`]),
+      ...(is === `${size}x${size}` ? [] : [`${what} is ${is} pixels`]),
+    ];
+  });
 };

@@ -3,11 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import pLimit from 'p-limit';
 
 const run = promisify(execFile);
-
-/** Concurrent processes of rsvg-convert. */
-const processes = 4;
 
 export interface QrImage {
   readonly format: 'png' | 'svg';
@@ -51,13 +49,7 @@ const scan = async (files: readonly string[]): Promise<string> => {
 export const readQrCodes = async (images: readonly QrImage[]): Promise<(string | null)[]> => {
   const dir = await mkdtemp(path.join(tmpdir(), 'linklog-qr-'));
   try {
-    const files: string[] = [];
-    for (let first = 0; first < images.length; first += processes) {
-      const batch = images.slice(first, first + processes);
-      files.push(
-        ...(await Promise.all(batch.map((image, index) => writePng(dir, first + index, image)))),
-      );
-    }
+    const files = await pLimit(4).map(images, (image, index) => writePng(dir, index, image));
     const report = await scan(files);
     const sources = report.split("<source href='").slice(1);
     return files.map((file) => {

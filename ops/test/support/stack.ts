@@ -17,7 +17,7 @@ export const stackPrograms = [...kafkaPrograms, 'redis-server'];
 /** Options for a short life: less compilation. */
 export const briefJava = { JAVA_TOOL_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' };
 
-const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
+export const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 
 /** The product allows 10 s; the rest is for a busy machine. */
 const stopWithinMs = 20_000;
@@ -43,6 +43,20 @@ interface Restarted {
   readonly pid: number;
 }
 
+/** The restarts that a stack has printed. */
+const restartsIn = (stdout: string): readonly Restarted[] =>
+  stdout
+    .split('\n')
+    .filter((line) => line.startsWith('{"event":"restarted"'))
+    .map((line) => JSON.parse(line) as Restarted);
+
+/** The last pids of the parts of a stack, by its ready line and output. */
+export const pidsIn = (ready: unknown, stdout: string): Pids => {
+  const pids = structuredClone((ready as { pids: Record<PartKind, number[]> }).pids);
+  for (const { service, index, pid } of restartsIn(stdout)) pids[service][index] = pid;
+  return pids;
+};
+
 /** Starts the stack on free ports and waits for its ready line. @throws with its last lines */
 export const startStackProcess = async (
   env: Readonly<Record<string, string>> = {},
@@ -65,24 +79,16 @@ export const startStackProcess = async (
   try {
     const ready = (await readyLine(running)) as StackAddresses & {
       readonly pid: number;
-      readonly pids: Pids;
     };
-    const restarted = (): readonly Restarted[] =>
-      stdout()
-        .split('\n')
-        .filter((line) => line.startsWith('{"event":"restarted"'))
-        .map((line) => JSON.parse(line) as Restarted);
     return {
       ...ready,
       adminToken: (await readFile(path.join(dataDir, 'admin-token'), 'utf8')).trim(),
       dataDir,
       get pids() {
-        const pids = structuredClone(ready.pids) as Record<PartKind, number[]>;
-        for (const { service, index, pid } of restarted()) pids[service][index] = pid;
-        return pids;
+        return pidsIn(ready, stdout());
       },
       restarts: (kind, index) =>
-        restarted().filter((part) => part.service === kind && part.index === index).length,
+        restartsIn(stdout()).filter((part) => part.service === kind && part.index === index).length,
       stderr,
       stop,
     };

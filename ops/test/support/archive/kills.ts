@@ -1,4 +1,3 @@
-import { v7 as uuidv7 } from 'uuid';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -10,14 +9,12 @@ import { testDatabase } from '../database.js';
 import { launchEventStore } from '../eventstore/process.js';
 import { Streams } from '../eventstore/streams.js';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
-import { newEvent, topicOf } from '../../../../schemas/events/codec.js';
+import { topicOf } from '../../../../schemas/events/codec.js';
 import {
   blocked,
   created,
   metered,
-  noon,
   recordOf,
-  rendered,
   spooledVisit,
 } from '../../../../schemas/testing/events.js';
 import { archiveIdOf, streamOf } from '../../../../projectors/log/archive/archiver.js';
@@ -30,26 +27,21 @@ const logger = createLogger('silent');
 const links = 250;
 const chunk = 1_000;
 
-/** Events of every topic, mostly visits; every hundredth is twice in the log. */
+/** Events of several topics, mostly visits; every hundredth is twice in the log. */
 function* history(
   count: number,
 ): Generator<{ readonly event: LinklogEvent; readonly twice: boolean }> {
   for (let index = 0; index < count; index += 1) {
     const code = `code-${index % links}`;
     const round = Math.floor(index / links);
-    const metadata = { id: uuidv7(), subject: 'platform', time: noon };
     const event =
       round === 0
         ? created(code)
         : index % 97 === 0
           ? metered(code, round, 1)
-          : index % 101 === 0
-            ? rendered(`${code}-qr`, round)
-            : index % 103 === 0
-              ? blocked(code, round + 1)
-              : index % 997 === 0
-                ? newEvent('MaintenanceSwitched', { on: true }, { ...metadata, sequence: index })
-                : spooledVisit(code, { sequence: index, spool: `spool-${index % 7}` });
+          : index % 103 === 0
+            ? blocked(code, round + 1)
+            : spooledVisit(code, { sequence: index, spool: `spool-${index % 7}` });
     yield { event, twice: index % 100 === 99 };
   }
 }
