@@ -6,6 +6,7 @@ import { createAuthority } from '../test/support/certificates.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig } from './config.js';
 import { folderFixture } from '../test/support/fixtures.js';
+import { needs } from '../test/support/needs.js';
 
 describe('configuration: PLANS_FILE', () => {
   const folder = folderFixture();
@@ -57,6 +58,7 @@ describe('configuration: PLANS_FILE', () => {
 });
 
 describe('configuration: TLS files of Kafka', () => {
+  needs('openssl');
   const folder = folderFixture();
   let files: Readonly<Record<'ca' | 'cert' | 'key' | 'otherKey' | 'garbage' | 'missing', string>>;
 

@@ -14,6 +14,7 @@ need rsvg-convert librsvg2-bin
 need chromium-headless-shell chromium-headless-shell
 need redis-server redis-server
 need pgbouncer pgbouncer
+need git git
 need kcat kcat
 need jq jq
 need openssl openssl

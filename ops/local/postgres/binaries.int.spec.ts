@@ -13,6 +13,7 @@ import {
   provideBinaries,
   type NativePackage,
 } from './binaries.js';
+import { needs } from '../../test/support/needs.js';
 
 interface Link {
   readonly source: string;
@@ -104,13 +105,23 @@ describe('local servers: programs of PostgreSQL', () => {
       expect(failure).to.include({ code: 'SERVER_UNAVAILABLE' });
     });
 
-    it('are found by an unprivileged user', function () {
-      this.timeout(60_000);
-      const mocha = new URL(import.meta.resolve('mocha/bin/mocha.js')).pathname;
-      const args = [mocha, '--no-config', '--timeout', '30000', new URL(import.meta.url).pathname];
-      const child = spawnSync(process.execPath, args, { uid: 65534, gid: 65534, cwd: '/' });
-      expect(child.status, child.stdout.toString()).to.equal(0);
-      expect(child.stdout.toString()).to.include('are run in the package');
+    describe('for an unprivileged user', () => {
+      needs('setpriv');
+
+      it('are found', function () {
+        this.timeout(60_000);
+        const mocha = new URL(import.meta.resolve('mocha/bin/mocha.js')).pathname;
+        const args = [
+          mocha,
+          '--no-config',
+          '--timeout',
+          '30000',
+          new URL(import.meta.url).pathname,
+        ];
+        const child = spawnSync(process.execPath, args, { uid: 65534, gid: 65534, cwd: '/' });
+        expect(child.status, child.stdout.toString()).to.equal(0);
+        expect(child.stdout.toString()).to.include('are run in the package');
+      });
     });
   } else {
     it('are run in the package', async () => {

@@ -17,6 +17,7 @@ import { postgresAccount } from './account.js';
 import { startEmbeddedPostgres, runningPostgresUrl, type EmbeddedPostgres } from './index.js';
 import { layoutOf } from './layout.js';
 import { postgresPids } from './orphans.js';
+import { needs } from '../../test/support/needs.js';
 
 const logger = pino({ level: 'silent' });
 const isRoot = process.getuid?.() === 0;
@@ -272,21 +273,25 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
 
   if (!isRoot) return;
 
-  it('starts, and replaces orphans, as an unprivileged user', async function () {
-    this.timeout(240_000);
-    const mocha = import.meta.resolve('mocha/bin/mocha.js').replace('file://', '');
-    const spec = new URL(import.meta.url).pathname;
-    const titles = 'keeps|durable|orphaned';
-    const args = [mocha, '--no-config', '--timeout', '60000', '--grep', titles, spec];
-    // The user cannot read root's template.
-    const env = { ...inheritedEnvironment(), [templateVariable]: undefined };
-    const child = spawnTracked(process.execPath, args, { uid: 65534, gid: 65534, cwd: '/', env });
-    const output: string[] = [];
-    child.stdout?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
-    child.stderr?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
-    const [exitCode] = (await once(child, 'close')) as [number];
-    expect(exitCode, output.join('')).to.equal(0);
-    expect(output.join('')).to.match(/3 passing/);
+  describe('as an unprivileged user', () => {
+    needs('setpriv');
+
+    it('starts, and replaces orphans', async function () {
+      this.timeout(240_000);
+      const mocha = import.meta.resolve('mocha/bin/mocha.js').replace('file://', '');
+      const spec = new URL(import.meta.url).pathname;
+      const titles = 'keeps|durable|orphaned';
+      const args = [mocha, '--no-config', '--timeout', '60000', '--grep', titles, spec];
+      // The user cannot read root's template.
+      const env = { ...inheritedEnvironment(), [templateVariable]: undefined };
+      const child = spawnTracked(process.execPath, args, { uid: 65534, gid: 65534, cwd: '/', env });
+      const output: string[] = [];
+      child.stdout?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
+      child.stderr?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
+      const [exitCode] = (await once(child, 'close')) as [number];
+      expect(exitCode, output.join('')).to.equal(0);
+      expect(output.join('')).to.match(/3 passing/);
+    });
   });
 
   const otherAccount = { uid: 65534, gid: 65534 };

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { topicNames } from '../../../schemas/events/topics.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
-import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
 import { launch, stopProcess } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
-import { startStackProcess } from '../../test/support/stack.js';
+import { stackPrograms, startStackProcess } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
 import { fixture } from '../../test/support/fixture.js';
 import { folderFixture } from '../../test/support/fixtures.js';
@@ -28,7 +28,7 @@ describe('local servers: npm run stack -- --brokers 3', function () {
         ...['--apis', '1', '--edges', '1', '--projectors', '1'],
       ]),
     (stack) => stack.stop(),
-    { needs: [...kafkaPrograms, 'redis-server'] },
+    { needs: stackPrograms },
   );
   const dataDir = folderFixture();
   let key: string;

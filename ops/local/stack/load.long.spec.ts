@@ -5,10 +5,10 @@ import type { PlanName } from '../../../schemas/plans.js';
 import { inheritedEnvironment } from '../../config/config.js';
 import { fixture } from '../../test/support/fixture.js';
 import { concurrently, sendRequest, statuses, type HttpResponse } from '../../test/support/http.js';
-import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
 import { startLinklogCli } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
-import { startStackProcess } from '../../test/support/stack.js';
+import { stackPrograms, startStackProcess } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
 
 /** `LINKLOG_RACE_ROUNDS=50` is the long form. */
@@ -21,7 +21,7 @@ describe('local servers: the stack under load', function () {
   const stack = fixture(
     () => startStackProcess(),
     (stack) => stack.stop(),
-    { needs: [...kafkaPrograms, 'redis-server'] },
+    { needs: stackPrograms },
   );
 
   const newKey = async (plan: PlanName): Promise<string> => (await issueKey(stack, { plan })).key;

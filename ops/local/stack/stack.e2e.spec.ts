@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../config/config.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
-import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
 import { needs } from '../../test/support/needs.js';
-import { briefJava } from '../../test/support/stack.js';
+import { briefJava, stackPrograms } from '../../test/support/stack.js';
 import { eventually, within } from '../../test/support/waiting.js';
 import { launch, readyLine, type RunningProcess } from '../../test/support/process.js';
 import { folderFixture } from '../../test/support/fixtures.js';
@@ -60,7 +60,7 @@ const isAlive = (pid: number): boolean => {
 describe('local servers: npm run stack', function () {
   // Kafka may have to be downloaded first.
   this.timeout(kafkaStartMs);
-  needs(...kafkaPrograms, 'redis-server');
+  needs(...stackPrograms);
 
   const dataDir = folderFixture();
   let stack: RunningProcess;

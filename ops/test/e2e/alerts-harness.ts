@@ -238,6 +238,7 @@ export const alertsProduct = (
   const prometheus = fixture(
     () => startPrometheus({ admins: bench.product.admins, metricsToken }),
     (prometheus) => prometheus.stop(),
+    { needs: ['prometheus'] },
   );
   return { bench, start, prometheus };
 };

@@ -13,7 +13,7 @@ import { pausePostgres } from '../../tools/cli/testing/spool-ship.suite.js';
 import { fixture } from '../support/fixture.js';
 import { eventStoreFixture, folderFixture, safeBrowsingFixture } from '../support/fixtures.js';
 import { concurrently } from '../support/http.js';
-import { dedicatedKafka } from '../support/kafka.js';
+import { dedicatedKafka, kafkaPrograms } from '../support/kafka.js';
 import { withLedger } from '../support/ledger-events.js';
 import { openTestLog } from '../support/node.js';
 import { startLinklogCli, type CommandOutput } from '../support/process.js';
@@ -38,6 +38,7 @@ import {
 } from './alerts-harness.js';
 import { keyFixture } from './harness.js';
 import { webhookCalls } from './webhooks-harness.js';
+import { needs } from '../support/needs.js';
 
 const run = promisify(execFile);
 
@@ -65,6 +66,7 @@ const alertsOnKafka = () => {
 
 describe('product: all alerts of Prometheus', function () {
   this.timeout(900_000);
+  needs(...kafkaPrograms, 'mount', 'prometheus');
 
   describe('of one process', () => {
     const safeBrowsing = safeBrowsingFixture();

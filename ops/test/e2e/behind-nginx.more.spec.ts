@@ -7,9 +7,10 @@ import { inheritedEnvironment } from '../../config/config.js';
 import { codeIn } from '../support/documented-code.js';
 import { fixture } from '../support/fixture.js';
 import { sendRequest } from '../support/http.js';
-import { startNginx, type Received } from '../support/proxies.js';
+import { nginxPrograms, startNginx, type Received } from '../support/proxies.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, keyFixture, productFixture, type Link } from './harness.js';
+import { needs } from '../support/needs.js';
 
 const go = 'go.example.com';
 const api = 'api.example.com';
@@ -20,6 +21,7 @@ const links = 'links.example.org';
 const configuration = codeIn('tls.md', 'nginx') + codeIn('domains.md', 'nginx');
 
 describe('product: behind the nginx of ops/docs/tls.md', () => {
+  needs(...nginxPrograms, 'curl');
   const bench = productFixture({
     SHORT_URL_HOST: `https://${go}`,
     OWN_HOSTS: api,

@@ -390,6 +390,10 @@ describe('product: domains of accounts', () => {
       await expectServed('404');
       const link = `/v2/links/${shortCode}?domain=${domain}`;
       expect((await bench.api(link, second.key)).status).to.equal(404);
+      const image = `/v2/qr/${shortCode}?domain=${domain}`;
+      for (const { key } of [first, second]) {
+        expect((await bench.api(image, key)).status).to.equal(404);
+      }
       expect(expectDomain(await show(second.key, domain), 200).linkCount).to.equal(1);
 
       expect((await release(domain)).status).to.equal(200);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stopProcess } from '../support/process.js';
 import { sendRequest, type HttpResponse } from '../support/http.js';
 import { kafkaStartMs } from '../support/kafka.js';
-import { startStackProcess, type RunningStack } from '../support/stack.js';
+import { type RunningStack, stackPrograms, startStackProcess } from '../support/stack.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { cachedWithinMs, destination, type Link } from './harness.js';
 import { fixture } from '../support/fixture.js';
@@ -66,6 +66,7 @@ describe('product: while a part of the stack is frozen', function () {
   const stack = fixture(
     () => startStackProcess({ LOG_LEVEL: 'error' }),
     (stack) => stack.stop(),
+    { needs: stackPrograms },
   );
   let key: string;
   const clicks = new Map<string, { taken: number; unknown: number }>();

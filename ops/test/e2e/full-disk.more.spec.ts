@@ -10,6 +10,7 @@ import { startProduct } from '../support/product.js';
 import { mountTmpfs, type Tmpfs } from '../support/tmpfs.js';
 import { eventuallyPasses, within } from '../support/waiting.js';
 import { Bench, destination } from './harness.js';
+import { needs } from '../support/needs.js';
 
 /** Twice the deadline of the contract, for a busy machine. */
 const refusedWithinMs = 4_000;
@@ -39,6 +40,7 @@ const countRedirectsUntilFull = async (bench: Bench, code: string): Promise<numb
 
 describe('product: on a full disk', function () {
   this.timeout(120_000);
+  needs('mount');
   const bench = new Bench();
   let disk: Tmpfs;
   let dataDir: string;

@@ -37,6 +37,18 @@ describe('Idempotency-Key', () => {
     }
   });
 
+  it('is absent if it is empty, as an If-Match is', async () => {
+    const [first, second] = [
+      await post('', { url: destination }),
+      await post('', { url: destination }),
+    ];
+    expect([first.status, second.status]).to.deep.equal([201, 201]);
+    expect(second.text).not.to.equal(first.text);
+    const { shortCode } = first.json() as { shortCode: string };
+    const options = { method: 'PATCH', headers: { 'If-Match': '' }, body: { title: 'a' } };
+    expect((await bench.api(`/v2/links/${shortCode}`, pro.key, options)).status).to.equal(200);
+  });
+
   it('creates one link for 100 concurrent copies: the others get 409 or a replay', async () => {
     const { key } = await bench.key('PRO', { account });
     const responses = await concurrently(100, () => post('race', { url: destination }, key));

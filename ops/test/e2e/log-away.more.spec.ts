@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { dedicatedKafka } from '../support/kafka.js';
+import { dedicatedKafka, kafkaPrograms } from '../support/kafka.js';
 import { productFixture, destination, expectError, type Link } from './harness.js';
 import { eventuallyPasses, within } from '../support/waiting.js';
 import { fixture } from '../support/fixture.js';
@@ -13,6 +13,7 @@ describe('product: while Kafka is unavailable', function () {
   const kafka = fixture(
     () => dedicatedKafka('away'),
     (kafka) => kafka.drop(),
+    { needs: kafkaPrograms },
   );
   const bench = productFixture(() => ({
     KAFKA_BROKERS: kafka.brokers,

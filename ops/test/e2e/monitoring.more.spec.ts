@@ -8,6 +8,7 @@ import { startEmbeddedProduct } from '../support/product.js';
 import { alertRules, metricsIn, monitoringFile } from '../support/prometheus.js';
 import { testRedis } from '../support/redis.js';
 import { Bench } from './harness.js';
+import { needs } from '../support/needs.js';
 
 /** Runs `promtool check metrics`. @returns its findings */
 const checkMetrics = (text: string): Promise<string> =>
@@ -28,6 +29,7 @@ const dashboardExpressions = async (): Promise<readonly string[]> => {
 
 describe('product: metrics for Prometheus and Grafana', function () {
   this.timeout(300_000);
+  needs('promtool', 'redis-server');
   const safeBrowsing = safeBrowsingFixture();
   const archive = eventStoreFixture();
   const kafka = kafkaFixture('monitoring');

@@ -14,8 +14,8 @@ const refusal =
 describe('product: PostgreSQL older than its Kafka', function () {
   this.timeout(120_000);
   const bench = new Bench();
-  const server = databaseFixture('older');
   const kafka = kafkaFixture('older');
+  const server = databaseFixture('older');
   const admin = fixture(
     () => new pg.Client({ connectionString: server.url }),
     (admin) => admin.end(),

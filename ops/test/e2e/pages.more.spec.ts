@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { BrowserContextOptions, Page, Response } from 'playwright-core';
-import { auditPage, focused, zoomText } from '../support/browser.js';
+import { focused, zoomText } from '../support/browser.js';
+import { faultsOfPage } from '../support/console.js';
 import { browserFixture } from '../support/fixtures.js';
 import { startDestination } from '../support/destination.js';
 import { eventually } from '../support/waiting.js';
@@ -139,14 +140,14 @@ describe('redirect edge: pages for visitors, in a browser', () => {
           await page.emulateMedia({ colorScheme });
           for (const viewport of [phone, narrow, desktop]) {
             await page.setViewportSize(viewport);
-            const faults = await auditPage(page);
+            const faults = await faultsOfPage(page);
             expect(faults, `${colorScheme}, ${viewport.width} px`).to.deep.equal([]);
           }
         }
         await zoomText(page, 200);
         for (const viewport of [phone, desktop]) {
           await page.setViewportSize(viewport);
-          const faults = await auditPage(page);
+          const faults = await faultsOfPage(page);
           expect(faults, `text of 200 %, ${viewport.width} px`).to.deep.equal([]);
         }
         expect(errors).to.deep.equal([]);

@@ -20,6 +20,7 @@ describe('product: through the PgBouncer of ops/docs/postgres.md', () => {
         expect(rows).to.have.length(0);
       });
     },
+    { needs: ['pgbouncer'] },
   );
   const bench = productFixture(() => ({ DATABASE_URL: pooler.url }));
   const pro = keyFixture(bench, 'PRO');

@@ -8,6 +8,7 @@ import { databaseFixture, folderFixture } from '../support/fixtures.js';
 import { sendRequest } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { productFixture } from './harness.js';
+import { needs } from '../support/needs.js';
 
 /** How long an edge receives notifications before it uses cached copies. */
 const warmUpMs = 60_000;
@@ -17,6 +18,7 @@ const propagationMs = 2_000;
 // Forged copies, old dumps and an unresponsive Redis are in shared-cache.int.spec.ts.
 describe('redirect edge: two edges that share a Redis', function () {
   this.timeout(120_000);
+  needs('redis-server');
   const database = databaseFixture('shared');
   const folder = folderFixture();
   let redis: RedisServer;

@@ -11,6 +11,7 @@ import { sendRequest } from '../support/http.js';
 import { startCaddy } from '../support/proxies.js';
 import { eventuallyPasses, rejection } from '../support/waiting.js';
 import { destination, keyFixture, productFixture } from './harness.js';
+import { needs } from '../support/needs.js';
 
 const go = 'go.example.com';
 const api = 'api.example.com';
@@ -18,6 +19,7 @@ const api = 'api.example.com';
 const links = 'links.example.org';
 
 describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
+  needs('caddy', 'curl');
   const bench = productFixture({
     SHORT_URL_HOST: `https://${go}`,
     OWN_HOSTS: api,

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { quoted } from '../../platform/process/own-command.js';
+import { nullOnThrow } from '../../platform/errors.js';
 import { eventually, within } from './waiting.js';
 
 export const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
@@ -185,6 +186,7 @@ export const stopProcess = async (pid: number): Promise<() => void> => {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
   children.split(' ').filter(Boolean).map(Number).forEach(stop);
   return () => {
-    for (const target of stopped) process.kill(target, 'SIGCONT');
+    // A killed process may have been reaped.
+    for (const target of stopped) nullOnThrow(() => process.kill(target, 'SIGCONT'), 'ESRCH');
   };
 };

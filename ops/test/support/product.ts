@@ -293,7 +293,3 @@ export const startProduct = async (
 /** Starts all services in one process, also on `LINKLOG_TEST_ON=stack`. */
 export const startEmbeddedProduct = (options: StartOptions = {}): Promise<Product> =>
   startProduct(options, false);
-
-/** Starts the stack, for tests of several nodes. */
-export const startStackProduct = (options: StartOptions = {}): Promise<Product> =>
-  startProduct(options, true);
