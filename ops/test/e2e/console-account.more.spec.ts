@@ -1,15 +1,13 @@
 import { expect } from 'chai';
-import { consoleFixture, loadError, openConsole, signIn } from '../support/console.js';
-import { browserFixture } from '../support/fixtures.js';
+import { consoleFixture, loadError } from '../support/console.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, sharedProduct } from './harness.js';
 
 describe('the console', () => {
   const bench = sharedProduct();
-  const browser = browserFixture();
   const console = consoleFixture(bench);
-  const { page, button, goTo, dialog, show, provoke, expectAccessible } = console;
+  const { page, button, goTo, dialog, provoke, expectAccessible } = console;
   let key: IssuedKey;
 
   beforeEach(async () => {
@@ -90,77 +88,5 @@ describe('the console', () => {
     await button('Deactivate', dialog()).click();
     await page.getByText('Your session has ended').waitFor();
     provoke(...console.faults().filter((fault) => fault === loadError(401)));
-  });
-
-  it('selects the scopes of a new key by a preset', async () => {
-    await goTo('Keys');
-    const preset = page.getByLabel('Preset');
-    expect(await preset.inputValue()).to.equal('read');
-    expect(await page.getByLabel('Read statistics').isChecked()).to.equal(true);
-    expect(await page.getByLabel('Manage keys').isChecked()).to.equal(false);
-    await page.getByLabel('Manage keys').check();
-    expect(await preset.inputValue()).to.equal('custom');
-    await preset.selectOption('create');
-    await page.getByLabel('Name').fill('creates links');
-    await button('Create key').click();
-    const secret = await keepSecret();
-    expect((await bench.shorten(secret, { url: destination })).status).to.equal(201);
-    expect((await bench.api('/v2/keys', secret)).status).to.equal(403);
-    expect(await preset.inputValue()).to.equal('read');
-    await page.getByRole('listitem').filter({ hasText: 'creates links' }).waitFor();
-  });
-
-  it('names the scope that a page needs', async () => {
-    const { key: reader } = await bench.key('PRO', { scopes: ['links:read'] });
-    await console.open();
-    await console.signIn(reader);
-    await page.getByText('This needs the scope “Read statistics” (stats:read)').waitFor();
-    for (const name of ['New link', 'Import', 'Webhooks']) {
-      const links = page.getByRole('link', { name, exact: true });
-      expect(await links.count(), name).to.equal(0);
-    }
-    for (const [path, scope] of [
-      ['keys', 'keys:manage'],
-      ['domains', 'domains:manage'],
-      ['webhooks', 'webhooks:manage'],
-      ['webhooks/wh_none', 'webhooks:manage'],
-      ['imports', 'links:import'],
-      ['imports/none', 'links:import'],
-    ] as const) {
-      await show(`/${path}`);
-      await page.getByText(`(${scope})`).waitFor();
-      expect(await page.locator('main form').count(), path).to.equal(0);
-    }
-    await expectAccessible();
-  });
-
-  it('lists the sessions, and ends one or all', async () => {
-    const userAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
-    const other = await openConsole(browser, bench.product.api, { userAgent });
-    const signOut = button('Sign out Firefox');
-    for (const isLast of [false, true]) {
-      await signIn(other.page, key.key);
-      await goTo('Sessions');
-      const section = page.getByRole('region', { name: 'Sessions' });
-      await section.getByText('this session').waitFor();
-      await signOut.waitFor();
-      if (isLast) continue;
-      await expectAccessible();
-      await signOut.click();
-      await section.getByText('The session was ended.').waitFor();
-      await signOut.waitFor({ state: 'detached' });
-      await goTo('Overview');
-      await other.page.getByText('Your session has ended').waitFor();
-      await other.page.reload();
-    }
-    await button('Sign out everywhere').click();
-    await dialog().getByText('including this one').waitFor();
-    await button('Sign out everywhere', dialog()).click();
-    await page.getByText('You are signed out everywhere.').waitFor();
-    await page.getByLabel('API key').waitFor();
-    expect(page.url()).to.equal(`${bench.product.api}/console`);
-    await other.page.reload();
-    await other.page.getByLabel('API key').waitFor();
-    await other.page.context().close();
   });
 });

@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import { consoleFixture, loadError } from '../support/console.js';
 import { eventNamesBy } from '../support/ledger-events.js';
 import type { IssuedKey } from '../support/product.js';
-import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { eventuallyPasses } from '../support/waiting.js';
 import { destination, sharedProduct } from './harness.js';
 
 describe('the console’s domains', () => {
   const bench = sharedProduct();
   const console = consoleFixture(bench);
-  const { page, button, goTo, dialog, provoke, expectListed, expectAccessible } = console;
+  const { page, button, goTo, dialog, show, provoke, expectListed, expectAccessible } = console;
   let key: IssuedKey;
   /** A domain that only the current test uses. */
   let domain: string;
@@ -18,10 +18,6 @@ describe('the console’s domains', () => {
     domain = `go.${account}.example`;
     key = await bench.key('PRO', { account });
     await console.signIn(key.key);
-  });
-
-  afterEach(() => {
-    bench.dns.mode = 'records';
   });
 
   const card = (name = domain) => page.getByRole('listitem').filter({ hasText: name });
@@ -55,9 +51,6 @@ describe('the console’s domains', () => {
     });
 
   it('are claimed and verified; a failed verification names the cause', async () => {
-    await claim('single-label');
-    await page.getByText('Please provide a valid domain').waitFor();
-    provoke(loadError(400));
     await claim();
     await card().getByText('pending').waitFor();
     const name = `_linklog.${domain}`;
@@ -66,16 +59,6 @@ describe('the console’s domains', () => {
       (await card()
         .getByText(/^linklog=/)
         .textContent()) ?? '';
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    for (const [part, text] of [
-      ['type', 'TXT'],
-      ['name', name],
-      ['value', value],
-    ] as const) {
-      await button(`Copy the ${part}`, card()).click();
-      await button(`Copied the ${part}`, card()).waitFor();
-      expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(text);
-    }
 
     const verify = () => button('Verify', card()).click();
     await verify();
@@ -85,67 +68,10 @@ describe('the console’s domains', () => {
     await page
       .getByText('The TXT record was not found. Found: linklog=other, <b>second</b>')
       .waitFor();
-    bench.dns.mode = 'SERVFAIL';
-    await verify();
-    await page.getByText(/The DNS resolver is unavailable You can try again in \d+ s\./).waitFor();
-    provoke(loadError(409), loadError(409), loadError(503));
-    bench.dns.mode = 'records';
+    provoke(loadError(409), loadError(409));
     bench.dns.setTxt(name, value);
     await verify();
     await card().getByText('active', { exact: true }).waitFor();
-  });
-
-  it('report that another account has verified the domain', async () => {
-    await claim();
-    await card().getByText('pending').waitFor();
-    const body = { domain, account: 'another-one' };
-    expect((await bench.admin('POST', '/admin/domains', body)).status).to.equal(201);
-    await button('Verify', card()).click();
-    await page.getByText('The domain belongs to another account').waitFor();
-    provoke(loadError(409));
-    await button('Remove', card()).click();
-    await button('Remove', dialog()).click();
-    await card().waitFor({ state: 'detached' });
-  });
-
-  it('have redirects, and are removed when they have no links', async () => {
-    await addDomain();
-    const { shortCode } = await bench.link(key.key, { domain });
-    await goTo('Domains');
-    await card().getByRole('link', { name: '2 links' }).waitFor();
-    await button('Change redirects', card()).click();
-    await expectAccessible('redirects');
-    await dialog().getByLabel('Home page').fill('none');
-    await button('Save', dialog()).click();
-    await dialog().getByText('The URL must start with').waitFor();
-    provoke(loadError(400));
-    await dialog().getByLabel('Home page').fill('https://example.com/home');
-    await dialog().getByLabel('Unknown links').fill('https://example.com/unknown');
-    await button('Save', dialog()).click();
-    await card().getByText('https://example.com/home').waitFor();
-    await expectVisit('', 'https://example.com/home');
-    await expectVisit('unknown0', 'https://example.com/unknown');
-    await button('Change redirects', card()).click();
-    await dialog().getByLabel('Home page').fill('');
-    await button('Save', dialog()).click();
-    await card().getByText('https://example.com/home').waitFor({ state: 'detached' });
-    await card().getByText('https://example.com/unknown').waitFor();
-
-    await button('Remove', card()).click();
-    await expectAccessible('remove');
-    await button('Remove', dialog()).click();
-    await dialog().getByText('The domain has links').waitFor();
-    provoke(loadError(409));
-    await button('Cancel', dialog()).click();
-    const links = await bench.api(`/v2/links?domain=${domain}`, key.key);
-    const codes = (links.json() as { links: { shortCode: string }[] }).links;
-    expect(codes.map((link) => link.shortCode)).to.include(shortCode);
-    const shortCodes = codes.map((link) => `${domain}/${link.shortCode}`);
-    const body = { shortCodes, change: { delete: true } };
-    await bench.api('/v2/links/bulk', key.key, { method: 'POST', body });
-    await button('Remove', card()).click();
-    await button('Remove', dialog()).click();
-    await card().waitFor({ state: 'detached' });
   });
 
   it('are a feature of a plan, and of a scope', async () => {
@@ -157,32 +83,15 @@ describe('the console’s domains', () => {
     expect(await page.getByText('See the plans').count()).to.equal(0);
     provoke(loadError(403));
     await button('Sign out').click();
-
-    await addDomain();
-    const scopes = ['links:read', 'stats:read'];
-    const created = await bench.api('/v2/keys', key.key, {
-      method: 'POST',
-      body: { name: 'reads domains', scopes },
-    });
-    await console.signIn((created.json() as { readonly key: string }).key);
-    await goTo('Domains');
-    await card().waitFor();
-    for (const name of ['Remove', 'Change redirects', 'Claim the domain']) {
-      expect(await button(name).count(), name).to.equal(0);
-    }
   });
 
   describe('with links', () => {
     const alias = 'on-two-domains';
     const subject = () => `${domain}/${alias}`;
 
-    /** One link on the default domain and one on the account’s domain, with the same code. */
-    beforeEach(async () => {
+    it('offer the domain for a new link, whose pages address it', async () => {
       await addDomain();
       await page.reload();
-    });
-
-    it('offer the domain for a new link, whose pages address it', async () => {
       const code = `unique-${Date.now()}`;
       await goTo('New link');
       const choice = page.getByLabel('Domain');
@@ -195,13 +104,8 @@ describe('the console’s domains', () => {
       await expectVisit(code, destination);
       expect((await bench.visit(code)).status).to.equal(404);
 
-      await goTo('Statistics');
-      await page.waitForURL(`**/console/links/${code}?domain=${domain}`);
-      await eventually('the click is counted', async () => {
-        await page.reload();
-        await page.locator('.plot canvas').waitFor();
-        return (await page.locator('.figures .figure').first().textContent()) === '1';
-      });
+      await show(`/links/${code}?domain=${domain}`);
+      await page.locator('.plot canvas').waitFor();
       await page.getByRole('combobox', { name: 'Period' }).selectOption('7d');
       await page.waitForURL(/\?domain=.*&period=7d$/);
       await goTo('QR code');
@@ -215,19 +119,8 @@ describe('the console’s domains', () => {
       await page.getByText('Link described').waitFor();
     });
 
-    it('create many links on the domain', async () => {
-      await goTo('New link');
-      await goTo('Many links');
-      await page.getByLabel('Destinations').fill('https://example.com/1\nhttps://example.com/2');
-      await page.getByLabel('Domain').selectOption(domain);
-      await button('Create 2 links').click();
-      await page.getByText('2 of 2 created').waitFor();
-      await page.getByRole('region').getByRole('link').first().click();
-      await page.waitForURL(`**/console/links/*?domain=${domain}`);
-      await page.getByText('redirects to').waitFor();
-    });
-
     it('distinguish the same code on two domains in the list, and find links of the domain', async () => {
+      await addDomain();
       await bench.link(key.key, { alias, title: 'default' });
       await bench.link(key.key, { alias, title: 'own', domain });
       // The third one is of `addDomain`.
@@ -244,12 +137,6 @@ describe('the console’s domains', () => {
       expect((await bench.visit(alias)).status).to.equal(302);
       await expectVisit(alias, '410');
 
-      await bench.api(`/v2/links/${alias}?domain=${domain}`, key.key, { method: 'DELETE' });
-      await page.getByLabel(`Select ${subject()}`).check();
-      await button('Enable').click();
-      await page.getByRole('alert').getByText(subject()).waitFor();
-      expect(await page.getByLabel(`Select ${subject()}`).isChecked()).to.equal(true);
-
       await page.getByLabel('Domain', { exact: true }).selectOption(domain);
       await page.waitForURL(new RegExp(`\\?domain=${domain}$`));
       await page.getByText('default', { exact: true }).waitFor({ state: 'detached' });
@@ -257,29 +144,6 @@ describe('the console’s domains', () => {
       await page.keyboard.press('Enter');
       await page.waitForURL(`**/console/links/${alias}?domain=${domain}`);
       await page.getByRole('heading', { name: 'own' }).waitFor();
-    });
-
-    it('filter the overview, whose top links lead to their pages', async () => {
-      await bench.link(key.key, { alias: `${alias}-1` });
-      await bench.link(key.key, { alias, domain });
-      await bench.visit(`${alias}-1`);
-      await expectVisit(alias, destination);
-      const top = page.locator('.bars a[href*="links"]');
-      // The page may be loaded before the first click is projected.
-      const without = page.getByText(/^(?:No clicks in this period\.|Begin here)$/);
-      await goTo('Overview');
-      await eventually('both links are top links', async () => {
-        await page.reload();
-        await top.or(without).first().waitFor();
-        return (await top.count()) === 2;
-      });
-      await page.getByLabel('Domain').selectOption(domain);
-      await page.waitForURL(new RegExp(`console\\?domain=${domain}$`));
-      await eventually('one top link', async () => (await top.count()) === 1);
-      await page.getByRole('combobox', { name: 'Period' }).selectOption('7d');
-      await page.waitForURL(/domain=.*period=7d/);
-      await goTo(subject());
-      await page.waitForURL(`**/console/links/${alias}?domain=${domain}`);
     });
   });
 
@@ -294,32 +158,11 @@ describe('the console’s domains', () => {
     await button('Add the domain').click();
     await card().getByText(`account ${key.account}`).waitFor();
     await addLink({ alias: 'operated' });
-    await button('Add a domain').click();
-    await dialog().getByLabel('Domain').fill(domain);
-    await dialog().getByLabel('Account').fill('another-one');
-    await button('Add the domain').click();
-    await dialog().getByText('The domain belongs to another account').waitFor();
-    provoke(loadError(409));
-    await button('Close', dialog()).click();
 
     await goTo('Links');
     await page.getByLabel('Short code or short URL').fill(`https://${domain}/operated`);
     await button('Show the link').click();
     await page.waitForURL(`**/console/links/operated?domain=${domain}`);
-    await page.getByLabel('Reason for the block').fill('phishing');
-    await button('Block').click();
-    await page.getByText('Link blocked').waitFor();
-    await page.getByLabel('Reason for the end of the block').fill('A mistake');
-    await button('Unblock').click();
-    await page.getByText('Link unblocked').waitFor();
-    await goTo('Settings');
-    await page.getByLabel('Title').fill('Changed by ann');
-    await button('Save').click();
-    await goTo('History');
-    await page.getByText('Link described').waitFor();
-    expect(await eventNamesBy(bench.product, 'ann', `${domain}/operated`)).to.deep.equal([
-      ...['LinkBlocked', 'LinkUnblocked', 'LinkDescribed'],
-    ]);
 
     await goTo('Links');
     await page.getByLabel('Domain').fill(domain);

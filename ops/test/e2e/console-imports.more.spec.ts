@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { consoleFixture, loadError } from '../support/console.js';
 import { folderFixture } from '../support/fixtures.js';
 import type { IssuedKey } from '../support/product.js';
@@ -85,65 +84,12 @@ describe('the console’s imports', () => {
     expect(outcomes.map((line) => (JSON.parse(line) as { outcome: string }).outcome)).to.deep.equal(
       ['created', 'invalid', 'created'],
     );
-    const table = await saved('button', 'Save these rows as CSV');
-    expect(table).to.match(
-      new RegExp(`^\ufeffrow,code,url,outcome,message\r\n3,${name}-two,no URL,`),
-    );
-
     await goTo('Import a file, and all imports');
     const listed = page.getByRole('region', { name: 'Table of imports' }).locator('tbody tr');
     await listed.first().waitFor();
     expect(await listed.allTextContents()).to.have.length(2);
     expect(await listed.first().textContent()).to.match(/CSVdone 201$/);
     expect(await listed.last().textContent()).to.match(/CSVdone check201$/);
-  });
-
-  it('check a file with the options of the form', async () => {
-    await bench.link(key.key, { alias: `${name}-taken`, url: destination });
-    await openImports();
-    await choose(gzipSync(`code,url,clicks\n${name}-taken,https://${name}.example/,1\n`));
-    await page.getByLabel('Format').selectOption('CSV');
-    await page.getByLabel('If another link has the code').selectOption('Import nothing');
-    await button('Check').click();
-    await page.getByText('1 row conflicts with existing links. No link was created.').waitFor();
-    expect(await button(/^Import/).count()).to.equal(0);
-    await page.getByLabel('If another link has the code').selectOption('suffix');
-    await page.getByText('The import would fail.').waitFor({ state: 'detached' });
-    const zones = page.getByLabel('Time zone of times without one');
-    expect(await zones.inputValue()).to.equal('UTC');
-    await zones.focus();
-    await zones.selectOption('Asia/Tokyo');
-    await button('Check').click();
-    await page.getByText(`The code ${name}-taken was taken.`).waitFor();
-    await button('Import one link').click();
-    await page.getByText('The import has ended: CSV.').waitFor();
-    expect(await redirectOf(`${name}-taken-2`)).to.equal(`https://${name}.example/`);
-  });
-
-  it('accept a dropped file, and offer visits if the format has them', async () => {
-    await openImports();
-    const yourls = [
-      'CREATE TABLE `yourls_url` (`keyword` varchar(100), `url` text, `title` text, `timestamp` timestamp, `ip` varchar(41), `clicks` int);',
-      `INSERT INTO \`yourls_url\` VALUES ('${name}', 'https://${name}.example/', 'T', '2024-01-02 03:04:05', '', 1);`,
-      'CREATE TABLE `yourls_log` (`click_id` int, `click_time` datetime, `shorturl` varchar(100), `referrer` varchar(200), `user_agent` varchar(255), `ip_address` varchar(41), `country_code` char(2));',
-      `INSERT INTO \`yourls_log\` VALUES (1, '2024-02-02 03:04:05', '${name}', 'direct', 'x', '192.0.2.1', 'DE');`,
-    ].join('\n');
-    const transfer = await page.evaluateHandle(`(() => {
-      const data = new DataTransfer();
-      data.items.add(new File([${JSON.stringify(yourls)}], 'dump.sql'));
-      return data;
-    })()`);
-    await page.getByRole('form', { name: 'New import' }).dispatchEvent('drop', {
-      dataTransfer: transfer,
-    });
-    await button('Check').click();
-    await page.getByText('The file was checked: YOURLS (SQL dump).').waitFor();
-    await page.getByLabel('Import visits too').check();
-    await page.getByLabel('Time zone of visits').waitFor();
-    await expectAccessible();
-    await button('Import one link').click();
-    await page.getByText('The import has ended: YOURLS (SQL dump).').waitFor();
-    expect(await figure('Visits')).to.equal('1');
   });
 
   it('show why a file is rejected', async () => {

@@ -3,7 +3,7 @@ import { consoleFixture, loadError } from '../support/console.js';
 import { needs } from '../support/needs.js';
 import type { IssuedKey } from '../support/product.js';
 import { readQrCodes } from '../support/qr-reader.js';
-import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { eventuallyPasses } from '../support/waiting.js';
 import { destination, sharedProduct } from './harness.js';
 
 /** A red square. */
@@ -96,74 +96,6 @@ describe('the console’s links', () => {
     expect(table).to.include(`"'=HYPERLINK(""x"")",,The URL must start with http:// or https://.`);
   });
 
-  it('are read from the columns of pasted text', async () => {
-    const name = `pasted-${Date.now()}`;
-    await show('/new?many');
-    const lines = [
-      ['Target', 'Keyword', 'Title', 'Tags', 'Clicks'],
-      [`https://${name}.example/1`, `${name}-one`, 'One', 'x, y', '3'],
-      [`https://${name}.example/2`, '', '', '', ''],
-      ['', `${name}-three`, '', '', ''],
-    ];
-    await page.getByLabel('Destinations').fill(lines.map((line) => line.join('\t')).join('\n'));
-    await page.getByText('Columns are separated by tabs. Not used: Clicks.').waitFor();
-    const preview = page.getByRole('region', { name: 'Preview' }).locator('tbody tr');
-    expect(await preview.allTextContents()).to.deep.equal([
-      `2https://${name}.example/1${name}-oneOnex, y`,
-      `3https://${name}.example/2generated`,
-      '4The line has no URL. It is skipped.',
-    ]);
-    await expectAccessible('the preview');
-    await page.getByLabel('Tags').fill('all');
-    await button('Create 2 links').click();
-    await page.getByText('2 of 2 created').waitFor();
-    expect(await detailsOf(`${name}-one`)).to.deep.include({
-      ...{ url: `https://${name}.example/1`, title: 'One', tags: ['x', 'y', 'all'] },
-    });
-
-    await page.getByLabel('Destinations').fill(`https://${name}.example/a,bcd`);
-    await page.getByText('Columns are separated by commas.').waitFor();
-    await page.getByLabel('Each line is one URL').check();
-    await page.getByText('Columns with').waitFor({ state: 'detached' });
-    expect(await preview.first().textContent()).to.equal(`1https://${name}.example/a,bcdgenerated`);
-  });
-
-  it('are shown in German, and saved for a German spreadsheet', async () => {
-    await console.open(bench.product.api, { locale: 'de' });
-    await console.signIn(key.key);
-    await goTo('Neuer Link');
-    await goTo('Viele Links');
-    const cells = ['example.com/a\tdeutsch-eins\tEins; zwei\ta', 'example.com/b\t\tDrei\tb'];
-    await page.getByLabel('Ziele').fill(cells.join('\n'));
-    await page.getByText('werden die Spalten als url, code, title, tags gelesen').waitFor();
-    await expectAccessible();
-    await button('2 Links erstellen').click();
-    await page.getByText('2 von 2 erstellt').waitFor();
-    expect(await saveCsv('Als CSV speichern')).to.match(
-      /^\ufeffZiel;Kurzlink;Fehler\r\nhttps:\/\/example\.com\/a;http\S+eins;\r\n/,
-    );
-    expect(await detailsOf('deutsch-eins')).to.deep.include({ title: 'Eins; zwei', tags: ['a'] });
-  });
-
-  it('are created from another page by the bookmarklet', async () => {
-    await show('/new');
-    await page.getByText('Create links from any page').click();
-    const link = page.getByRole('link', { name: 'Shorten with Linklog' });
-    const code = (await link.getAttribute('href')) ?? '';
-    await link.click();
-    await page.getByText('Drag it to the bookmarks bar').waitFor();
-    await expectAccessible();
-
-    await page.goto(`${bench.product.api}/docs`);
-    const address = page.url();
-    const [form] = await Promise.all([
-      page.context().waitForEvent('page'),
-      page.evaluate(code.replace('javascript:', '')),
-    ]);
-    expect(await form.getByLabel('Destination').inputValue()).to.equal(address);
-    expect(await form.getByLabel('Title').inputValue()).to.equal(await page.title());
-  });
-
   it('are changed, disabled, enabled and deleted, with a history', async () => {
     const title = '<img src=x onerror=alert(1)> مرحبا 🎉';
     const { shortCode } = await bench.link(key.key);
@@ -206,10 +138,6 @@ describe('the console’s links', () => {
     await page.getByRole('alert').waitFor();
     provoke(loadError(412));
     expect(await title.inputValue()).to.equal('Mine');
-    const block = `/admin/links/${shortCode}/block`;
-    expect((await bench.admin('POST', block, { reason: 'phishing' })).status).to.equal(200);
-    await page.getByText('It does not redirect because it was blocked.').waitFor();
-    expect(await title.inputValue()).to.equal('Mine');
   });
 
   it('ask before unsaved changes are lost', async () => {
@@ -223,14 +151,6 @@ describe('the console’s links', () => {
     await leave.waitFor();
     await expectAccessible();
     await button('Stay', leave).click();
-    expect(await page.getByLabel('Title').inputValue()).to.equal('Unsaved');
-    await page.goBack();
-    await button('Stay', leave).click();
-    expect(page.url()).to.match(/\/settings$/);
-    // The browser asks too; the dialog of the fixture stays.
-    await page.evaluate('setTimeout(() => location.assign("/console"))');
-    await eventually('the browser asks', () => console.faults().length === 1);
-    provoke('');
     await goTo('Overview');
     await button('Leave', leave).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -247,36 +167,16 @@ describe('the console’s links', () => {
     await page.getByLabel('Expires').selectOption('period');
     await page.getByLabel('Period').fill('2');
     await page.getByLabel('Unit').selectOption('weeks');
-    await page.getByLabel('Unit').focus();
-    await page.getByLabel('Period').press('Enter');
+    await button('Save').click();
     await page.getByRole('status').getByText('Saved').waitFor();
-    await page.locator('button:focus').getByText('Save').waitFor();
     await page.getByText('click limit of 1').waitFor({ state: 'detached' });
     const { expiresAt } = await detailsOf(shortCode);
     expect(Date.parse(String(expiresAt)) - Date.now()).to.be.within(13.9 * 864e5, 14 * 864e5);
-    expect(await page.getByLabel('Expires').inputValue()).to.equal('time');
-    // The saved end is no change.
-    await button('Save').click();
-    await page.getByText('Nothing is changed yet.').waitFor();
-
-    await bench.change(shortCode, key.key, { disabled: true });
-    await show(`/links/${shortCode}`);
-    await page.getByText('because it is disabled').waitFor();
-    await button('Enable').click();
-    await page.getByText('because it is disabled').waitFor({ state: 'detached' });
-
     await goTo('History');
     await page.getByText('by My key').first().waitFor();
     const edit = page.getByRole('listitem').filter({ hasText: 'Link edited' });
     await edit.getByText('1 → none').waitFor();
     await page.getByText('its clicks are used up').waitFor();
-
-    await show('/links/nothing0');
-    await page.getByText('Short URL not found').waitFor();
-    await expectAccessible('not found');
-    expect(await page.getByRole('link', { name: 'Settings' }).count()).to.equal(0);
-    expect(await button('Try again').count()).to.equal(0);
-    provoke(loadError(404), loadError(404));
   });
 
   describe('QR codes', () => {

@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { linklogVersion } from '../../platform/files/project-file.js';
 import { consoleFixture, loadError } from '../support/console.js';
-import { eventNamesBy, withLedger } from '../support/ledger-events.js';
+import { eventNamesBy } from '../support/ledger-events.js';
 import { eventually } from '../support/waiting.js';
 import { destination, sharedProduct } from './harness.js';
 
 describe('the operators’ console', () => {
   const bench = sharedProduct();
   const console = consoleFixture(bench);
-  const { page, button, goTo, show, provoke, expectAccessible } = console;
+  const { page, button, goTo, provoke, expectAccessible } = console;
 
   beforeEach(() => console.openAsOperator());
 
@@ -71,10 +70,8 @@ describe('the operators’ console', () => {
     await button('Revoke', dialog).click();
     await dialog.waitFor({ state: 'detached' });
     expect((await bench.api('/v2/usage', secret)).status).to.equal(401);
-    const changes = Array.from({ length: 4 }, () => 'ApiKeyChanged');
     expect(await done(keys[0]?.id ?? '')).to.deep.equal([
-      'ApiKeyCreated',
-      ...changes,
+      ...['ApiKeyCreated', 'ApiKeyChanged', 'ApiKeyChanged', 'ApiKeyChanged', 'ApiKeyChanged'],
       'ApiKeyRevoked',
     ]);
   });
@@ -108,61 +105,6 @@ describe('the operators’ console', () => {
       async () => (await bench.visit(shortCode)).headers.location === destination,
     );
     expect(await done(shortCode)).to.deep.equal(['LinkBlocked', 'LinkUnblocked']);
-  });
-
-  it('changes, disables, enables and deletes a link of any account', async () => {
-    const { key } = await bench.key('PRO', { account: 'a-customer' });
-    const { shortCode } = await bench.link(key);
-    await show(`/links/${shortCode}/settings`);
-    await page.getByLabel('Destination').fill('https://example.com/mended');
-    await button('Save').click();
-    await page.getByRole('main').getByText('https://example.com/mended').waitFor();
-    await button('Disable').click();
-    await button('Enable').click();
-    await button('Disable').waitFor();
-    await expectAccessible();
-    await button('Delete').click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('because it was deleted').waitFor();
-    expect(await done(shortCode)).to.deep.equal([
-      'LinkEdited',
-      'LinkDisabled',
-      'LinkEnabled',
-      'LinkDeleted',
-    ]);
-  });
-
-  it('finds links of all accounts', async () => {
-    for (const account of ['list-one', 'list-two']) {
-      const { key } = await bench.key('PRO', { account });
-      for (const title of ['<b>first</b>', 'مفتاح 🎉']) {
-        await bench.link(key, {
-          title: `${title} of ${account}`,
-          tags: [account, 'listed-by-operators'],
-        });
-      }
-    }
-    await goTo('Links');
-    const rows = page.locator('tbody tr');
-    await rows.first().waitFor();
-    await page.getByLabel('Account').fill('list-two');
-    await page.keyboard.press('Enter');
-    await page.waitForURL(/account=list-two/);
-    await page.getByLabel('Order').selectOption('clicks');
-    await page.waitForURL(/sort=clicks/);
-    await console.expectListed(2);
-    expect(await page.getByText('<b>first</b> of list-two').count()).to.equal(1);
-    await page.getByText('2 links', { exact: true }).waitFor();
-    await expectAccessible();
-    await page.getByRole('link', { name: 'listed-by-operators' }).first().click();
-    await page.waitForURL(/tag=listed-by-operators/);
-    await page.getByRole('link', { name: /Without the account/ }).click();
-    await page.waitForURL((url) => !url.search.includes('account='));
-    await console.expectListed(4);
-    await page.getByLabel('Search').fill('nothing has this');
-    await page.keyboard.press('Enter');
-    await page.getByText('No more links match.').waitFor();
-    await expectAccessible();
   });
 
   it('switches features and maintenance, with the operator as actor', async () => {
@@ -202,31 +144,6 @@ describe('the operators’ console', () => {
     ]);
   });
 
-  it('grants a reserved alias to an account, and revokes it', async () => {
-    const { key } = await bench.key('PRO', { account: 'the-brand' });
-    const status = async (url: string) =>
-      (await bench.shorten(key, { url, alias: 'paypal' })).status;
-    await goTo('Platform');
-    const alias = page.getByRole('textbox', { name: 'Alias' });
-    await alias.fill('paypal');
-    await page.getByLabel('Account').fill('the-brand');
-    await button('Allow').click();
-    await page.getByText('the-brand may use paypal now.').waitFor();
-    await page.getByRole('row', { name: /^paypal the-brand/ }).waitFor();
-    await eventually('the alias is given', async () => (await status(destination)) === 201);
-    await alias.fill('paypal');
-    await button('No longer allow').click();
-    await page.getByText('No account may use paypal any more.').waitFor();
-    await expectAccessible();
-    expect(await done('paypal')).to.deep.equal(['AliasOverrideGranted', 'AliasOverrideRevoked']);
-  });
-
-  it('shows dependencies, projections and processes', async () => {
-    await page.getByText('All systems operational').waitFor();
-    await page.getByRole('cell', { name: linklogVersion() }).first().waitFor();
-    await page.getByRole('rowheader', { name: 'redirects' }).waitFor();
-  });
-
   it('lists the changes of all operators, also new ones', async () => {
     await goTo('Changes');
     await page.getByText('Feature switched').first().waitFor();
@@ -257,54 +174,5 @@ describe('the operators’ console', () => {
     await button('Close').click();
     await page.keyboard.press('?');
     expect(await dialog.count()).to.equal(0);
-  });
-
-  it('rebuilds a projection and rolls it back, with the operator as actor', async () => {
-    await goTo('Projections');
-    const works = await doneToPlatform(async () => {
-      for (const [verb, ended] of [
-        ['Rebuild', /^Rebuild by ann, .*: done, \d+ applied$/],
-        ['Roll back', /^Roll back by ann, .*: done, \d+ applied$/],
-      ] as const) {
-        const row = page.getByRole('group', { name: 'quotas' });
-        await row.getByRole('button', { name: verb }).click();
-        const dialog = page.getByRole('dialog', { name: `${verb} quotas?` });
-        await dialog.waitFor();
-        if (verb === 'Rebuild') await expectAccessible();
-        await dialog.getByRole('button', { name: verb }).click();
-        await page.getByText(ended).waitFor();
-      }
-    });
-    expect(works).to.deep.equal(['ProjectionWorkRequested', 'ProjectionWorkRequested']);
-    await expectAccessible();
-  });
-
-  it('redrives dead letters after their cause is fixed', async () => {
-    const { key } = await bench.key('PRO');
-    const { shortCode } = await bench.link(key);
-    const alter = (what: string): Promise<unknown> =>
-      withLedger(bench.product, (client) =>
-        client.query(`ALTER TABLE projection_history.events ${what}`),
-      );
-    const block = `/admin/links/${shortCode}`;
-    await goTo('Projections');
-    await alter(`ADD CONSTRAINT fault CHECK (subject <> '${shortCode}') NOT VALID`);
-    await bench.admin('POST', `${block}/block`, { reason: 'phishing' });
-    await bench.admin('POST', `${block}/unblock`, { reason: 'a mistake' });
-    const row = page.getByRole('listitem').filter({ hasText: 'history' });
-    const redrive = async (): Promise<void> => {
-      await button('Redrive', row).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Redrive' }).click();
-    };
-    const works = await doneToPlatform(async () => {
-      await redrive();
-      await page.getByText(/^Redrive by ann, .*: done, 0 applied, [23] remain$/).waitFor();
-      await expectAccessible();
-      await alter('DROP CONSTRAINT fault');
-      await redrive();
-      await page.getByText(/^Redrive by ann, .*: done, [23] applied$/).waitFor();
-    });
-    expect(works).to.deep.equal(['ProjectionWorkRequested', 'ProjectionWorkRequested']);
-    await button('Redrive', row).waitFor({ state: 'detached' });
   });
 });

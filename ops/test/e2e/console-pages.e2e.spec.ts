@@ -4,7 +4,6 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { projectFile } from '../../platform/files/project-file.js';
 import { consoleFixture, loadError } from '../support/console.js';
-import { eventuallyPasses } from '../support/waiting.js';
 import { destination, keyFixture, sharedProduct } from './harness.js';
 
 // The second stage opens every page: console-*.more.spec.ts.
@@ -81,19 +80,5 @@ describe('the console', () => {
     expect(details.json()).to.deep.include(texts);
     await goTo('Links');
     await console.expectListed(1);
-  });
-
-  it('of operators blocks a link of any account', async () => {
-    const { shortCode } = await bench.link(key.key);
-    await console.openAsOperator();
-    await console.show(`/links/${shortCode}`);
-    await page.getByLabel('Reason for the block').fill('<script>alert(1)</script>');
-    await button('Block').click();
-    await page.getByText('Link blocked').waitFor();
-    await page.getByText('by ann').waitFor();
-    await console.expectAccessible();
-    await eventuallyPasses(async () => {
-      expect((await bench.visit(shortCode)).status).to.equal(410);
-    });
   });
 });

@@ -26,85 +26,59 @@ describe('product: requests to the console', () => {
   });
 
   describe('a page of another site', () => {
-    for (const [what, origin] of [
-      ['another origin', 'https://evil.example'],
-      ['another port', 'http://127.0.0.1:1'],
-      ['https', 'https'],
-      ['null', 'null'],
-      ['no origin', null],
-      ['a forged X-Forwarded-Host', 'http://evil.example'],
-    ] as const) {
-      it(`changes nothing: ${what}`, async () => {
-        const { api, admin, adminToken } = bench.product;
-        const { key, Cookie, ask } = await session();
-        const { shortCode } = await bench.link(key);
-        const operating = cookieOf(await operator('maria'));
-        const calls = [
-          [api, Cookie, 'POST', sessionPath, { key }],
-          [api, Cookie, 'DELETE', sessionPath],
-          [api, Cookie, 'POST', '/console/v2/shorten', { url: destination }],
-          [api, Cookie, 'POST', '/console/v2/imports', `code,url\nimported,${destination}\n`],
-          [api, Cookie, 'POST', `/console/v2/qr/${shortCode}`],
-          [api, Cookie, 'PATCH', '/console/none'],
-          [admin, operating, 'POST', sessionPath, { token: adminToken, actor: 'maria' }],
-          [admin, operating, 'DELETE', sessionPath],
-          [admin, operating, 'PATCH', '/console/admin/platform', { features: { qr: false } }],
-          [admin, operating, 'PUT', '/console/admin/reserved-aliases/docs/override', {}],
-        ] as const;
+    it('changes nothing', async () => {
+      const { api, admin, adminToken } = bench.product;
+      const { key, Cookie, ask } = await session();
+      const { shortCode } = await bench.link(key);
+      const operating = cookieOf(await operator('maria'));
+      const calls = [
+        [api, Cookie, 'POST', sessionPath, { key }],
+        [api, Cookie, 'DELETE', sessionPath],
+        [api, Cookie, 'POST', '/console/v2/shorten', { url: destination }],
+        [api, Cookie, 'POST', `/console/v2/qr/${shortCode}`],
+        [api, Cookie, 'PATCH', '/console/none'],
+        [admin, operating, 'POST', sessionPath, { token: adminToken, actor: 'maria' }],
+        [admin, operating, 'DELETE', sessionPath],
+        [admin, operating, 'PATCH', '/console/admin/platform', { features: { qr: false } }],
+      ] as const;
+      // ops/http/request-origin.unit.spec.ts has more origins.
+      for (const foreign of [
+        { Origin: 'http://evil.example', 'X-Forwarded-Host': 'evil.example' },
+        { Origin: 'null' },
+        {},
+      ]) {
         for (const [listener, cookie, method, path, body] of calls) {
-          const response = await sendRequest(listener + path, {
-            method,
-            headers: {
-              Cookie: cookie,
-              ...(origin !== null && {
-                Origin: origin === 'https' ? listener.replace('http', 'https') : origin,
-              }),
-              ...(what.includes('forged') && { 'X-Forwarded-Host': 'evil.example' }),
-            },
-            body,
-            localAddress: untrusted,
-          });
+          const headers = { Cookie: cookie, ...foreign };
+          const options = { method, headers, body, localAddress: untrusted };
+          const response = await sendRequest(listener + path, options);
           const message = 'Origin must be that of the console';
           expectError(response, { status: 403, message, path, method });
           expect(setCookie(response)).to.equal('');
         }
-        const usage = (await ask('GET', '/console/v2/usage')).json();
-        expect(usage).to.deep.nested.include({ 'links.used': 1, 'qrCodes.used': 0 });
-        const headers = { Cookie: operating };
-        const platform = await sendRequest(`${admin}/console/admin/platform`, { headers });
-        expect(platform.json()).to.have.nested.property('features.qr', true);
-      });
-    }
+      }
+      const usage = (await ask('GET', '/console/v2/usage')).json();
+      expect(usage).to.deep.nested.include({ 'links.used': 1, 'qrCodes.used': 0 });
+    });
 
     it('spends no call with a GET: it gets 403 by Sec-Fetch-Site', async () => {
       const { Cookie, ask } = await session('FREE');
-      const operating = cookieOf(await operator('maria'));
       const { api, admin } = bench.product;
       const message = 'Sec-Fetch-Site must be same-origin or none';
-      for (const site of ['cross-site', 'same-site', 'same-origin, cross-site', 'unknown', '']) {
-        for (const [listener, cookie, path] of [
-          [api, Cookie, '/console/v2/links'],
-          [api, Cookie, '/console/v2/none'],
-          [admin, operating, '/console/admin/keys'],
-        ] as const) {
-          const headers = { Cookie: cookie, 'Sec-Fetch-Site': site };
-          expectError(await sendRequest(listener + path, { headers }), {
-            ...{ status: 403, message, path },
-          });
-          const head = await sendRequest(listener + path, { method: 'HEAD', headers });
-          expect(head.status).to.equal(403);
-        }
+      const operating = cookieOf(await operator('maria'));
+      for (const [listener, cookie, path] of [
+        [api, Cookie, '/console/v2/links'],
+        [admin, operating, '/console/admin/keys'],
+      ] as const) {
+        const headers = { Cookie: cookie, 'Sec-Fetch-Site': 'cross-site' };
+        const error = { status: 403, message, path };
+        expectError(await sendRequest(listener + path, { headers }), error);
       }
       const usage = await ask('GET', '/console/v2/usage');
       expect(usage.headers['x-ratelimit-remaining']).to.equal('59');
-      for (const site of [{ 'Sec-Fetch-Site': 'same-origin' }, { 'Sec-Fetch-Site': 'none' }, {}]) {
-        for (const [url, cookie] of [
-          [`${api}/console/v2/usage`, Cookie],
-          [`${admin}/console/admin/platform`, operating],
-        ] as const) {
-          const response = await sendRequest(url, { headers: { Cookie: cookie, ...site } });
-          expect(response.status).to.equal(200);
-        }
+      for (const site of [{ 'Sec-Fetch-Site': 'same-origin' }, {}]) {
+        const headers = { Cookie: operating, ...site };
+        const response = await sendRequest(`${admin}/console/admin/platform`, { headers });
+        expect(response.status).to.equal(200);
       }
       // Another site may link to the page.
       const headers = { 'Sec-Fetch-Site': 'cross-site' };
@@ -120,12 +94,9 @@ describe('product: requests to the console', () => {
       const operating = cookieOf(await operator('maria'));
       const { api, admin, adminToken } = bench.product;
       const calls = [
-        [api, Cookie, 'GET', sessionPath],
         [api, Cookie, 'POST', sessionPath, { key }],
-        [api, Cookie, 'DELETE', sessionPath],
         [api, Cookie, 'GET', '/console/v2/usage'],
         [api, Cookie, 'POST', '/console/v2/shorten', { url: destination }],
-        [admin, operating, 'GET', sessionPath],
         [admin, operating, 'POST', sessionPath, { token: adminToken, actor: 'maria' }],
         [admin, operating, 'GET', '/console/admin/platform'],
       ] as const;
@@ -173,14 +144,6 @@ describe('product: requests to the console', () => {
       ]);
       expect(cleared).to.have.length(40);
       for (const cookie of cleared) expect(cookie).to.match(/^linklog_console=; .*; Secure$/);
-    });
-
-    it('do not include cookies with other names', async () => {
-      const { Cookie } = await session();
-      const others = 'linklog_consoles=x; LINKLOG_CONSOLE=x';
-      const headers = { Cookie: `a_linklog_console=x; ${Cookie}; ${others}` };
-      const response = await sendRequest(`${bench.product.api}/console/v2/usage`, { headers });
-      expect(response.status).to.equal(200);
     });
   });
 

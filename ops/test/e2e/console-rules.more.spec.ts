@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
-import { consoleFixture, loadError } from '../support/console.js';
+import { consoleFixture } from '../support/console.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, sharedProduct } from './harness.js';
@@ -17,7 +17,7 @@ const urls = { ios: 'https://example.com/ios', all: 'https://example.com/all' } 
 describe('the console’s redirect rules', () => {
   const bench = sharedProduct();
   const console = consoleFixture(bench);
-  const { page, button, show, provoke, expectAccessible } = console;
+  const { page, button, show, expectAccessible } = console;
   let key: IssuedKey;
 
   beforeEach(async () => {
@@ -97,69 +97,5 @@ describe('the console’s redirect rules', () => {
     await expectDestinations('with-rules', [destination, destination]);
     const details = await bench.api('/v2/links/with-rules', key.key);
     expect(details.json()).to.deep.include({ rules: null, forwardQuery: false });
-  });
-
-  it('have every condition and a split, for operators too', async () => {
-    const { shortCode } = await bench.link(key.key, {
-      rules: [{ name: 'old', when: { countries: ['ZW'] }, url: urls.ios }],
-    });
-    await console.openAsOperator();
-    await show(`/links/${shortCode}/settings`);
-    await rule(1).getByText('Country: ').click();
-    await rule(1).getByLabel('Search country').fill('austr');
-    await rule(1).getByLabel('Austria', { exact: true }).check();
-    await rule(1).getByLabel('Starts').fill('2026-01-02T03:04');
-    await rule(1).getByLabel('Only at certain hours').check();
-    await rule(1).getByLabel('Sat', { exact: true }).check();
-    await rule(1).getByLabel('From (time of day)').fill('22:00');
-    await rule(1).getByLabel('To (time of day)').fill('06:00');
-    await rule(1).getByLabel('Time zone').focus();
-    await rule(1).getByLabel('Time zone').selectOption('Asia/Tokyo');
-    await rule(1).getByRole('button', { name: 'Split' }).click();
-    const addEntry = rule(1).getByRole('button', { name: 'Add an entry' });
-    await addEntry.click();
-    await rule(1).getByRole('button', { name: 'Remove entry 3' }).press('Enter');
-    await rule(1).getByRole('group', { name: 'Entry 3' }).waitFor({ state: 'detached' });
-    expect(await rule(1).locator('button:focus').textContent()).to.equal('Add an entry');
-    await rule(1).getByLabel('URL of entry 2').fill(urls.all);
-    await rule(1).getByLabel('Weight of entry 2').fill('3');
-    await rule(1).getByLabel('Weight of entry 2, 75%').waitFor();
-    await page.getByLabel('Forward the visitor’s query').check();
-    await expectAccessible();
-    await button('Save').click();
-    await page.getByText('Country: Zimbabwe, Austria').waitFor();
-    await page.getByText('(b, 75%)').waitFor();
-    const after = await page.evaluate<string>(`new Date('2026-01-02T03:04').toISOString()`);
-    const { rules, forwardQuery } = (await bench.api(`/v2/links/${shortCode}`, key.key)).json() as {
-      readonly rules: unknown;
-      readonly forwardQuery: unknown;
-    };
-    expect(forwardQuery).to.equal(true);
-    expect(rules).to.deep.equal([
-      {
-        name: 'old',
-        when: {
-          countries: ['ZW', 'AT'],
-          after,
-          weekly: { days: [1, 2, 3, 4, 5, 6], from: '22:00', to: '06:00', tz: 'Asia/Tokyo' },
-        },
-        split: [
-          { name: 'a', url: urls.ios, weight: 1 },
-          { name: 'b', url: urls.all, weight: 3 },
-        ],
-      },
-    ]);
-  });
-
-  it('show why a rule is rejected, and keep the input', async () => {
-    await console.signIn(key.key);
-    await show('/new');
-    await page.getByLabel('Destination').fill(destination);
-    await addRule(1, 'mail', 'mailto:ann@example.com');
-    await button('Create the link').click();
-    await page.getByRole('alert').getByText('Rule 1, url: ').waitFor();
-    provoke(loadError(400));
-    expect(await rule(1).getByLabel('Name of the rule').inputValue()).to.equal('mail');
-    await expectAccessible();
   });
 });

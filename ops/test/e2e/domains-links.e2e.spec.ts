@@ -1,11 +1,8 @@
 import { expect } from 'chai';
-import type { LinkDetails } from '../../../schemas/http/links.js';
-import type { AccountStatsResponse } from '../../../schemas/http/statistics.js';
 import { concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { needs } from '../support/needs.js';
 import { readQrCodes } from '../support/qr-reader.js';
 import type { IssuedKey } from '../support/product.js';
-import { eventuallyPasses } from '../support/waiting.js';
 import { domainCalls, expectDomain, newName } from './domains-harness.js';
 import { destination, expectRefused, sharedProduct, type Link } from './harness.js';
 
@@ -40,8 +37,6 @@ describe('product: links on domains', () => {
     expect(response.status, response.text).to.equal(200);
     return (response.json() as { results: Results }).results;
   };
-  const bulk = (shortCodes: readonly string[], change: object): Promise<Results> =>
-    resultsOf('/v2/links/bulk', { shortCodes, change });
   const expectFailure = (response: HttpResponse, status: number, message: string): void => {
     expect(response.status, response.text).to.equal(status);
     expect(response.json()).to.include({ statusCode: status, message });
@@ -63,28 +58,13 @@ describe('product: links on domains', () => {
         }
       }
       expect(await bench.link(pro.key, { domain: null })).to.not.have.property('domain');
-    });
-
-    it('and redirect on every edge immediately, also after a 404 and on a new domain', async () => {
-      const alias = 'on-each-domain';
-      await bench.link(pro.key, { alias });
-      const rounds = Array.from({ length: 10 }, async (_, round) => {
-        const added = newName();
-        const url = `${elsewhere}/${round}`;
-        const { edges } = bench.product;
-        if (round % 2 === 0) {
-          for (const edge of edges) await locationOf(added, alias, edge);
-        }
-        expectDomain(await calls.add(added, pro.account), 201);
-        if (round % 3 === 0) {
-          await eventuallyPasses(async () => {
-            expect(await locationOf(added, alias)).to.equal('404');
-          });
-        }
-        await link({ alias, url, domain: added });
-        for (const edge of edges) expect(await locationOf(added, alias, edge)).to.equal(url);
-      });
-      await Promise.all(rounds);
+      // A link is reused on its domain only.
+      const statusesOfReuse = [];
+      for (const on of [domain, second, domain]) {
+        const body = { url: `${elsewhere}?reused`, reuse: true, domain: on };
+        statusesOfReuse.push((await bench.shorten(pro.key, body)).status);
+      }
+      expect(statusesOfReuse).to.deep.equal([201, 201, 200]);
     });
 
     it('with the same alias on each domain, and once on one by concurrent requests', async () => {
@@ -124,19 +104,9 @@ describe('product: links on domains', () => {
         [pro.key, newName()],
         [other.key, domain],
       ] as const) {
-        for (const more of [{}, { alias: 'not-created' }, { reuse: true }]) {
-          const response = await bench.shorten(key, { url: destination, domain: name, ...more });
-          expectRefused(response, 400, inactive);
-        }
+        const response = await bench.shorten(key, { url: destination, domain: name });
+        expectRefused(response, 400, inactive);
       }
-      for (const name of ['localhost', `${domain}:80`, '', 5]) {
-        const response = await bench.shorten(pro.key, { url: destination, domain: name });
-        expect(response.status, response.text).to.equal(400);
-      }
-      const own = newName();
-      expectDomain(await calls.add(own, other.account), 201);
-      const created = await bench.link(other.key, { domain: own });
-      expect(await locationOf(own, created.shortCode)).to.equal(destination);
     });
 
     it('in a batch, with failures as items', async () => {
@@ -159,35 +129,6 @@ describe('product: links on domains', () => {
       ]);
       expect(results[3]).to.include({ index: 3, statusCode: 400, url: destination });
       expect(await locationOf(second, alias)).to.equal(destination);
-    });
-
-    it('and reused per domain', async () => {
-      const url = 'https://example.com/reused-per-domain';
-      const created = new Map<string | null, OwnLink>();
-      for (const on of [domain, second, null]) {
-        const responses = await concurrently(10, () =>
-          bench.shorten(pro.key, { url, reuse: true, domain: on }),
-        );
-        expect(statuses(responses)).to.deep.equal({ 201: 1, 200: 9 });
-        const [first, ...others] = responses.map((response) => response.json());
-        for (const other of others) expect(other).to.deep.equal(first);
-        created.set(on, first as OwnLink);
-      }
-      expect(new Set([...created.values()].map(({ shortUrl }) => shortUrl)).size).to.equal(3);
-    });
-
-    it('once with an Idempotency-Key, also after the domain was released', async () => {
-      const own = await calls.activate(pro.key);
-      const body = { url: destination, domain: own };
-      const headers = { 'Idempotency-Key': 'on-a-domain' };
-      const first = await bench.shorten(pro.key, body, headers);
-      expect(first.status, first.text).to.equal(201);
-      expect((await calls.release(own)).status).to.equal(200);
-      const replay = await bench.shorten(pro.key, body, headers);
-      expect([replay.status, replay.text]).to.deep.equal([201, first.text]);
-      expect(replay.headers['idempotency-replayed']).to.equal('true');
-      const other = await bench.shorten(pro.key, { ...body, domain }, headers);
-      expect(other.status).to.equal(422);
     });
   });
 
@@ -232,90 +173,6 @@ describe('product: links on domains', () => {
       expect(details.json()).to.include({ version: 1, status: 'active' });
     });
 
-    it('on every path, in every spelling, and leaves the same code elsewhere', async () => {
-      const code = 'addressed';
-      const own = await link({ alias: code, title: 'own' });
-      const twin = await bench.link(pro.key, { alias: code, title: 'twin', url: elsewhere });
-      // The visits below change its clicks.
-      const readTwin = async (): Promise<object> => {
-        const details = (await bench.api(`/v2/links/${code}`, pro.key)).json() as LinkDetails;
-        return { ...details, clickCount: null, lastAccessed: null };
-      };
-      const before = await readTwin();
-      expect(before).to.include({ title: 'twin', domain: null, shortUrl: twin.shortUrl });
-      const query = `?domain=${domain}`;
-      for (const spelling of [domain, `${domain.toUpperCase()}.`]) {
-        const at = `${code}?domain=${spelling}`;
-        const get = await send('GET', `/v2/links/${at}`);
-        expect(get.json()).to.include({ domain, shortUrl: own.shortUrl, url: destination });
-        const patched = await bench.change(at, pro.key, { title: `as ${spelling}` });
-        expect(patched.json()).to.include({ domain, title: `as ${spelling}` });
-        const stats = await send('GET', `/v2/stats/${at}`);
-        expect(stats.json()).to.include({ shortCode: code, url: destination });
-      }
-      const adminLink = await send('GET', `/admin/links/${code}${query}`);
-      expect(adminLink.json()).to.include({ domain, account: pro.account });
-      expect((await send('POST', `/admin/links/${code}/block${query}`)).status).to.equal(200);
-      await calls.onEveryEdge(async (edge) => {
-        const visit = await calls.visit(domain, code, {}, edge);
-        expect(visit.json()).to.include({ statusCode: 410, errorType: 'BLOCKED' });
-      });
-      expect(await locationOf('localhost', code)).to.equal(elsewhere);
-      expect((await send('POST', `/admin/links/${code}/unblock${query}`)).status).to.equal(200);
-      expect((await send('PATCH', `/admin/links/${code}${query}`)).status).to.equal(200);
-      const history = await send('GET', `/admin/links/${code}/history${query}`);
-      const { events } = history.json() as { events: { type: string; subject: string }[] };
-      expect(new Set(events.map(({ subject }) => subject))).to.deep.equal(
-        new Set([`${domain}/${code}`]),
-      );
-      expect(events.map(({ type }) => type.split('.')[1])).to.deep.equal([
-        ...['LinkCreated', 'LinkDescribed', 'LinkDescribed'],
-        ...['LinkBlocked', 'LinkUnblocked', 'LinkDescribed'],
-      ]);
-      const owners = await send('GET', `/v2/links/${code}/history${query}`);
-      expect((owners.json() as { events: object[] }).events).to.have.lengthOf(events.length);
-      expect((await send('DELETE', `/v2/links/${code}${query}`)).status).to.equal(204);
-      expect((await calls.visit(domain, code)).json()).to.include({ errorType: 'DELETED' });
-      expect(await readTwin()).to.deep.equal(before);
-    });
-
-    it('in bulk as domain/code, once in any spelling', async () => {
-      const { shortCode } = await link({ alias: 'in-bulk' });
-      await bench.link(pro.key, { alias: shortCode });
-      const subject = `${domain}/${shortCode}`;
-      const results = await bulk(
-        [
-          ...[subject, shortCode, `${second}/${shortCode}`],
-          ...[`${domain.toUpperCase()}/unknown1`, `localhost/${shortCode}`, `${domain}/`],
-          `${subject}/x`,
-        ],
-        { addTags: ['bulk'] },
-      );
-      expect(results.map(({ success }) => success)).to.deep.equal([
-        ...[true, true, false, false, false, false, false],
-      ]);
-      expect(results[0]).to.deep.include({ index: 0, shortCode, domain, tags: ['bulk'] });
-      expect(results[1]).to.deep.include({ shortCode, domain: null, tags: ['bulk'] });
-      expect(results[2]).to.include({
-        ...{ shortCode: `${second}/${shortCode}`, statusCode: 404, message: notFound },
-      });
-      const body = { shortCodes: [subject, `${domain.toUpperCase()}./${shortCode}`] };
-      const twice = { method: 'POST', body: { ...body, change: { addTags: ['twice'] } } };
-      expect((await bench.api('/v2/links/bulk', pro.key, twice)).status).to.equal(400);
-      const deleted = await bulk([subject], { delete: true });
-      expect(deleted[0]).to.include({ success: true, domain, status: 'deleted' });
-      const remaining = await bench.api(`/v2/links/${shortCode}`, pro.key);
-      expect(remaining.json()).to.include({ status: 'active' });
-    });
-
-    it('of another account as unknown', async () => {
-      const other = await bench.key('PRO', { account: 'addresses-others' });
-      const { shortCode } = await link();
-      for (const path of [`/v2/links/${shortCode}`, `/v2/stats/${shortCode}`]) {
-        expectFailure(await bench.api(`${path}?domain=${domain}`, other.key), 404, notFound);
-      }
-    });
-
     describe('by QR codes', () => {
       needs('zbarimg');
 
@@ -330,54 +187,4 @@ describe('product: links on domains', () => {
       });
     });
   });
-
-  it('are selected by the filter of the list and of the statistics of the account', async () => {
-    const owner = await bench.key('PRO', { account: 'filtered' });
-    const [first, other] = [await calls.activate(owner.key), await calls.activate(owner.key)];
-    for (const [on, alias, visits] of [
-      [first, 'filter-1', 3],
-      [first, 'filter-2', 1],
-      [other, 'filter-1', 2],
-      [null, 'filter-1', 4],
-    ] as const) {
-      await bench.link(owner.key, { alias, domain: on });
-      for (let visit = 0; visit < visits; visit += 1) await locationOf(on ?? 'localhost', alias);
-    }
-    const listOf = async (query: string): Promise<readonly string[]> => {
-      const response = await bench.api(`/v2/links?${query}`, owner.key);
-      expect(response.status, response.text).to.equal(200);
-      const { links } = response.json() as { links: readonly LinkDetails[] };
-      return links.map(({ domain: name, shortCode }) => `${name ?? ''}/${shortCode}`);
-    };
-    const [older, newer] = [`${first}/filter-1`, `${first}/filter-2`];
-    await eventuallyPasses(async () => {
-      expect(await listOf(`domain=${first}`)).to.deep.equal([newer, older]);
-      expect(await listOf(`domain=${first.toUpperCase()}.&sort=clicks`)).to.deep.equal([
-        older,
-        newer,
-      ]);
-      expect(await listOf('')).to.have.lengthOf(4);
-      expect(await listOf(`domain=${domain}`)).to.deep.equal([]);
-    });
-    const statsOf = async (query: string): Promise<AccountStatsResponse> =>
-      (
-        await bench.api(`/v2/stats?include=links${query}`, owner.key)
-      ).json() as AccountStatsResponse;
-    await eventuallyPasses(async () => {
-      const total = await statsOf('');
-      expect(total).to.include({ linkCount: 4, clickCount: 10 });
-      expect(total.links?.map(({ clicks }) => clicks)).to.deep.equal([4, 3, 2, 1]);
-      const some = await statsOf(`&domain=${first}`);
-      expect(some).to.include({ linkCount: 2, clickCount: 4 });
-      expect(some.links).to.deep.equal([
-        { shortCode: 'filter-1', domain: first, url: destination, clicks: 3 },
-        { shortCode: 'filter-2', domain: first, url: destination, clicks: 1 },
-      ]);
-      expect(some.period).to.include({ clickCount: 4 });
-    });
-    expect(await statsOf(`&domain=${domain}`)).to.include({ linkCount: 0, clickCount: 0 });
-    for (const path of ['/v2/links', '/v2/stats']) {
-      expectFailure(await bench.api(`${path}?domain=localhost`, owner.key), 400, invalidDomain);
-    }
-  }).timeout(60_000);
 });

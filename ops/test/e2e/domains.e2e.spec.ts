@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DomainResponse } from '../../../schemas/http/domains.js';
 import type { PlanName } from '../../../schemas/plans.js';
-import { concurrently, sendRequest, statuses, type HttpResponse } from '../support/http.js';
+import { concurrently, sendRequest, type HttpResponse } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { domainCalls, expectDomain, newName } from './domains-harness.js';
@@ -12,9 +12,8 @@ import { destination, expectBody, expectError, lacking, sharedProduct } from './
 
 const invalid = 'Please provide a valid domain';
 const unknown = 'Domain not found';
-const ofAnother = 'The domain belongs to another account';
-const unverified = 'The TXT record was not found';
 const inactive = 'The domain is not active for this account';
+const unverified = 'The TXT record was not found';
 const invalidUrl = 'Please provide a valid URL';
 const none = { rootRedirect: null, notFoundRedirect: null, expiredRedirect: null };
 
@@ -64,61 +63,22 @@ describe('product: domains of accounts', () => {
       expect(await listed(key)).to.deep.equal([claimed]);
     });
 
-    it('accepts one domain in every spelling', async () => {
+    it('is rejected for a name that no account can have, and by the plan', async () => {
       const { key } = await newKey();
-      const parent = newName();
-      const first = expectDomain(await claim(key, `münchen.${parent}`), 201);
-      expect(first.domain).to.equal(`xn--mnchen-3ya.${parent}`);
-      const again = await claim(key, `mu\u0308NCHEN.${parent}.`);
-      expect(expectDomain(again, 200)).to.deep.equal(first);
-      publish(first);
-      const verified = await verify(key, encodeURIComponent(`MÜNCHEN.${parent}`));
-      expect(expectDomain(verified, 200).domain).to.equal(first.domain);
-    });
-
-    it('rejects names that no account can have, for owners and operators', async () => {
-      const { key } = await newKey();
-      const longest = `${'a'.repeat(55)}.${`${'b'.repeat(61)}.`.repeat(3)}${'c'.repeat(3)}.example`;
-      for (const name of ['localhost', 'co.uk', 'go\u0000.example', `a${longest}`, null]) {
+      for (const name of ['localhost', 'co.uk', null]) {
         const error = { status: 400, message: invalid, path: '/v2/domains', method: 'POST' };
         expectError(await claim(key, name), error);
         if (name !== null) expectFailure(await add(name, 'acme'), 400, invalid);
       }
-      expect(await listed(key)).to.deep.equal([]);
-      expect(longest).to.have.lengthOf(253);
-      expect(expectDomain(await claim(key, longest), 201).domain).to.equal(longest);
-    });
-
-    it('needs HOBBY, whose limit active and operators’ domains count toward', async () => {
       const free = await newKey('FREE');
       expectBody(await claim(free.key, newName()), 403, {
         ...{ statusCode: 403, message: 'Custom domains require the HOBBY plan or higher.' },
         ...{ error: 'Forbidden', feature: 'customDomain', currentPlan: 'FREE' },
         upgradeUrl: 'https://example.com/billing',
       });
-      // The body is checked before the plan.
-      expectFailure(await claim(free.key, 'localhost'), 400, invalid);
-      const { key, account } = await newKey('HOBBY');
-      const domain = newName();
-      expectDomain(await add(domain, account), 201);
-      const message = 'At most 1 domains on this plan';
-      expectFailure(await claim(key, newName()), 400, message);
-      // A repeated claim is not one more.
-      expectDomain(await claim(key, domain), 200);
-      expect((await remove(key, domain)).status).to.equal(204);
-      expectDomain(await claim(key, newName()), 201);
-      expectFailure(await claim(key, newName()), 400, message);
-    });
-
-    it('of one name by concurrent requests is one claim', async () => {
-      const { key } = await newKey('INDIE');
-      const domain = newName();
-      const responses = await concurrently(10, () => claim(key, domain));
-      expect(statuses(responses)).to.deep.equal({ 201: 1, 200: 9 });
-      const tokens = responses.map(
-        (response) => (response.json() as DomainResponse).verification?.value,
-      );
-      expect(new Set(tokens).size).to.equal(1);
+      const { key: hobby, account } = await newKey('HOBBY');
+      expectDomain(await add(newName(), account), 201);
+      expectFailure(await claim(hobby, newName()), 400, 'At most 1 domains on this plan');
     });
   });
 
@@ -129,18 +89,9 @@ describe('product: domains of accounts', () => {
     const manager = await bench.key('PRO', { account, scopes: ['domains:manage'] });
     expectDomain(await show(reader.key, domain), 200);
     expect(await listed(reader.key)).to.have.lengthOf(1);
-    for (const refused of [
-      await claim(reader.key, newName()),
-      await verify(reader.key, domain),
-      await change(reader.key, domain, { rootRedirect: null }),
-      await remove(reader.key, domain),
-    ]) {
-      expectBody(refused, 403, lacking('domains:manage'));
-    }
+    expectBody(await claim(reader.key, newName()), 403, lacking('domains:manage'));
     expectBody(await show(manager.key, domain), 403, lacking('links:read'));
-    expectBody(await bench.api('/v2/domains', manager.key), 403, lacking('links:read'));
-    expectDomain(await claim(manager.key, newName()), 201);
-    expect((await remove(manager.key, domain)).status).to.equal(204);
+    expectBody(await show(manager.key, domain), 403, lacking('links:read'));
   });
 
   it('are shown to their account only, with the number of their links', async () => {
@@ -154,16 +105,14 @@ describe('product: domains of accounts', () => {
     expect(counts).to.deep.equal([[domain, 2]]);
     await bench.api(`/v2/links/${shortCode}?domain=${domain}`, own.key, { method: 'DELETE' });
     expect(expectDomain(await show(own.key, domain), 200).linkCount).to.equal(1);
-    for (const name of [domain, newName(), 'localhost']) {
-      expectFailure(await show(other.key, name), 404, unknown);
-      expectFailure(await change(other.key, name, { rootRedirect: null }), 404, unknown);
-      expectFailure(await remove(other.key, name), 404, unknown);
-    }
+    expectFailure(await show(other.key, domain), 404, unknown);
+    expectFailure(await change(other.key, domain, { rootRedirect: null }), 404, unknown);
+    expectFailure(await remove(other.key, domain), 404, unknown);
   });
 
   describe('a verification', () => {
     it('gets 409 with the values that were found until the record is there, and 200 then', async () => {
-      const { key, account } = await newKey();
+      const { key } = await newKey();
       const domain = newName();
       const claimed = expectDomain(await claim(key, domain), 201);
       const { name = '', value = '' } = claimed.verification ?? {};
@@ -180,36 +129,16 @@ describe('product: domains of accounts', () => {
       // Once active, the record is not needed any more.
       bench.dns.remove(name);
       expect(expectDomain(await verify(key, domain), 200)).to.deep.equal(active);
-      expect(expectDomain(await claim(key, domain), 200)).to.deep.equal(active);
-      expectFailure(await add(domain, `not-${account}`), 409, ofAnother);
-      const second = await newKey();
-      publish(expectDomain(await claim(second.key, domain), 201));
-      expectFailure(await verify(second.key, domain), 409, ofAnother);
     });
 
-    it('gets 503 while the resolver is silent or fails', async () => {
+    it('gets 503 while the resolver fails', async () => {
       const { key } = await newKey();
       const domain = newName();
       publish(expectDomain(await claim(key, domain), 201));
-      for (const mode of ['silent', 'SERVFAIL'] as const) {
-        bench.dns.mode = mode;
-        const response = await verify(key, domain);
-        expect(response.status, `${mode}: ${response.text}`).to.equal(503);
-        expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
-      }
-      bench.dns.mode = 'truncated';
-      expectDomain(await verify(key, domain), 200);
-    });
-
-    it('gets 404 without a claim, and queries no DNS server then', async () => {
-      const { key } = await newKey();
-      const domain = newName();
-      expectDomain(await claim((await newKey()).key, domain), 201);
-      const { queries } = bench.dns;
-      for (const name of [domain, 'localhost', '%00']) {
-        expectFailure(await verify(key, name), 404, unknown);
-      }
-      expect(bench.dns.queries).to.equal(queries);
+      bench.dns.mode = 'SERVFAIL';
+      const response = await verify(key, domain);
+      expect(response.status, response.text).to.equal(503);
+      expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
     });
   });
 
@@ -220,31 +149,15 @@ describe('product: domains of accounts', () => {
       expiredRedirect: 'https://ü.example/expired',
     };
 
-    it('sets and removes redirects, and leaves absent ones', async () => {
-      const { key } = await newKey();
-      const domain = await calls.activate(key);
-      let expected = expectDomain(await show(key, domain), 200);
-      const { rootRedirect, ...others } = redirects;
-      for (const body of [others, { rootRedirect }, { rootRedirect }, { notFoundRedirect: null }]) {
-        expected = { ...expected, ...body };
-        expect(expectDomain(await change(key, domain, body), 200)).to.deep.equal(expected);
-      }
-      expect(expectDomain(await show(key, domain), 200)).to.deep.equal(expected);
-    });
-
     it('is validated like the URL of a link, and needs an active domain', async () => {
       const { key } = await newKey();
       const domain = await calls.activate(key);
       const unsafe = 'URL appears to be unsafe and cannot be shortened';
-      const long = `https://example.com/${'a'.repeat(2_048)}`;
-      const tooLong = 'URL must be at most 2048 characters';
       for (const [body, message, more] of [
         ...Object.keys(redirects).map(
           (field) => [{ [field]: 'ftp://a.example' }, invalidUrl, { reason: 'scheme' }] as const,
         ),
-        [{ rootRedirect: `https://${domain}/` }, invalidUrl, { reason: 'ownHost' }],
         [{ rootRedirect: bench.product.edge }, invalidUrl, { reason: 'ownHost' }],
-        [{ rootRedirect: long }, tooLong, { reason: 'tooLong' }],
         [{ ...redirects, rootRedirect: 'https://evil-domain.example/' }, unsafe, {}],
         [{}, 'Nothing to change', {}],
       ] as const) {
@@ -286,10 +199,6 @@ describe('product: domains of accounts', () => {
       expect([response.status, response.text]).to.deep.equal([204, '']);
       expectFailure(await show(key, domain), 404, unknown);
       expect(await listed(key)).to.deep.equal([]);
-      expectFailure(await bench.shorten(key, { url: destination, domain }), 400, inactive);
-      await calls.activate(key, domain);
-      const again = await bench.shorten(key, { url: destination, domain, alias: shortCode });
-      expectFailure(again, 400, 'Alias is already taken');
     });
 
     it('never leaves a created link behind, when it races with creations on several nodes', async () => {
@@ -356,25 +265,14 @@ describe('product: domains of accounts', () => {
       expectFailure(await show(key, domain), 404, unknown);
     });
 
-    it('need their token and an account', async () => {
-      const { admin } = bench.product;
-      const body = { domain: newName(), account: 'acme' };
-      const anonymous = await sendRequest(`${admin}/admin/domains`, { method: 'POST', body });
-      expect(anonymous.status).to.equal(401);
-      for (const account of [undefined, '', 5]) {
-        const response = await bench.admin('POST', '/admin/domains', { ...body, account });
-        expect(response.status, response.text).to.equal(400);
-      }
-    });
-
     it('release a domain: only the same account gets its links back', async () => {
       const [first, second] = [await newKey(), await newKey()];
       const domain = newName();
       expectDomain(await add(domain, first.account), 201);
       const { shortCode } = await bench.link(first.key, { domain });
-      const expectServed = (location: string, code = shortCode): Promise<void> =>
+      const expectServed = (location: string): Promise<void> =>
         calls.onEveryEdge(async (edge) => {
-          expect(await locationOf(domain, code, edge)).to.equal(location);
+          expect(await locationOf(domain, shortCode, edge)).to.equal(location);
         });
       await expectServed(destination);
       expect((await release(domain)).status).to.equal(200);
@@ -385,22 +283,17 @@ describe('product: domains of accounts', () => {
       await expectServed('404');
       const taken = await bench.shorten(second.key, { url: destination, domain, alias: shortCode });
       expectFailure(taken, 400, 'Alias is already taken');
-      const theirs = await bench.link(second.key, { domain, url: 'https://example.com/second' });
-      await expectServed(theirs.url, theirs.shortCode);
-      await expectServed('404');
       const link = `/v2/links/${shortCode}?domain=${domain}`;
       expect((await bench.api(link, second.key)).status).to.equal(404);
       const image = `/v2/qr/${shortCode}?domain=${domain}`;
       for (const { key } of [first, second]) {
         expect((await bench.api(image, key)).status).to.equal(404);
       }
-      expect(expectDomain(await show(second.key, domain), 200).linkCount).to.equal(1);
+      expect(expectDomain(await show(second.key, domain), 200).linkCount).to.equal(0);
 
       expect((await release(domain)).status).to.equal(200);
       await calls.activate(first.key, domain);
       await expectServed(destination);
-      await expectServed('404', theirs.shortCode);
-      expect(expectDomain(await show(first.key, domain), 200).linkCount).to.equal(1);
     }).timeout(60_000);
   });
 });

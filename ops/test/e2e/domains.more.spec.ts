@@ -1,15 +1,14 @@
 import { expect } from 'chai';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { dnsServerFixture } from '../support/dns-server.js';
 import { fixture } from '../support/fixture.js';
 import { folderFixture } from '../support/fixtures.js';
 import { sendRequest } from '../support/http.js';
 import { startLinklogCli, type CommandOutput } from '../support/process.js';
-import { postgresOf, serversFor, startProduct } from '../support/product.js';
+import { serversFor, startProduct } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { domainCalls, expectDomain, newName } from './domains-harness.js';
-import { Bench, cachedWithinMs, destination, productFixture } from './harness.js';
+import { Bench, destination } from './harness.js';
 
 /** What happens to a link after its visits. Each code has another fate on each domain. */
 const fates = ['edited', 'expired', 'deleted', 'active'] as const;
@@ -23,7 +22,7 @@ const cli = async (args: readonly string[], dataDir: string): Promise<CommandOut
   return output;
 };
 
-// Products of their own: the first one is stopped and restored, and PostgreSQL of the second one is stopped.
+// Products of their own: one is backed up and stopped, the other one is restored.
 
 describe('product: one code on several domains', function () {
   this.timeout(240_000);
@@ -169,46 +168,4 @@ describe('product: one code on several domains', function () {
     });
     await verify(restored);
   });
-});
-
-describe('redirect edge: domains, without PostgreSQL for a minute', () => {
-  const dns = dnsServerFixture();
-  const bench = productFixture(() => ({ DNS_SERVERS: dns.address }));
-
-  it('are served, and GET /tls/ask responds', async () => {
-    const calls = domainCalls(bench, dns);
-    const { key } = await bench.key('PRO');
-    const domain = await calls.activate(key);
-    const link = await bench.link(key, { domain });
-    const { dataDir, edges, admins } = bench.product;
-    const expectServed = async (): Promise<void> => {
-      for (const edge of edges) {
-        const options = { timeoutMs: cachedWithinMs };
-        const { headers } = await calls.visit(domain, link.shortCode, options, edge);
-        expect(headers.location).to.equal(link.url);
-      }
-      for (const admin of admins) {
-        for (const [name, status] of [
-          [domain, 200],
-          ['unknown.example', 404],
-        ] as const) {
-          const url = `${admin}/tls/ask?domain=${name}`;
-          expect((await sendRequest(url, { timeoutMs: cachedWithinMs })).status).to.equal(status);
-        }
-      }
-    };
-    await eventuallyPasses(expectServed);
-    const pids = await postgresOf(dataDir);
-    expect(pids.length).to.be.above(0);
-    for (const pid of pids) process.kill(pid, 'SIGSTOP');
-    try {
-      const end = performance.now() + 60_000;
-      while (performance.now() < end) {
-        await expectServed();
-        await sleep(50);
-      }
-    } finally {
-      for (const pid of pids) process.kill(pid, 'SIGCONT');
-    }
-  }).timeout(180_000);
 });

@@ -12,16 +12,10 @@ import {
   type HttpResponse,
   type RequestOptions,
 } from '../support/http.js';
-import {
-  connectTo,
-  parseResponse,
-  type RawConnection,
-  type RawResponse,
-} from '../support/raw-http.js';
+import { connectTo, type RawConnection } from '../support/raw-http.js';
 import {
   destination,
   expectError,
-  expectRefused,
   keyFixture,
   passwordForm,
   sharedProduct,
@@ -29,7 +23,6 @@ import {
 } from './harness.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
-const json = { 'Content-Type': 'application/json' };
 
 describe('against hostile requests, the product', () => {
   const bench = sharedProduct();
@@ -40,20 +33,6 @@ describe('against hostile requests, the product', () => {
   before(async () => {
     link = await bench.link(pro.key);
   });
-
-  /** All responses to these bytes until the server closes the connection. */
-  const responsesTo = async (origin: string, bytes: string): Promise<RawResponse[]> => {
-    const connection = await connectTo(origin);
-    connection.socket.write(Buffer.from(bytes, 'latin1'));
-    await connection.closed(10_000);
-    const responses: RawResponse[] = [];
-    for (let rest = Buffer.from(connection.received()); ;) {
-      const read = parseResponse(rest, false);
-      if (!read) return responses;
-      responses.push(read.response);
-      rest = Buffer.from(read.rest);
-    }
-  };
 
   it('serves other clients while slow ones send parts of requests', async () => {
     const { api, edge, admin, adminToken } = bench.product;
@@ -87,113 +66,6 @@ describe('against hostile requests, the product', () => {
     }
   });
 
-  describe('responds with 400 to a smuggled request with', () => {
-    const hidden = `GET /admin/keys HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
-    const chunked = 'Transfer-Encoding: chunked\r\n';
-    for (const [what, frame] of [
-      ['CL.TE', `Content-Length: 5\r\n${chunked}\r\n0\r\n\r\n`],
-      ['TE.CL', `${chunked}Content-Length: 5\r\n\r\n0\r\n\r\n`],
-      ['TE.TE', `${chunked}Transfer-Encoding: x\r\n\r\n0\r\n\r\n`],
-      ['an unknown TE', `Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
-      ['a space before the colon', `Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n`],
-      ['a vertical tab', `Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n`],
-      ['two lengths', `Content-Length: 0\r\nContent-Length: 40\r\n\r\n`],
-      ['equal lengths twice', `Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`],
-      ['a list of lengths', `Content-Length: 0, 40\r\n\r\n`],
-      ['a signed length', `Content-Length: +0\r\n\r\n`],
-      ['a bare line feed in a chunk', `${chunked}\r\n0\n\n`],
-      ['an invalid chunk size', `${chunked}\r\n0x2\r\n{}\r\n0\r\n\r\n`],
-      ['a header in two lines', `X-A: b\r\n Content-Length: 40\r\n\r\n`],
-      ['a return in a header', `X-A: b\rContent-Length: 40\r\n\r\n`],
-      ['a null in a header', `X-A: b\x00c\r\n\r\n`],
-    ] as const) {
-      it(`${what}, and disconnects`, async () => {
-        for (const [name, target] of [
-          ['api', '/v2/shorten'],
-          ['edge', `/${link.shortCode}`],
-          ['admin', '/admin/platform'],
-        ] as const) {
-          const head = `POST ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n`;
-          const responses = await responsesTo(bench.product[name], head + frame + hidden);
-          const bodies = responses.map(({ body }) => body.toString());
-          const last = responses.at(-1);
-          expect(last?.status, `${name}: ${bodies.join()}`).to.equal(400);
-          expect(bodies.at(-1)).to.include('"message":"Bad Request"');
-          expect(last?.headers.get('connection')).to.equal('close');
-          // A response to the smuggled request would contain its path.
-          expect(bodies.join()).to.not.include('/admin/keys');
-        }
-      });
-    }
-  });
-
-  it('authenticates by the first of two Authorization headers', async () => {
-    for (const [keys, status] of [
-      [[pro.key, 'wrong'], 200],
-      [['wrong', pro.key], 401],
-    ] as const) {
-      const lines = keys.map((key) => `Authorization: Bearer ${key}\r\n`).join('');
-      const get = `GET /v2/usage HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n${lines}\r\n`;
-      const [response] = await responsesTo(bench.product.api, get);
-      expect(response?.status).to.equal(status);
-    }
-  });
-
-  it('does not change later responses after polluted prototypes', async () => {
-    const inherited = {
-      alias: 'polluted-alias',
-      maxClicks: 1,
-      format: 'svg',
-      errorType: 'BLOCKED',
-    };
-    const text = JSON.stringify(inherited);
-    const url = `"url":"${destination}"`;
-    for (const body of [
-      ...[`{${url},"__proto__":${text}}`, `{${url},"constructor":{"prototype":${text}}}`],
-      ...[`{"urls":[{${url},"x":[{"__proto__":${text}}]}]}`, `{"__proto__":{"urls":[{${url}}]}}`],
-    ]) {
-      for (const target of ['/v2/shorten', '/v2/shorten/batch']) {
-        const response = await bench.api(target, pro.key, { method: 'POST', body, headers: json });
-        expect((response.json() as { message: string }).message).to.match(
-          /^property (?:__proto__|constructor) should not exist$/,
-        );
-      }
-    }
-    const pairs = Object.entries(inherited).flatMap(([name, value]) =>
-      [`__proto__[${name}]`, `__proto__.${name}`, `constructor[prototype][${name}]`].map(
-        (spelt) => `${spelt}=${value}`,
-      ),
-    );
-    for (const query of pairs) {
-      const response = await bench.api(`/v2/qr/${link.shortCode}?${query}`, pro.key);
-      expect(response.headers['content-type'], query).to.equal('image/png');
-    }
-    const secured = await bench.link(pro.key, { password: 'another' });
-    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-    const form = { method: 'POST', headers, body: pairs.join('&') };
-    expect((await bench.visit(secured.shortCode, form)).status).to.equal(401);
-    const created = await bench.link(pro.key);
-    expect(created).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
-    for (let visit = 0; visit < 2; visit += 1) {
-      expect((await bench.visit(created.shortCode)).headers.location).to.equal(destination);
-    }
-  });
-
-  it('rejects deeply nested JSON before it is parsed', async () => {
-    for (const nested of [
-      '['.repeat(524_288),
-      `${'['.repeat(10_000)}1${']'.repeat(10_000)}`,
-      `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`,
-    ]) {
-      const options = { method: 'POST', body: nested, headers: json };
-      const batch = await bench.api('/v2/shorten/batch', pro.key, options);
-      expect(batch.json()).to.include({ statusCode: 400, message: 'Invalid JSON body' });
-      if (nested.length > 65_536) continue;
-      const keys = await bench.admin('POST', '/admin/keys', nested, json);
-      expect(keys.json()).to.include({ statusCode: 400, message: 'Invalid JSON body' });
-    }
-  });
-
   it('has only SHA-256 hashes of keys in its files', async () => {
     const hash = createHash('sha256').update(pro.key).digest('hex');
     const { dataDir } = bench.product;
@@ -208,51 +80,13 @@ describe('against hostile requests, the product', () => {
     expect(hashes, 'files with the hash').to.be.above(0);
   });
 
-  it('keeps line breaks in destinations percent-encoded', async () => {
-    for (const [url, location] of [
-      ['https://example.com/%0d%0aX-Injected:%201', 'https://example.com/%0d%0aX-Injected:%201'],
-      // The low byte of these characters is CR or LF, to which Latin-1 would truncate them.
-      ['https://example.com/嘊嘍X-Injected:', 'https://example.com/%E5%98%8A%E5%98%8DX-Injected:'],
-      ['https://example.com/\u010d\u010aX', 'https://example.com/%C4%8D%C4%8AX'],
-    ] as const) {
-      const { shortCode } = await bench.link(pro.key, { url });
-      const get = `GET /${shortCode} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
-      const [response] = await responsesTo(bench.product.edge, get);
-      expect(response?.headers.get('location')).to.equal(location);
-      expect(response?.headers.has('x-injected')).to.equal(false);
-    }
-  });
-
-  it('rejects destinations on every listener of every process, at each API', async () => {
-    // own-hosts.unit.spec.ts has many more spellings.
-    const spellings = ['LocalHost', '127.1', '0x7f000001', '１２７.０.０.１', 'local\u00adhost'];
-    const { apis, edges, admins } = bench.product;
-    for (const api of apis) {
-      for (const own of [...apis, ...edges, ...admins]) {
-        for (const spelling of spellings) {
-          const response = await sendRequest(`${api}/v2/shorten`, {
-            method: 'POST',
-            headers: { Authorization: `Bearer ${pro.key}` },
-            body: { url: `${own.replace('127.0.0.1', spelling)}/${link.shortCode}` },
-          });
-          const reason = 'ownHost';
-          expectRefused(response, 400, 'Please provide a valid URL', { reason });
-        }
-      }
-    }
-  });
-
   it('redirects only to destinations of links, for any target, host and method', async () => {
     const code = link.shortCode;
     for (const target of [
       ...['//evil.example', '/\\evil.example', '/%5cevil.example', '/%2f%2fevil.example'],
       ...['/.//evil.example', '/..//evil.example', `/${code}//evil.example`, `//${code}`],
-      ...[`/${code}/..//evil.example`, `/${code}/%2e%2e//evil.example`, `/${code}@evil.example`],
-      ...[`/${code}%2f%2fevil.example`, `/${code}\\@evil.example`, `/${code};//evil.example`],
-      ...[`/?url=//evil.example&next=https://evil.example`, `/${code}?url=//evil.example`],
-      ...[`/${code}?//evil.example`, `/${code}#//evil.example`, `http://evil.example/${code}`],
-      ...['http://evil.example//evil.example', `http://evil.example?${code}`],
-      ...['http://evil.example', 'https://evil.example', '/https://evil.example'],
+      ...[`/${code}/..//evil.example`, `/${code}\\@evil.example`, `/${code};//evil.example`],
+      ...[`/${code}?url=//evil.example`, `http://evil.example/${code}`, 'https://evil.example'],
       `/${code}%0d%0aLocation:%20https://evil.example`,
     ]) {
       for (const method of ['GET', 'HEAD', 'POST']) {
@@ -302,17 +136,9 @@ describe('against hostile requests, the product', () => {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/latest/meta-data/`;
       const { shortCode } = await bench.link(pro.key, { url });
       const secured = await bench.link(pro.key, { url, password: 'a secret' });
-      const limited = await bench.link(pro.key, { url, maxClicks: 2 });
-      const batch = {
-        method: 'POST',
-        body: { urls: [{ url }, { url: 'http://169.254.169.254/' }] },
-      };
-      expect((await bench.api('/v2/shorten/batch', pro.key, batch)).status).to.equal(200);
-      for (const format of ['png', 'svg']) {
-        await bench.api(`/v2/qr/${shortCode}?format=${format}`, pro.key);
-      }
+      await bench.api(`/v2/qr/${shortCode}?format=svg`, pro.key);
       await bench.stats(shortCode, pro.key);
-      for (const code of [shortCode, secured.shortCode, limited.shortCode]) {
+      for (const code of [shortCode, secured.shortCode]) {
         for (const at of [code, `${code}+`]) {
           await bench.visit(at);
           await bench.visit(at, { method: 'HEAD' });
@@ -321,7 +147,6 @@ describe('against hostile requests, the product', () => {
       }
       const entry = await bench.visit(secured.shortCode, passwordForm('a secret'));
       expect(entry.headers.location).to.equal(url);
-      await bench.admin('GET', `/admin/links/${shortCode}/history`);
       expect(bench.safeBrowsing.urls().flat(), 'URLs checked by Safe Browsing').to.include(url);
       expect(connections).to.equal(0);
       // The server counts a connection.
@@ -332,61 +157,29 @@ describe('against hostile requests, the product', () => {
     }
   });
 
-  describe('limits guesses of the admin token', () => {
-    // Each test uses its own address, because wrong guesses block the address.
+  it('limits guesses of the admin token to ten a minute; the right one is always accepted', async () => {
+    const { admin, adminToken } = bench.product;
     const wrong = 'x'.repeat(32);
+    // Wrong guesses block the address.
     const withToken = (token: string, options: RequestOptions = {}): Promise<HttpResponse> =>
-      sendRequest(`${bench.product.admin}/admin/platform`, {
-        ...options,
+      sendRequest(`${admin}/admin/platform`, {
+        ...{ localAddress: '127.0.0.2', ...options },
         headers: { ...options.headers, Authorization: `Bearer ${token}` },
       });
-
-    it('to ten wrong ones in a minute; the right token is always accepted', async () => {
-      const { adminToken } = bench.product;
-      const from = { localAddress: '127.0.0.2' };
-      const guesses = await concurrently(200, (guess) => {
-        // Not from a trusted proxy.
-        const headers = { 'X-Forwarded-For': `10.0.0.${guess}` };
-        const near = [adminToken.slice(1), `${adminToken}x`, adminToken.repeat(50)];
-        return withToken(near[guess] ?? `${wrong}${guess}`, { ...from, headers });
-      });
-      expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 190 });
-      const late = await withToken(wrong, from);
-      const { retryAfter } = late.json() as { retryAfter: number };
-      expectError(late, {
-        ...{ status: 429, message: 'Too many attempts. Try again later.', retryAfter },
-        path: '/admin/platform',
-      });
-      expect(retryAfter).to.be.within(1, 60);
-      expect(late.headers['retry-after']).to.equal(String(retryAfter));
-      expect((await withToken(adminToken, from)).status).to.equal(200);
-      expect((await withToken(wrong, from)).status).to.equal(429);
-      expect((await withToken(wrong, { localAddress: '127.0.0.3' })).status).to.equal(401);
-      // A request without a token is not a guess.
-      expect((await sendRequest(`${bench.product.admin}/admin/keys`, from)).status).to.equal(401);
-      expect((await sendRequest(`${bench.product.admin}/metrics`, from)).status).to.equal(200);
+    const guesses = await concurrently(200, (guess) =>
+      // Not from a trusted proxy.
+      withToken(`${wrong}${guess}`, { headers: { 'X-Forwarded-For': `10.0.0.${guess}` } }),
+    );
+    expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 190 });
+    const late = await withToken(wrong);
+    const { retryAfter } = late.json() as { retryAfter: number };
+    expectError(late, {
+      ...{ status: 429, message: 'Too many attempts. Try again later.', retryAfter },
+      path: '/admin/platform',
     });
-
-    it('behind a trusted proxy by the client’s address, for IPv6 by its /64', async () => {
-      const guess = (client: string): Promise<HttpResponse> =>
-        withToken(wrong, { headers: { 'X-Forwarded-For': client } });
-      const guesses = await concurrently(20, (index) =>
-        guess(`2001:db8:0:9::${index.toString(16)}`),
-      );
-      expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
-      expect((await guess('2001:db8:0:9:ffff::1')).status).to.equal(429);
-      expect((await guess('2001:db8:0:a::1')).status).to.equal(401);
-    });
-  });
-
-  it('rejects reserved names in X-Actor', async () => {
-    const { id } = pro;
-    const at = `/admin/links/${link.shortCode}/block`;
-    for (const actor of ['system', 'Web-Safety', 'visitor', id, id.toUpperCase()]) {
-      const response = await bench.admin('POST', at, { reason: 'forged' }, { 'X-Actor': actor });
-      const message = 'X-Actor must not be system, web-safety, visitor or the id of a key';
-      expectError(response, { status: 400, message, path: at, method: 'POST' });
-    }
-    expect((await bench.visit(link.shortCode)).status).to.equal(302);
+    expect(retryAfter).to.be.within(1, 60);
+    expect(late.headers['retry-after']).to.equal(String(retryAfter));
+    expect((await withToken(adminToken)).status).to.equal(200);
+    expect((await withToken(wrong, { localAddress: '127.0.0.3' })).status).to.equal(401);
   });
 });

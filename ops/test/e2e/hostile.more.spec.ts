@@ -163,45 +163,40 @@ describe('under attack, the product', function () {
       return sent;
     };
 
-    for (const isChunked of [false, true]) {
-      const how = isChunked ? 'in chunks' : 'with Content-Length';
-      it(`but responds with 413 and closes the connection, ${how}`, async () => {
-        await expectBounded(80, async () => {
-          for (const [origin, path, token] of [
-            [bench.product.api, '/v2/shorten', pro.key],
-            [bench.product.admin, '/admin/keys', bench.product.adminToken],
-          ] as const) {
-            const connection = await connectTo(origin);
-            const sent = await pour(connection, path, token, isChunked);
-            await connection.closed(5_000);
-            expect(connection.received()).to.match(/^HTTP\/1\.1 413 /);
-            expect(connection.received()).to.match(/\r\nconnection: close\r\n/i);
-            expect(connection.received()).to.include('"message":"Request body is too large"');
-            expect(sent, 'bytes sent').to.be.below(hugeBytes);
-          }
-        });
-        await expectHealthy();
+    it('but responds with 413 and closes the connection', async () => {
+      await expectBounded(80, async () => {
+        for (const [origin, path, token, isChunked] of [
+          [bench.product.api, '/v2/shorten', pro.key, false],
+          [bench.product.admin, '/admin/keys', bench.product.adminToken, true],
+        ] as const) {
+          const connection = await connectTo(origin);
+          const sent = await pour(connection, path, token, isChunked);
+          await connection.closed(5_000);
+          expect(connection.received()).to.match(/^HTTP\/1\.1 413 /);
+          expect(connection.received()).to.match(/\r\nconnection: close\r\n/i);
+          expect(connection.received()).to.include('"message":"Request body is too large"');
+          expect(sent, 'bytes sent').to.be.below(hugeBytes);
+        }
       });
+      await expectHealthy();
+    });
 
-      it(`that no route reads, ${how}`, async () => {
-        await expectBounded(80, async () => {
-          const { api, edge, admin } = bench.product;
-          for (const [origin, path, token, status] of [
-            [api, '/v2/shorten', 'wrong', 401],
-            [api, '/v2/nothing', pro.key, 404],
-            [api, '/nothing', pro.key, 404],
-            [admin, '/admin/keys', 'wrong', 401],
-            [edge, '/nothing0', '', 405],
-          ] as const) {
-            const connection = await connectTo(origin);
-            await pour(connection, path, token, isChunked);
-            await connection.until(new RegExp(`^HTTP/1\\.1 ${status} `));
-            connection.socket.destroy();
-          }
-        });
-        await expectHealthy();
+    it('that no route reads', async () => {
+      await expectBounded(80, async () => {
+        const { api, edge } = bench.product;
+        for (const [origin, path, token, status] of [
+          [api, '/v2/shorten', 'wrong', 401],
+          [api, '/nothing', pro.key, 404],
+          [edge, '/nothing0', '', 405],
+        ] as const) {
+          const connection = await connectTo(origin);
+          await pour(connection, path, token, true);
+          await connection.until(new RegExp(`^HTTP/1\\.1 ${status} `));
+          connection.socket.destroy();
+        }
       });
-    }
+      await expectHealthy();
+    });
   });
 
   it('delivers the 413 to a client that reads only after it has sent everything', async () => {
@@ -272,7 +267,6 @@ describe('under a flood, the log', function () {
       const { headers } = await sendRequest(`${listener}/console/session`, signIn(listener, body));
       return { headers: { Cookie: headers['set-cookie']?.[0]?.split(';')[0] ?? '' } };
     };
-    const operator = { token: bench.product.adminToken, actor: 'maria' };
     const before = bench.product.stderr().length;
     const long = 'x'.repeat(15_000);
     const unknownKey = { headers: { Authorization: `Bearer ll_${'a'.repeat(38)}` } };
@@ -280,15 +274,11 @@ describe('under a flood, the log', function () {
       [404, `${api}/${long}`, {}],
       [401, `${api}/v2/${long}`, {}],
       [401, `${api}/v2/usage`, unknownKey],
-      [405, `${api}/health?${long}`, { method: 'PUT' }],
       [200, `${api}/health?${long}`, {}],
-      [404, `${admin}/${long}`, {}],
       [401, `${admin}/admin/${long}`, {}],
       [421, `${admin}/${long}`, { headers: { Host: 'evil.example' } }],
       [200, `${api}/console/session`, await signedIn(api, { key })],
       [200, `${api}/console/session`, signIn(api, { key })],
-      [200, `${admin}/console/session`, await signedIn(admin, operator)],
-      [200, `${admin}/console/session`, signIn(admin, operator)],
     ] as const) {
       const responses: HttpResponse[] = [];
       while (responses.length < times) {
@@ -304,7 +294,7 @@ describe('under a flood, the log', function () {
     );
     const log = bench.product.stderr().slice(before);
     expect(log.length).to.be.below(100_000);
-    for (const status of [200, 401, 404, 405]) expect(log).to.include(`"status":${status},`);
+    for (const status of [200, 401, 404]) expect(log).to.include(`"status":${status},`);
     expect(log).to.include('x'.repeat(150)).and.not.include('x'.repeat(201));
   });
 

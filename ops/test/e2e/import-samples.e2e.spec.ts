@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { projectFile } from '../../platform/files/project-file.js';
 import { keyFixture, sharedProduct } from './harness.js';
 import { importCalls, outcomesOf } from './imports-harness.js';
@@ -44,14 +44,4 @@ describe('an import of a sample file', () => {
       }
     });
   }
-
-  it('rejects files of other formats with 400', async () => {
-    const others = readdirSync(folder).filter((name) => !samples.has(name));
-    expect(others).to.have.length(8);
-    for (const name of others) {
-      const response = await imports.send(read(name), owner.key);
-      expect([name, response.status]).to.deep.equal([name, 400]);
-      expect(response.text).to.include('The format of the file was not recognised');
-    }
-  });
 });

@@ -1,12 +1,11 @@
 import { expect } from 'chai';
 import type { StatsResponse } from '../../../schemas/http/statistics.js';
 import { nameOf } from '../support/feed-event.js';
-import { concurrently } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { eventPages } from './events-harness.js';
 import { sharedProduct } from './harness.js';
-import { csvFile, importCalls, manyRows, outcomesOf, row } from './imports-harness.js';
+import { csvFile, importCalls, outcomesOf, row } from './imports-harness.js';
 
 const header = 'code,url';
 const url = 'https://example.com/imported';
@@ -102,15 +101,6 @@ describe('an import creates links', () => {
       expect(outcomesOf({ rows })).to.deep.equal(expected);
       if (outcome === 'created') expect(rows[0]?.message).to.equal(`The code ${taken} was taken.`);
     }
-  });
-
-  it('once, however often and concurrently the file is sent', async () => {
-    const file = manyRows('imported-raced', 600);
-    const runs = await concurrently(2, () => imports.run(file, key));
-    runs.push(await imports.run(file, key));
-    const sum = (field: 'created' | 'existing'): number =>
-      runs.reduce((total, { ended }) => total + ended[field], 0);
-    expect([sum('created'), sum('existing')]).to.deep.equal([600, 1_200]);
   });
 
   it('with reserved codes only of operators or with an override', async () => {

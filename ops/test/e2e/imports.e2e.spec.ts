@@ -3,8 +3,6 @@ import { once } from 'node:events';
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { messages } from '../../../schemas/http/errors.js';
-import { sendRequest } from '../support/http.js';
-import { withLedger } from '../support/ledger-events.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { eventPages } from './events-harness.js';
@@ -65,10 +63,6 @@ describe('/v2/imports', () => {
     expect(await imports.details('imported-1', key)).to.deep.include({
       ...{ title: 'One, two', tags: ['a', 'b'], alias: 'imported-1', status: 'active' },
     });
-    for (const at of ['', `/${id}`, `/${id}/rows`]) {
-      const head = await imports.call(at, key, { method: 'HEAD' });
-      expect([at, head.status, head.text]).to.deep.equal([at, 200, '']);
-    }
     const second = await imports.start(csvFile(header), key);
     const list = (await imports.call('', key, {})).json() as { imports: { id: string }[] };
     expect(list.imports.map((listed) => listed.id)).to.deep.equal([second.id, id]);
@@ -80,50 +74,23 @@ describe('/v2/imports', () => {
       const { rows } = await imports.run(file, key, '?dryRun=1', headers);
       expect(outcomesOf({ rows })).to.deep.equal(['zipped created']);
     }
-    const damaged = gzipSync(row('zip').padEnd(300_000, '\n'), { level: 0 }).subarray(0, -10);
-    expect((await imports.run(damaged, key, '?dryRun=1')).rows.at(-1)).to.include({
-      ...{ outcome: 'invalid', message: 'The gzip file is incomplete or damaged.' },
-    });
-    for (const encoding of ['br', 'gzip, br']) {
-      const headers = { 'Content-Encoding': encoding };
-      const response = await imports.send(brotliCompressSync('x'), key, '', headers);
-      const message = messages.importEncoding;
-      expectError(response, { status: 415, message, path: '/v2/imports', method: 'POST' });
-    }
+    const br = { 'Content-Encoding': 'br' };
+    const response = await imports.send(brotliCompressSync('x'), key, '', br);
+    const message = messages.importEncoding;
+    expectError(response, { status: 415, message, path: '/v2/imports', method: 'POST' });
   });
 
   it('rejects a file that it cannot read with 400 and the reason, also if it is large', async () => {
     const large = 'x'.repeat(900_000);
     for (const [file, query, message] of [
-      ...[['', ''] as const, [large, ''] as const, ['\0\0\0', ''] as const].map(
-        (unknown) => [...unknown, 'The format of the file was not recognised'] as const,
-      ),
-      [large, '?format=linklog', 'it does not start with [ or {'],
+      [large, '', 'The format of the file was not recognised'],
       [large, '?format=yourls-sql', 'The file has no table of YOURLS'],
-      ['', '?format=csv', 'The file is empty'],
       ['code,url,URL\na,b,c\n', '', 'The header has \\"URL\\" twice'],
     ] as const) {
       const response = await imports.send(file, key, query);
       expect([query, response.status]).to.deep.equal([query, 400]);
       expect(response.text).to.include(message);
     }
-  });
-
-  it('imports the other rows of a file with malformed ones', async () => {
-    const surrogate = Buffer.from([0xed, 0xa0, 0x80]);
-    const lines = [
-      ...[header, row('imported-before'), '"open,https://example.com/', row('nul\0'), 'a,b,c,d'],
-      ...[`large,https://example.com/,${'x'.repeat(100_001)}`, row('imported-after'), 'half-'],
-    ];
-    const file = Buffer.concat([
-      ...[Buffer.from(lines.join('\n')), surrogate, Buffer.from(`,${url}\ncut,"https://exam`)],
-    ]);
-    const { ended, rows } = await imports.run(file, key);
-    expect(rows.map(({ row: line, outcome }) => `${line} ${outcome}`)).to.deep.equal([
-      ...['2 created', '3 invalid', '4 invalid', '5 invalid', '6 invalid', '7 created'],
-      ...['8 invalid', '9 invalid'],
-    ]);
-    expect(ended).to.include({ status: 'done', rows: 8, created: 2, failed: 6 });
   });
 
   it('needs the scope links:import, and valid parameters', async () => {
@@ -137,9 +104,7 @@ describe('/v2/imports', () => {
       expectBody(await imports.call(at, limited, { method }), 403, lacking('links:import'));
     }
     for (const [query, message] of [
-      ['onConflict=overwrite', 'onConflict must be skip, suffix, fail'],
       ['dryRun=yes', 'dryRun must be 1 or 0'],
-      ['linkZone=Berlin', 'linkZone must be an IANA time zone, such as Europe/Berlin'],
       ['domain=unknown.example', messages.domainInactive],
     ] as const) {
       const response = await imports.send(csvFile(header, row('never')), key, `?${query}`);
@@ -149,15 +114,13 @@ describe('/v2/imports', () => {
 
   it('is 404 for an unknown import or one of another account', async () => {
     const { id } = await imports.start(csvFile(header), key);
-    for (const unknown of [id, 'x', id.toUpperCase(), '%00']) {
-      for (const [method, at] of [
-        ...[['GET', `/${unknown}`] as const, ['DELETE', `/${unknown}`] as const],
-        ['GET', `/${unknown}/rows`] as const,
-      ]) {
-        const path = `/v2/imports${at}`;
-        const response = await imports.call(at, other, { method });
-        expectError(response, { status: 404, message: messages.importNotFound, path, method });
-      }
+    for (const [method, at] of [
+      ...[['GET', `/${id}`] as const, ['DELETE', `/${id}`] as const],
+      ['GET', `/${id}/rows`] as const,
+    ]) {
+      const path = `/v2/imports${at}`;
+      const response = await imports.call(at, other, { method });
+      expectError(response, { status: 404, message: messages.importNotFound, path, method });
     }
     expect((await imports.call('', other, {})).json()).to.deep.equal({ imports: [] });
   });
@@ -177,10 +140,7 @@ describe('/v2/imports', () => {
       imports.call(`/${ended.id}/rows${query}`, key, { headers });
     const response = await ask();
     expect(response.headers['content-type']).to.equal('application/x-ndjson; charset=utf-8');
-    const text = await ask('', { Accept: 'text/plain' });
-    expect(text.headers['content-type']).to.equal('text/plain; charset=utf-8');
-    expect(text.text).to.equal(response.text);
-    for (const outcome of ['created', 'conflict', 'quota']) {
+    for (const outcome of ['created', 'quota']) {
       expect(rowsOf(await ask(`?outcome=${outcome}`))).to.deep.equal(
         rows.filter((line) => line.outcome === outcome),
       );
@@ -203,23 +163,12 @@ describe('/v2/imports', () => {
     expect((await bench.usage(own)).links).to.equal(0);
     expect((await bench.visit('operated-0')).status).to.equal(302);
     expect((await bench.api(`/v2/links/operated-${ended.created}`, own)).status).to.equal(404);
-    expect(await imports.stop(id, own)).to.equal(204);
-    expect(await imports.show(id, own)).to.deep.equal(ended);
     await eventuallyPasses(async () => {
       const [event] = await readAll(own, 'shortCode=operated-0');
       expect(event).to.include({ actor: 'operator' });
     });
-    const listed = async (filter: string): Promise<readonly string[]> => {
-      const { imports: found } = (await imports.call(filter, null, {})).json() as {
-        readonly imports: readonly { readonly id: string }[];
-      };
-      return found.map((listedImport) => listedImport.id);
-    };
-    expect(await listed(query)).to.deep.equal([id]);
-    expect(await listed('')).to.include(id);
-    const token = { headers: { Authorization: `Bearer ${key}` } };
-    const refused = await sendRequest(`${bench.product.admin}/admin/imports`, token);
-    expect(refused.status).to.equal(401);
+    const listed = (await imports.call(query, null, {})).json() as { imports: { id: string }[] };
+    expect(listed.imports.map((found) => found.id)).to.deep.equal([id]);
   });
 
   it('stops an import when its key is revoked', async () => {
@@ -260,30 +209,6 @@ describe('/v2/imports', () => {
     } finally {
       await switchFeatures({ maintenance: false, features: { shortening: true } });
     }
-  });
-
-  it('keeps nothing of an upload that the client aborts', async () => {
-    const account = 'imports-aborted';
-    const { key: aborting } = await bench.key('PRO', { account });
-    const stored = (): Promise<number> =>
-      withLedger(bench.product, async (pool) => {
-        const { rows } = await pool.query(
-          `SELECT i.id FROM imports.imports i LEFT JOIN imports.portions p ON p.import = i.id
-           WHERE i.account = $1`,
-          [account],
-        );
-        return rows.length;
-      });
-    const client = upload(aborting);
-    client.on('error', (error: NodeJS.ErrnoException) => {
-      expect(error.code).to.equal('ECONNRESET');
-    });
-    client.write(manyRows('aborted', 5_000));
-    await eventually('records are stored', async () => (await stored()) > 0);
-    expect((await imports.call('', aborting, {})).json()).to.deep.equal({ imports: [] });
-    client.destroy();
-    await eventually('the import is deleted', async () => (await stored()) === 0);
-    expect((await bench.api('/v2/links/aborted-0', aborting)).status).to.equal(404);
   });
 
   it('receives four uploads of an account, eight in all, and one of each other account', async () => {

@@ -10,15 +10,7 @@ import { sendRequest } from '../support/http.js';
 import { kafkaPrograms, kafkaStartMs } from '../support/kafka.js';
 import { launch, mainFile, readyLine, startLinklogCli, temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';
-import {
-  aclsOfCommands,
-  documentedAcls,
-  startSecuredKafka,
-  stranger,
-  user,
-  type Account,
-} from '../support/secured-kafka.js';
-import { eventually, rejection } from '../support/waiting.js';
+import { documentedAcls, startSecuredKafka, user, type Account } from '../support/secured-kafka.js';
 import { Bench } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
@@ -100,7 +92,6 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
 
     const accepted: readonly (readonly [how: string, env: () => Env])[] = [
       ['with SASL PLAIN', () => ({ ...plaintext(), ...sasl('plain') })],
-      ['with SASL SCRAM-SHA-256', () => ({ ...plaintext(), ...sasl('scram-sha-256') })],
       ['with SASL SCRAM-SHA-512', () => ({ ...plaintext(), ...sasl('scram-sha-512') })],
       ['with SASL over TLS', () => ({ ...tls('SASL_SSL'), ...sasl('plain') })],
       ['with a client certificate', () => ({ ...tls('SSL'), ...certificate() })],
@@ -125,100 +116,6 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
         expect(lines).to.deep.equal([]);
       });
     }
-
-    const refused: readonly (readonly [
-      what: string,
-      env: () => Env,
-      code: string | RegExp,
-      message: RegExp,
-    ])[] = [
-      [
-        'a wrong password',
-        () => ({ ...plaintext(), ...sasl('plain'), KAFKA_SASL_PASSWORD: 'wrong' }),
-        'SASL_AUTHENTICATION_FAILED',
-        /^kafka rejects KAFKA_SASL_USERNAME or KAFKA_SASL_PASSWORD: .*PLAIN authentication failed/,
-      ],
-      [
-        'a wrong SCRAM password',
-        () => ({ ...plaintext(), ...sasl(), KAFKA_SASL_PASSWORD: 'wrong' }),
-        'SASL_AUTHENTICATION_FAILED',
-        /^kafka rejects KAFKA_SASL_USERNAME or KAFKA_SASL_PASSWORD: .*SCRAM SHA512 auth/,
-      ],
-      [
-        'a user without ACLs',
-        () => ({ ...plaintext(), ...sasl('scram-sha-256', stranger) }),
-        'TOPIC_AUTHORIZATION_FAILED',
-        /^an ACL is missing in kafka: .*Topic authorization failed.* \(clients\.linklog\.\w+\.v1\)$/,
-      ],
-      [
-        'a prefix without ACLs',
-        () => ({ ...plaintext(), ...sasl(), KAFKA_TOPIC_PREFIX: 'other.' }),
-        'TOPIC_AUTHORIZATION_FAILED',
-        /^an ACL is missing in kafka: .*\(other\.linklog\.\w+\.v1\)$/,
-      ],
-      [
-        'the certificate of an unknown authority',
-        () => ({ ...tls('SASL_SSL'), ...sasl(), KAFKA_SSL_CA_FILE: kafka.foreignCa }),
-        /^(UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT_LOCALLY)$/,
-        /^the certificate of a kafka broker cannot be verified \(KAFKA_SSL_CA_FILE\): /,
-      ],
-      [
-        'another host name than that of the certificate',
-        () => ({ ...tls('SASL_SSL', 'localhost'), ...sasl() }),
-        'ERR_TLS_CERT_ALTNAME_INVALID',
-        /^the certificate of a kafka broker is for another host name \(KAFKA_BROKERS\): .*localhost/,
-      ],
-      [
-        'a missing client certificate',
-        () => tls('SSL'),
-        /^ERR_SSL_\w+_ALERT_(BAD_CERTIFICATE|CERTIFICATE_REQUIRED)$/,
-        /^kafka rejects the client certificate \(KAFKA_SSL_CERT_FILE\): /,
-      ],
-    ];
-    for (const [what, env, code, message] of refused) {
-      it(`names ${what} in one log line and in its health check`, async () => {
-        const opened = open(env());
-        await eventually('the cause is logged', () => lines.length > 0);
-        const failure = (await rejection(opened.check())) as Error & { readonly code: string };
-        expect(failure.code).to.match(typeof code === 'string' ? new RegExp(`^${code}$`) : code);
-        expect(failure.message).to.match(message);
-        expect(lines).to.have.length(1);
-        expect(lines[0]).to.include({
-          level: 40,
-          code: failure.code,
-          msg: `${failure.message}; trying again`,
-        });
-      });
-    }
-  });
-
-  it('the commands of scaling.md add the ACLs of its table', () => {
-    expect(aclsOfCommands()).to.deep.equal(documentedAcls(''));
-  });
-
-  it('names a missing ACL of a consumer group in the log', async () => {
-    const acls = documentedAcls('groups.', stranger.name);
-    const topicAcls = acls.filter(({ resourceName }) => resourceName === 'groups.linklog.');
-    expect(topicAcls).to.have.length(4);
-    await kafka.grant(topicAcls);
-    const account = sasl('plain', stranger);
-    const settings = settingsOf({ ...plaintext(), ...account, KAFKA_TOPIC_PREFIX: 'groups.' });
-    const lines: LogLine[] = [];
-    const log = openKafkaLog({ settings, logger: loggerTo(lines) });
-    await log.ready;
-    const subscription = log.subscribe({
-      group: 'test',
-      topics: [visits],
-      position: () => Promise.resolve(null),
-      handle: () => Promise.resolve(),
-    });
-    await eventually('the cause is logged', () => lines.length > 0);
-    await subscription.stop();
-    await log.close();
-    expect(lines[0]).to.include({ level: 40, msg: 'the log cannot be read; trying again' });
-    expect(lines[0]?.err?.message).to.equal(
-      'Not authorized to access group: Group authorization failed',
-    );
   });
 
   describe('the product', () => {

@@ -78,43 +78,6 @@ describe('product: when an operator changes topics in Kafka', function () {
     await bench.expectClicks(shortCode, key, clicks);
   };
 
-  it('ignores added partitions, also with records of another producer', async () => {
-    const { links, visits } = topics;
-    const { shortCode } = await bench.link(key);
-    await admin.createPartitions({
-      topicPartitions: [
-        { topic: nameOf(links.name), count: links.partitions + 2 },
-        { topic: nameOf(visits.name), count: visits.partitions + 4 },
-      ],
-    });
-    const producer = kafka.client().producer();
-    await producer.connect();
-    const strange = { partition: links.partitions + 1, key: 'strange', value: 'no event' };
-    await producer.send({ topic: nameOf(links.name), messages: [strange] });
-    await producer.disconnect();
-    const detail =
-      `topic ${nameOf(links.name)} has 10 partitions, Linklog uses 8: those added are ignored; they ` +
-      'contain records of another producer; and 1 more';
-    await untilReadiness(200, { state: 'up', code: 'TOPIC_EXTENDED', detail });
-    await expectOneLine('TOPIC_EXTENDED');
-    expect(await metricOf('TOPIC_EXTENDED')).to.match(/ 2$/);
-    await visitAndCount(shortCode, 1);
-
-    await bench.product.stop();
-    await start();
-    await untilReadiness(200, { state: 'up', code: 'TOPIC_EXTENDED', detail });
-    await visitAndCount(shortCode, 2);
-    for (let count = 0; count < 20; count += 1) await bench.link(key);
-    await waitUntilProjected(bench.product.edges);
-    const file = path.join(dataDir.path, 'extended.backup');
-    const backup = await linklog('backup', file);
-    expect(backup, backup.stderr).to.include({ exitCode: 0 });
-    const verify = await linklog('audit', 'verify');
-    expect(verify, verify.stderr).to.include({ exitCode: 0 });
-    const rebuild = await linklog('projections', 'rebuild', 'redirects', '--yes');
-    expect(rebuild, rebuild.stderr).to.include({ exitCode: 0 });
-  });
-
   it('continues with a log that was truncated at its start, and rejects commands that need all of it', async () => {
     const { shortCode } = await bench.link(key);
     await waitUntilProjected(bench.product.edges);
@@ -136,23 +99,14 @@ describe('product: when an operator changes topics in Kafka', function () {
     expect(backup).to.include({ exitCode: 1, stdout: '' });
     expect(backup.stderr).to.match(/^linklog: .*begins at offset \d+: .*needs the whole log\n$/);
     expect(existsSync(file)).to.equal(false);
-    for (const args of [
-      ['projections', 'rebuild', 'redirects', '--yes'],
-      ['audit', 'verify'],
-      ['audit', 'as-of', new Date().toISOString(), shortCode],
-      ['audit', 'replay', '--code', shortCode],
-    ]) {
-      const said = await linklog(...args);
-      expect(said.exitCode, `${args.join(' ')}: ${said.stderr}`).to.equal(1);
-      expect(said.stderr).to.match(/begins at offset \d+: .*needs the whole log/);
-    }
+    const verify = await linklog('audit', 'verify');
+    expect(verify.exitCode, verify.stderr).to.equal(1);
+    expect(verify.stderr).to.match(/begins at offset \d+: .*needs the whole log/);
 
     await bench.product.stop();
     await start();
     await untilReadiness(200, { state: 'up', code: 'LOG_CUT', detail: reason });
     await visitAndCount(shortCode, 1);
-    const { shortCode: another } = await bench.link(key);
-    await visitAndCount(another, 1);
   });
 
   it('reports a deleted topic, redirects, and does not create the topic again', async () => {

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import { afterMessage } from '../../../schemas/http/list-links.js';
 import { readEvent } from '../../../schemas/events/codec.js';
-import { concurrently, statuses, type HttpResponse } from '../support/http.js';
+import { type HttpResponse } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
-import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { eventually } from '../support/waiting.js';
 import { keyFixture, destination, expectError, sharedProduct } from './harness.js';
 
 const elsewhere = 'https://example.com/elsewhere';
@@ -37,58 +36,6 @@ describe('command API: operators and links of all accounts', () => {
   const createLink = async (body: object = {}): Promise<string> =>
     (await bench.link(pro.key, { ...body })).shortCode;
 
-  it('are returned like to their owners, with the account', async () => {
-    const code = await createLink({ title: 'Spring', tags: ['a'] });
-    const response = await operator('GET', `/admin/links/${code}`);
-    expect(response.headers.etag).to.equal('"1"');
-    const owners = (await bench.api(`/v2/links/${code}`, pro.key)).json() as object;
-    expect(response.json()).to.deep.equal({ ...owners, account: pro.account });
-  });
-
-  it('are listed for all accounts or for one account', async () => {
-    const other = await bench.key('PRO', { account: 'operated-bakery' });
-    const tags = ['operated-tag'];
-    const shops = [await createLink({ tags }), await createLink({ tags })].reverse();
-    const bakerys: string[] = [];
-    for (const body of [{ tags }, { tags }, {}]) {
-      bakerys.unshift((await bench.link(other.key, body)).shortCode);
-    }
-    const page = async (query: string) => {
-      const response = await operator('GET', `/admin/links${query}`);
-      expect(response.status, response.text).to.equal(200);
-      return response.json() as { links: readonly { shortCode: string }[]; next: string | null };
-    };
-    const codes = async (query: string): Promise<readonly string[]> =>
-      (await page(query)).links.map(({ shortCode }) => shortCode);
-    const tagged = [...bakerys.slice(1), ...shops];
-    await eventuallyPasses(async () => {
-      expect(await codes('?account=operated-bakery')).to.deep.equal(bakerys);
-      expect(await codes('?tag=operated-tag')).to.deep.equal(tagged);
-    });
-    const firstPage = await page('?tag=operated-tag&limit=3');
-    for (const link of firstPage.links) {
-      const shown = await operator('GET', `/admin/links/${link.shortCode}`);
-      expect(link).to.deep.equal(shown.json());
-    }
-    const rest = await page(`?tag=operated-tag&limit=3&after=${firstPage.next ?? ''}`);
-    expect([...firstPage.links, ...rest.links].map(({ shortCode }) => shortCode)).to.deep.equal(
-      tagged,
-    );
-    expect(rest.next).to.equal(null);
-    const path = '/admin/links';
-    for (const [query, message] of [
-      ['?sort=clicks', 'sort=clicks needs an account'],
-      [`?account=operated-shop&tag=operated-tag&after=${firstPage.next ?? ''}`, afterMessage],
-      [
-        '?account=a,b',
-        'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
-      ],
-      ['?limit=101', 'limit must be between 1 and 100'],
-    ] as const) {
-      expectError(await operator('GET', path + query), { status: 400, message, path });
-    }
-  });
-
   it('are created for any account, with an actor, without quota, plan and switches', async () => {
     const free = await bench.key('FREE', { account: 'fresh' });
     await operator('PATCH', '/admin/platform', { features: { shortening: false, aliases: false } });
@@ -115,9 +62,7 @@ describe('command API: operators and links of all accounts', () => {
 
     for (const [wrong, message] of [
       [{ url: elsewhere, alias: 'docs' }, 'Alias is already taken'],
-      [{ url: elsewhere, alias: 'health' }, 'This alias is reserved and cannot be used'],
       [{ url: elsewhere, domain: 'a.example' }, 'The domain is not active for this account'],
-      [{ url: bench.product.api }, 'Please provide a valid URL'],
       [{ url: 'http://grabify.link/' }, 'URL appears to be unsafe and cannot be shortened'],
       [
         { url: elsewhere, account: 'a b' },
@@ -129,50 +74,12 @@ describe('command API: operators and links of all accounts', () => {
     }
   });
 
-  it('are changed and deleted, with an actor, on every edge', async () => {
-    const code = await createLink();
-    await bench.visit(code);
-    // Plans and switches apply to keys only.
-    await operator('PATCH', '/admin/platform', { features: { passwords: false } });
-    const change = { url: elsewhere, title: 'Mended', tags: ['x'], password: 'open sesame' };
-    const changed = await operator('PATCH', `/admin/links/${code}`, change);
-    await operator('PATCH', '/admin/platform', { features: { passwords: true } });
-    expect(changed.status, changed.text).to.equal(200);
-    expect(changed.headers.etag).to.equal('"3"');
-    expect(changed.json()).to.deep.include({
-      ...{ url: elsewhere, title: 'Mended', tags: ['x'], hasPassword: true, account: pro.account },
-    });
-    const zoe = { 'X-Actor': 'Zo%C3%AB%20M%C3%BCller%20100%25' };
-    await operator('PATCH', `/admin/links/${code}`, { password: null }, zoe);
-    await eventuallyPasses(async () => {
-      expect((await bench.visit(code)).headers.location).to.equal(elsewhere);
-    });
-    for (let time = 1; time <= 2; time += 1) {
-      const deleted = await operator('DELETE', `/admin/links/${code}`);
-      expect(deleted.status).to.equal(200);
-      expect(deleted.json()).to.include({ status: 'deleted', version: 5 });
-    }
-    await eventuallyPasses(async () => {
-      expect((await bench.visit(code)).json()).to.include({ errorType: 'DELETED' });
-    });
-    const history = await operator('GET', `/admin/links/${code}/history`);
-    const { events } = history.json() as { events: readonly { type: string; actor: string }[] };
-    expect(events.slice(1).map(({ type, actor }) => [type, actor])).to.deep.equal([
-      ['linklog.LinkEdited.v3', 'maria'],
-      ['linklog.LinkDescribed.v1', 'maria'],
-      ['linklog.LinkEdited.v3', 'Zoë Müller 100%'],
-      ['linklog.LinkDeleted.v1', 'maria'],
-    ]);
-  });
-
   it('are validated as for their owners', async () => {
     const code = await createLink();
     const path = `/admin/links/${code}`;
     for (const [body, message] of [
-      [{ url: `${bench.product.edge}/loop` }, 'Please provide a valid URL'],
       [{ url: bench.product.api }, 'Please provide a valid URL'],
       [{ url: 'http://grabify.link/' }, 'URL appears to be unsafe and cannot be shortened'],
-      [{}, 'Nothing to change'],
     ] as const) {
       const response = await operator('PATCH', path, body);
       expect(response.json()).to.include({ statusCode: 400, message, path });
@@ -180,15 +87,10 @@ describe('command API: operators and links of all accounts', () => {
     for (const [method, body] of [
       ['PATCH', { title: 'x' }],
       ['DELETE', undefined],
-      ['GET', undefined],
     ] as const) {
-      if (method !== 'GET') {
-        const outdated = await operator(method, path, body, { 'If-Match': '"9"' });
-        expect(outdated.status).to.equal(412);
-      }
-      for (const unknown of ['unknown', '%00']) {
-        expect((await operator(method, `/admin/links/${unknown}`, body)).status).to.equal(404);
-      }
+      const outdated = await operator(method, path, body, { 'If-Match': '"9"' });
+      expect(outdated.status).to.equal(412);
+      expect((await operator(method, '/admin/links/unknown', body)).status).to.equal(404);
     }
     expect((await bench.visit(code)).headers.location).to.equal(destination);
   });
@@ -223,14 +125,6 @@ describe('command API: operators and links of all accounts', () => {
       return end;
     };
 
-    it('are listed with lag, dead letters and last work', async () => {
-      const names = ['redirects', 'quotas', 'stats', 'history'];
-      expect((await list()).map(({ name }) => name)).to.deep.equal(names);
-      for (const projection of await list()) {
-        expect(projection).to.include({ deadLetters: 0, parked: 0, running: null });
-      }
-    });
-
     it('are redriven, rebuilt and rolled back, with an actor', async () => {
       const code = await createLink();
       for (const what of ['redrive', 'rebuild', 'rollback']) {
@@ -248,16 +142,6 @@ describe('command API: operators and links of all accounts', () => {
           ...['maria', 'req-1', { projection: 'history', work: what }],
         ]),
       );
-    });
-
-    it('have one work at a time', async () => {
-      const responses = await concurrently(5, () => work('stats', 'rebuild'));
-      const { 409: refused = 0, ...started } = statuses(responses);
-      expect(refused).to.be.at.least(1);
-      expect(Object.keys(started)).to.satisfy((names: string[]) =>
-        names.every((status) => status === '200' || status === '202'),
-      );
-      expect(await ended('stats')).to.include({ error: null });
     });
 
     it('return why work cannot be done', async () => {

@@ -17,7 +17,6 @@ import {
 
 const featuresOn = { shortening: true, aliases: true, passwords: true, expiration: true, qr: true };
 const notFound = 'Short URL not found';
-const actorMessage = 'X-Actor must have 1 to 64 characters, none of them control characters';
 
 interface HistoryEvent {
   readonly type: string;
@@ -75,66 +74,45 @@ describe('command API: operators', () => {
   describe('switches', () => {
     const path = '/admin/platform';
 
-    it('are readable, and a change returns the new state', async () => {
-      expect(await done('GET', path)).to.deep.equal({ maintenance: false, features: featuresOn });
-      const off = { maintenance: false, features: { ...featuresOn, qr: false, aliases: false } };
-      const body = { features: { qr: false, aliases: false } };
-      expect(await done('PATCH', path, body)).to.deep.equal(off);
-      expect(await done('GET', path)).to.deep.equal(off);
-    });
-
-    for (const [feature, message, more] of [
-      ['shortening', 'URL shortening is currently disabled', {}],
-      [
-        'aliases',
-        'Custom aliases are currently disabled on this platform',
-        { alias: 'admin', expiresIn: 60 },
-      ],
-      [
-        'passwords',
-        'Password protection is currently disabled on this platform',
-        { password: 'word' },
-      ],
-      ['expiration', 'URL expiration is currently disabled on this platform', { expiresIn: 60 }],
-    ] as const) {
-      it(`${feature} off: rejected immediately, in a batch too; everything else works`, async () => {
-        const { key } = await bench.key('PRO');
-        const existing = await bench.link(key, { expiresIn: 3_600 });
-        await done('PATCH', path, { features: { [feature]: false } });
+    it('reject what is switched off, in a batch too; everything else works', async () => {
+      const { key } = await bench.key('PRO');
+      const existing = await bench.link(key, { expiresIn: 3_600 });
+      for (const [feature, message, more] of [
+        ['shortening', 'URL shortening is currently disabled', {}],
+        ['aliases', 'Custom aliases are currently disabled on this platform', { alias: 'admin' }],
+        [
+          'passwords',
+          'Password protection is currently disabled on this platform',
+          { password: 'word' },
+        ],
+        ['expiration', 'URL expiration is currently disabled on this platform', { expiresIn: 60 }],
+      ] as const) {
+        await done('PATCH', path, { features: { ...featuresOn, [feature]: false } });
         const body = { url: destination, ...more };
         expectRefused(await bench.shorten(key, body), 400, message);
-        // The body is validated before the switches.
-        const bad = await bench.shorten(key, { ...body, url: 'no' });
-        expectRefused(bad, 400, 'Please provide a valid URL');
         const urls = { method: 'POST', body: { urls: [body, { url: destination }] } };
         const batch = await bench.api('/v2/shorten/batch', key, urls);
         const { results } = batch.json() as { results: readonly object[] };
         expect(results[0]).to.include({ success: false, statusCode: 400, message });
         expect(results[1]).to.include({ success: feature !== 'shortening' });
         expect((await bench.visit(existing.shortCode)).status).to.equal(302);
-        expect((await bench.api(`/v2/qr/${existing.shortCode}`, key)).status).to.equal(200);
-        await done('PATCH', path, { features: { [feature]: true } });
-        expect((await bench.shorten(key, { url: destination })).status).to.equal(201);
-      });
-    }
+      }
+    });
 
     it('are recorded with actor and request id, but only if they change something', async () => {
       const before = await eventsOf('platform');
       const headers = { 'X-Actor': 'maria', 'X-Request-Id': 'switch-1' };
       const body = { maintenance: true, features: { qr: false, shortening: true } };
       for (let time = 0; time < 2; time += 1) await done('PATCH', path, body, headers);
+      expect(await done('GET', path)).to.deep.equal({
+        ...{ maintenance: true, features: { ...featuresOn, qr: false } },
+      });
       await done('PATCH', path, { maintenance: false }, { 'X-Request-Id': 's-2' });
       expect((await eventsOf('platform')).slice(before.length)).to.deep.equal([
         ['linklog.MaintenanceSwitched.v1', 'maria', 'switch-1', { on: true }],
         ['linklog.FeatureSwitched.v1', 'maria', 'switch-1', { feature: 'qr', on: false }],
         ['linklog.MaintenanceSwitched.v1', 'admin', 's-2', { on: false }],
       ]);
-    });
-
-    it('reject an invalid body', async () => {
-      const response = await admin('PATCH', path, {});
-      const message = 'nothing to switch: give maintenance or features';
-      expectError(response, { status: 400, message, path, method: 'PATCH' });
     });
   });
 
@@ -161,17 +139,11 @@ describe('command API: operators', () => {
 
       await expectStatus(shortCode, 503);
       const { api, edge } = bench.product;
-      for (const path of [`/${shortCode}`, '/nothing0', '/']) {
+      for (const path of [`/${shortCode}`, '/']) {
         const response = await sendRequest(edge + path);
         expectEnvelope(response, { status: 503, message, path });
         expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
-        expect(response.headers['cache-control']).to.equal('no-store');
       }
-      const { status, headers } = await bench.visit(shortCode, {
-        headers: { Accept: 'text/html' },
-      });
-      expect([status, headers['content-type']]).to.deep.equal([503, 'text/html; charset=utf-8']);
-      expect(headers['retry-after']).to.match(/^[1-9]\d*$/);
       for (const origin of [api, edge, bench.product.admin]) {
         for (const path of ['/health', '/health/ready']) {
           expect((await sendRequest(origin + path)).status, origin + path).to.equal(200);
@@ -184,14 +156,6 @@ describe('command API: operators', () => {
       const shown = await done('GET', `/admin/keys/${id}`);
       expect(shown).to.have.nested.property('usage.month.calls', 1);
     });
-
-    it('ends in the state of the last of many quick switches', async () => {
-      for (let round = 0; round < 10; round += 1) {
-        await done('PATCH', '/admin/platform', { maintenance: true });
-        await done('PATCH', '/admin/platform', { maintenance: false });
-      }
-      await expectStatus('nothing0', 404);
-    });
   });
 
   describe('blocks', () => {
@@ -199,70 +163,26 @@ describe('command API: operators', () => {
       done('POST', `/admin/links/${code}/${what}`, { reason: 'phishing' });
 
     it('take effect at the edge, as do unblocks, cached or not', async () => {
-      const links = [
-        await bench.link(pro.key),
-        await bench.link(pro.key, { maxClicks: 100 }),
-        await bench.link(pro.key),
-      ];
-      for (const { shortCode } of links.slice(0, 2)) {
-        for (let visit = 0; visit < 3; visit += 1) {
-          expect((await bench.visit(shortCode)).status).to.equal(302);
-        }
+      const [cached, uncached] = [await bench.link(pro.key), await bench.link(pro.key)];
+      expect((await bench.visit(cached.shortCode)).status).to.equal(302);
+      for (const { shortCode } of [cached, uncached]) {
+        expect(await block('block', shortCode)).to.deep.equal({ shortCode, blocked: true });
+        await expectStatus(shortCode, 410);
+        expectError(await bench.visit(shortCode), {
+          ...{ status: 410, message: 'This link has been blocked', path: `/${shortCode}` },
+          errorType: 'BLOCKED',
+        });
+        expect(await block('unblock', shortCode)).to.deep.equal({ shortCode, blocked: false });
+        await expectStatus(shortCode, 302);
       }
-      for (const { shortCode } of links) {
-        for (let round = 0; round < 2; round += 1) {
-          expect(await block('block', shortCode)).to.deep.equal({ shortCode, blocked: true });
-          await expectStatus(shortCode, 410);
-          expectError(await bench.visit(shortCode), {
-            ...{ status: 410, message: 'This link has been blocked', path: `/${shortCode}` },
-            errorType: 'BLOCKED',
-          });
-          expect(await block('unblock', shortCode)).to.deep.equal({ shortCode, blocked: false });
-          await expectStatus(shortCode, 302);
-        }
-      }
-    });
-
-    it('keep the statistics and the code', async () => {
-      const { shortCode } = await bench.link(pro.key, { alias: 'blocked-alias' });
-      await block('block', shortCode);
-      await expectStatus(shortCode, 410);
-      expect((await bench.stats(shortCode, pro.key)).url).to.equal(destination);
-      const again = await bench.shorten(pro.key, { url: destination, alias: shortCode });
-      expectRefused(again, 400, 'Alias is already taken');
-    });
-
-    it('are rejected without a link, a reason, the admin token or a printable actor', async () => {
-      const { shortCode } = await bench.link(pro.key);
-      const method = 'POST';
-      const reason = { reason: 'spam' };
-      for (const what of ['block', 'unblock']) {
-        for (const code of ['nothing0', 'a.b', '%00']) {
-          const path = `/admin/links/${code}/${what}`;
-          const response = await admin(method, path, reason);
-          expectError(response, { status: 404, message: notFound, path, method });
-        }
-      }
-      const path = `/admin/links/${shortCode}/block`;
-      for (const [body, headers, message] of [
-        [{}, {}, 'reason must have 1 to 500 characters, none of them control characters'],
-        [reason, { 'X-Actor': 'a%0Ab' }, actorMessage],
-        [reason, { 'X-Actor': 'x'.repeat(65) }, actorMessage],
-        [reason, { 'X-Actor': '' }, actorMessage],
-      ] as const) {
-        const response = await admin(method, path, body, headers);
-        expectError(response, { status: 400, message, path, method });
-      }
-      const stranger = await admin(method, path, reason, { Authorization: `Bearer ${pro.key}` });
-      expect(stranger.status).to.equal(401);
-      expect((await bench.visit(shortCode)).status).to.equal(302);
+      const path = '/admin/links/nothing0/block';
+      const unknown = await admin('POST', path, { reason: 'spam' });
+      expectError(unknown, { status: 404, message: notFound, path, method: 'POST' });
+      expect((await admin('POST', path, {})).status).to.equal(400);
     });
   });
 
   describe('the history of a link', () => {
-    const history = (code: string, query = ''): Promise<Page<number>> =>
-      done('GET', `/admin/links/${code}/history${query}`);
-
     it('lists events with actor and request id, immediately and without secrets', async () => {
       const headers = { 'X-Request-Id': 'made-1' };
       const created = await bench.shorten(
@@ -278,6 +198,7 @@ describe('command API: operators', () => {
       const unblocking = { 'X-Actor': 'otto', 'X-Request-Id': 'unblock-1' };
       await done('POST', `${path}/unblock`, { reason: 'a mistake' }, unblocking);
       await expectStatus(shortCode, 302);
+      expect((await admin('GET', '/admin/links/nothing0/history')).status).to.equal(404);
       const response = await admin('GET', `${path}/history`);
       const { events, next } = response.json() as Page<number>;
       expect(next).to.equal(null);
@@ -293,40 +214,9 @@ describe('command API: operators', () => {
       ]);
       expect(events[0]?.correlationid).to.equal('made-1');
       expect(events[2]?.correlationid).to.equal('unblock-1');
-      expect(new Set(events.map(({ subject }) => subject))).to.deep.equal(new Set([shortCode]));
-      expect(events.map(({ sequence }) => Number(sequence))).to.deep.equal([1, 2, 3, 4]);
       for (const secret of ['passwordHash', pro.key, bench.product.adminToken]) {
         expect(response.text).to.not.include(secret);
       }
-      // The projection returns the same as the log.
-      await eventuallyPasses(async () => {
-        const { rows } = await withLedger(bench.product, (client) =>
-          client.query('SELECT FROM projection_history.events WHERE subject = $1', [shortCode]),
-        );
-        expect(rows).to.have.length(4);
-      });
-      const { actorNames, ...page } = await history(shortCode);
-      expect(page).to.deep.equal({ events, next: null });
-      expect(actorNames).to.have.all.keys(pro.id);
-      const first = await history(shortCode, '?limit=3');
-      expect(first.events).to.deep.equal(events.slice(0, 3));
-      const rest = await history(shortCode, `?after=${first.next}`);
-      expect([rest.events, rest.next]).to.deep.equal([events.slice(3), null]);
-    });
-
-    it('is rejected for an unknown code and an invalid page', async () => {
-      const path = '/admin/links/nothing0/history';
-      const message = 'after must be a number that next gave';
-      for (const [query, error] of [
-        ['', { status: 404, message: notFound }],
-        ['?after=3', { status: 404, message: notFound }],
-        ['?limit=1001', { status: 400, message: 'limit must be between 1 and 1000' }],
-        ['?after=x', { status: 400, message }],
-        ['?after=1&after=2', { status: 400, message }],
-      ] as const) {
-        expectError(await admin('GET', path + query), { ...error, path });
-      }
-      expect((await admin('GET', '/admin/links/%00/history')).status).to.equal(404);
     });
   });
 
@@ -349,37 +239,21 @@ describe('command API: operators', () => {
       ]);
       expect(actorNames).to.deep.equal({ [id]: name });
     });
-    const listed: string[] = [];
-    for (let after: string | null = ''; after !== null && listed.length < 30;) {
-      const { events, next } = await changes(`?limit=3${after}`);
-      listed.push(...events.map(({ subject, sequence }) => `${subject} ${sequence}`));
-      after = next === null ? null : `&after=${next}`;
-    }
-    expect(listed.length).to.be.above(4);
-    expect(new Set(listed)).to.have.property('size', listed.length);
+    const first = await changes('?limit=1');
+    const second = await changes(`?limit=1&after=${first.next}`);
+    expect(second.events[0]).to.not.deep.equal(first.events[0]);
     const path = '/admin/changes';
     const refused = await admin('GET', `${path}?after=x`);
     expectError(refused, { status: 400, message: 'after must be the next of a page', path });
   });
 
-  it('see the statistics of a link of any account', async () => {
-    const { key } = await bench.key('PRO', { account: 'of-others' });
-    const { shortCode } = await bench.link(key);
-    await bench.visit(shortCode);
-    await eventuallyPasses(async () => {
-      const stats = await done('GET', `/admin/stats/${shortCode}?include=timeseries`);
-      expect(stats).to.include({ shortCode, clickCount: 1 });
-      expect(stats).to.have.nested.property('period.clickCount', 1);
-    });
-    const path = '/admin/stats/nothing0';
-    expectError(await admin('GET', path), { status: 404, message: notFound, path });
-  });
-
-  it('see the running processes with version and node', async () => {
+  it('see the statistics of a link of any account, and the running processes', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    const stats = await done('GET', `/admin/stats/${shortCode}?include=timeseries`);
+    expect(stats).to.include({ shortCode, clickCount: 0 });
+    expect(stats).to.have.nested.property('period.clickCount', 0);
     const { processes } = await done<{ processes: readonly object[] }>('GET', '/admin/processes');
-    expect(processes[0])
-      .to.have.keys('id', 'version', 'services', 'host', 'pid', 'startedAt', 'lastSeenAt')
-      .and.to.include({ version: linklogVersion() });
+    expect(processes[0]).to.include({ version: linklogVersion() });
   });
 
   describe('overrides of reserved aliases', () => {
@@ -399,11 +273,8 @@ describe('command API: operators', () => {
       for (const id of ['o-1', 'o-2']) {
         expect(await done('PUT', at, { account: 'acme' }, headers(id))).to.deep.equal(acme);
       }
-      const other = { alias: 'billing', account: 'other' };
-      const put = await done('PUT', pathOf('BILLING'), { account: 'other' }, headers('o-3'));
-      expect(put).to.deep.equal(other);
       const shown = (await listed()).find(({ alias }) => alias === 'billing');
-      expect(shown).to.include(other);
+      expect(shown).to.include(acme);
       const gone = await done('DELETE', at, undefined, headers('o-4'));
       expect(gone).to.deep.equal({ alias: 'billing', account: null });
       const again = await admin('DELETE', at);
@@ -412,7 +283,6 @@ describe('command API: operators', () => {
       expect(JSON.stringify(await listed())).to.not.include('billing');
       expect(await eventsOf('billing')).to.deep.equal([
         ['linklog.AliasOverrideGranted.v1', 'maria', 'o-1', { account: 'acme' }],
-        ['linklog.AliasOverrideGranted.v1', 'maria', 'o-3', { account: 'other' }],
         ['linklog.AliasOverrideRevoked.v1', 'maria', 'o-4', {}],
       ]);
     });
@@ -432,24 +302,6 @@ describe('command API: operators', () => {
       expect(await shorten('acme', 'pay-pal')).to.equal(reserved);
       await done('DELETE', pathOf('PAYPAL'));
       expect(await shorten('acme', 'paypal')).to.equal(reserved);
-    });
-
-    it('need a valid alias and account', async () => {
-      const method = 'PUT';
-      const accountMessage =
-        'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores';
-      const aliasMessage = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
-      for (const [alias, account, message] of [
-        ['billing', 'a b', accountMessage],
-        ['ab', 'acme', aliasMessage],
-        ['a.b', 'acme', aliasMessage],
-        ['%00ab', 'acme', aliasMessage],
-      ] as const) {
-        const path = pathOf(alias);
-        const response = await admin(method, path, { account });
-        expectError(response, { status: 400, message, path, method });
-      }
-      expect((await admin('DELETE', pathOf('%00'))).status).to.equal(404);
     });
   });
 });

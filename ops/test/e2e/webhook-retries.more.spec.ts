@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { isSignedWith } from '../support/receiver.js';
-import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { eventuallyPasses } from '../support/waiting.js';
 import { eventPages, foreignCursors } from './events-harness.js';
 import { sharedProduct } from './harness.js';
 import {
@@ -91,9 +91,7 @@ describe('product: deliveries of webhooks', () => {
       ])[] = [
         ['3600', hourMs, hourMs],
         [date.toUTCString(), hourMs, 2 * hourMs],
-        ['1', 24 * minuteMs, 36 * minuteMs],
         ['999999999', day, day],
-        ['soon', 4 * hourMs, 6 * hourMs],
       ];
       hook.respond(
         ...script.map(([retryAfter]) => ({ status: 429, headers: { 'Retry-After': retryAfter } })),
@@ -108,20 +106,6 @@ describe('product: deliveries of webhooks', () => {
         await calls.makeDue(webhook);
       }
     }).timeout(120_000);
-
-    it('delay no other ones', async () => {
-      const { key, hook, webhook } = await subscribe();
-      hook.respond(laterPlease, 204);
-      const codes = [await bench.link(key.key), await bench.link(key.key)];
-      await expectEvents(
-        hook,
-        codes.map(({ shortCode }) => shortCode),
-      );
-      await eventuallyPasses(async () => {
-        const { deliveries } = await calls.deliveries(key, webhook);
-        expect(deliveries.map(({ status }) => status)).to.deep.equal(['delivered', 'pending']);
-      }, deliveredWithinMs);
-    });
 
     it('because there is no response within 15 s delay no other webhook', async () => {
       const { key, hook, webhook } = await subscribe();
@@ -208,7 +192,9 @@ describe('product: deliveries of webhooks', () => {
       await calls.makeDue(webhook);
       await calls.expectAttempts(key, webhook, 2);
       await bench.link(key.key);
-      await eventually('another delivery fails', () => hook.deliveries.length === 3);
+      await eventuallyPasses(() => {
+        expect(hook.deliveries).to.have.length(3);
+      }, deliveredWithinMs);
       await calls.expectAttempts(key, webhook, 1);
       await failSince('119 hours');
       await calls.makeDue(webhook);
@@ -217,12 +203,6 @@ describe('product: deliveries of webhooks', () => {
       await failSince('5 days');
       await calls.makeDue(webhook);
       await expectDisabled(subscribed, 'No delivery succeeded for 5 days');
-      // Enabling starts the time anew.
-      await enable(subscribed);
-      await bench.link(key.key);
-      await eventually('another attempt fails', () => hook.deliveries.length > 5);
-      await calls.expectAttempts(key, webhook, 1);
-      expect(await calls.show(key, webhook)).to.include({ status: 'enabled' });
     });
   });
 
@@ -249,20 +229,21 @@ describe('product: deliveries of webhooks', () => {
       });
     };
 
-    it('wait for a replay if the cursor was lost', async () => {
-      const subscribed = await subscribe();
-      await calls.runSql('DELETE FROM delivery.cursors WHERE webhook = $1', subscribed.webhook);
-      await expectStopped(subscribed, /was lost by a restore/);
-    });
-
-    it('wait for a replay if the cursor is of another log', async () => {
-      const subscribed = await subscribe();
-      const { ofAnotherLog } = foreignCursors(await end(subscribed.key.key));
-      await calls.runSql(
-        'UPDATE delivery.cursors SET cursor = $2, generation = generation + 1 WHERE webhook = $1',
-        ...([subscribed.webhook, ofAnotherLog] as const),
-      );
-      await expectStopped(subscribed, /belongs to another log/);
-    });
+    for (const [what, reason] of [
+      ['was lost', /was lost by a restore/],
+      ['is of another log', /belongs to another log/],
+    ] as const) {
+      it(`wait for a replay if the cursor ${what}`, async () => {
+        const subscribed = await subscribe();
+        const { ofAnotherLog } = foreignCursors(await end(subscribed.key.key));
+        await (what === 'was lost'
+          ? calls.runSql('DELETE FROM delivery.cursors WHERE webhook = $1', subscribed.webhook)
+          : calls.runSql(
+              'UPDATE delivery.cursors SET cursor = $2, generation = generation + 1 WHERE webhook = $1',
+              ...([subscribed.webhook, ofAnotherLog] as const),
+            ));
+        await expectStopped(subscribed, reason);
+      });
+    }
   });
 });

@@ -18,7 +18,6 @@ const overlapMessage = 'overlapSeconds must be between 0 and 604800';
 const replayMessage =
   'after must be start, a cursor or a time: must be a time in ISO 8601 with an offset, such as ';
 
-const unknownId = 'wh_0000000000000000000000';
 const unknownDelivery = '019a3c1e-7b31-7c41-9d5e-2f6b8a1c4d71';
 
 /** Every call about one webhook: method, path below the webhook, body. */
@@ -34,11 +33,7 @@ const callsOfOne = [
 ] as const;
 
 /** Addresses and names outside of WEBHOOK_NETWORKS=127.0.0.0/8. */
-const refusedUrls = [
-  ...['https://10.0.0.1', 'https://169.254.169.254/latest/meta-data', 'https://[::1]'],
-  ...['https://167772161', 'http://8.8.8.8', 'http://public.example', 'https://private.example.'],
-  ...['https://mixed.example', 'https://mapped.example', 'https://alias.example'],
-];
+const refusedUrls = ['https://10.0.0.1', 'http://public.example', 'https://alias.example'];
 
 /** A new webhook as GET shows it. */
 const shown = ({ secret, ...webhook }: WebhookWithSecretResponse): WebhookResponse => {
@@ -91,22 +86,7 @@ describe('command API: webhooks', () => {
       expectError(rejected, { status: 400, message, path: '/v2/webhooks', method: 'POST' });
       const listed = (await send({ key }, 'GET')).json() as { webhooks: WebhookResponse[] };
       expect(listed.webhooks).to.have.length(10);
-      const [first] = listed.webhooks;
-      expect((await send({ key }, 'DELETE', `/${first?.id ?? ''}`)).status).to.equal(204);
-      await create({ key }, body);
-      expect((await send({ key }, 'POST', '', body)).status).to.equal(400);
     });
-  });
-
-  it('are listed for their account, the oldest first', async () => {
-    const [key, other] = [await newKey(), await newKey()];
-    const created = [];
-    for (let webhook = 0; webhook < 3; webhook += 1) {
-      const body = { url: receiver.hook().url, types: ['LinkBlocked'] };
-      created.push(shown(await create(key, body)));
-    }
-    expect((await send(key, 'GET')).json()).to.deep.equal({ webhooks: created });
-    expect((await send(other, 'GET')).json()).to.deep.equal({ webhooks: [] });
   });
 
   it('have a lag, and their last delivery', async () => {
@@ -137,8 +117,6 @@ describe('command API: webhooks', () => {
           { ...values, types, status: 'paused' },
           { ...values, types: ['LinkCreated', 'LinkDeleted'], status: 'paused' },
         ],
-        [{ status: 'enabled', extra: 1 }, { status: 'enabled' }],
-        [{ status: null, url: null, description: 'Warehouse' }, {}],
         [
           { types: null, domain: null, description: null },
           { types: null, domain: null, description: null },
@@ -153,49 +131,26 @@ describe('command API: webhooks', () => {
     });
   });
 
-  it('are deleted permanently', async () => {
-    const { key, webhook } = await subscribe();
-    const response = await send(key, 'DELETE', `/${webhook.id}`);
-    expect([response.status, response.text]).to.deep.equal([204, '']);
-    for (const [method, at, body] of callsOfOne) {
-      const path = `/${webhook.id}${at}`;
-      expect((await send(key, method, path, body)).status, `${method} ${at}`).to.equal(404);
-    }
-    expect((await send(key, 'GET')).json()).to.deep.equal({ webhooks: [] });
-  });
-
   describe('are rejected', () => {
     it('with 400 for invalid values, which the message names', async () => {
       const { key, webhook } = await subscribe();
       const { url } = webhook;
-      const long = `https://x.example/${'x'.repeat(2_048)}`;
       const deliveriesAt = '/id/deliveries?';
       const terms: readonly (readonly [object, string])[] = [
-        ...['x', 'ftp://x.example', 'https://a:b@x.example', 'https://x.example/\0', long, 1].map(
-          (value) => [{ url: value }, urlMessage] as const,
-        ),
-        ...[[], 'LinkCreated', ['QrRendered'], ['LinkCreated.v4'], [1]].map(
-          (types) => [{ url, types }, typesMessage] as const,
-        ),
-        ...['http://x', 1].map((domain) => [{ url, domain }, domainMessage] as const),
-        ...['x'.repeat(201), 'a\u0007b', 1].map(
-          (description) => [{ url, description }, descriptionMessage] as const,
-        ),
+        [{ url: 'https://a:b@x.example' }, urlMessage],
+        [{ url: `https://x.example/${'x'.repeat(2_048)}` }, urlMessage],
+        ...[[], ['QrRendered']].map((types) => [{ url, types }, typesMessage] as const),
+        [{ url, domain: 'http://x' }, domainMessage],
+        [{ url, description: 'x'.repeat(201) }, descriptionMessage],
       ];
       const invalid: readonly (readonly [string, string, unknown, string])[] = [
         ...terms.map(([body, message]) => ['POST', '', body, message] as const),
         ...terms.map(([body, message]) => ['PATCH', '/id', body, message] as const),
-        ...[{}, { url: null }, []].map((body) => ['POST', '', body, urlMessage] as const),
-        ...[{}, { url: null, status: null }, { secret: 'x' }, []].map(
-          (body) => ['PATCH', '/id', body, 'Nothing to change'] as const,
-        ),
+        ['POST', '', { url: null }, urlMessage],
+        ['PATCH', '/id', { url: null, status: null, secret: 'x' }, 'Nothing to change'],
         ['PATCH', '/id', { status: 'disabled' }, 'status must be enabled or paused'],
-        ...[-1, 604_801, 1.5, '1'].map(
-          (overlapSeconds) => ['POST', '/id/rotate', { overlapSeconds }, overlapMessage] as const,
-        ),
-        ...['now', '2026-05-01', '2026-05-01T12:00:00', 1, undefined].map(
-          (after) => ['POST', '/id/replay', { after }, replayMessage] as const,
-        ),
+        ['POST', '/id/rotate', { overlapSeconds: 604_801 }, overlapMessage],
+        ['POST', '/id/replay', { after: '2026-05-01T12:00:00' }, replayMessage],
         ['POST', '/id/replay', { after: 'x'.repeat(20) }, 'after must be start, now or a cursor'],
         [
           ...(['GET', `${deliveriesAt}status=x`, undefined] as const),
@@ -215,8 +170,6 @@ describe('command API: webhooks', () => {
 
     it('with 400 for URLs of private networks, and for names that resolve to them', async () => {
       bench.dns.setAddresses('private.example', ['10.0.0.1']);
-      bench.dns.setAddresses('mixed.example', ['93.184.215.14', '192.168.0.1']);
-      bench.dns.setAddresses('mapped.example', ['::ffff:10.0.0.1']);
       bench.dns.setAddresses('public.example', ['93.184.215.14']);
       bench.dns.setCname('alias.example', 'private.example');
       const { key, webhook } = await subscribe();
@@ -241,15 +194,9 @@ describe('command API: webhooks', () => {
       const { key, webhook } = await subscribe();
       const other = await newKey();
       for (const [method, at, body] of callsOfOne) {
-        for (const [caller, id] of [
-          [other, webhook.id],
-          [key, unknownId],
-          [key, '%00'],
-        ] as const) {
-          const path = `/v2/webhooks/${id}${at}`;
-          const response = await send(caller, method, `/${id}${at}`, body);
-          expectError(response, { status: 404, message: messages.webhookNotFound, path, method });
-        }
+        const path = `/v2/webhooks/${webhook.id}${at}`;
+        const response = await send(other, method, `/${webhook.id}${at}`, body);
+        expectError(response, { status: 404, message: messages.webhookNotFound, path, method });
       }
       expect(await show(key, webhook)).to.deep.equal(shown(webhook));
     });
@@ -258,12 +205,9 @@ describe('command API: webhooks', () => {
       const { key, webhook } = await subscribe();
       const scopes = scopeNames.filter((scope) => scope !== 'webhooks:manage');
       const lesser = await bench.key('PRO', { account: key.account, scopes });
-      for (const [method, at, body] of [
-        ...callsOfOne.map(([name, path, sent]) => [name, `/${webhook.id}${path}`, sent] as const),
-        ['GET', '', undefined],
-        ['POST', '', { url: webhook.url }],
-      ] as const) {
-        expectBody(await send(lesser, method, at, body), 403, lacking('webhooks:manage'));
+      for (const [method, at, body] of callsOfOne) {
+        const refused = await send(lesser, method, `/${webhook.id}${at}`, body);
+        expectBody(refused, 403, lacking('webhooks:manage'));
       }
     });
   });
@@ -274,11 +218,6 @@ describe('command API: webhooks', () => {
     await change(key, webhook, { description: 'Warehouse' });
     await bench.link(key.key);
     await expectDeliveries(hook, 1);
-    const { api } = bench.product;
-    const signedIn = await sendRequest(`${api}/console/session`, {
-      ...{ method: 'POST', headers: { Origin: api }, body: { key: key.key } },
-    });
-    const Cookie = signedIn.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
     const responses = [
       await send(key, 'GET'),
       await send(key, 'GET', `/${webhook.id}`),
@@ -286,8 +225,6 @@ describe('command API: webhooks', () => {
       await send(key, 'GET', `/${webhook.id}/deliveries`),
       await send(key, 'POST', `/${webhook.id}/test`),
       await bench.api('/v2/events?limit=1000', key.key),
-      await sendRequest(`${api}/console/v2/webhooks`, { headers: { Cookie } }),
-      await sendRequest(`${api}/console/v2/events`, { headers: { Cookie } }),
       await bench.admin('GET', `/admin/webhooks?account=${key.account}`),
     ];
     const hidden = [secret, webhook.secret].map((text) => text.slice('whsec_'.length));
@@ -301,26 +238,5 @@ describe('command API: webhooks', () => {
     expect(tables.map(([name]) => name)).to.include('ledger.webhooks');
     for (const [name] of tables)
       expect(name).to.match(/^(?:ledger\.webhooks|log\.(?:events|records))$/);
-  });
-
-  it('are listed, tested and replayed by operators', async () => {
-    const { key, hook, webhook } = await subscribe();
-    const listed = await bench.admin('GET', `/admin/webhooks?account=${key.account}`);
-    expectBody(listed, 200, { webhooks: [{ ...shown(webhook), account: key.account }] });
-    const tested = await bench.admin('POST', `/admin/webhooks/${webhook.id}/test`);
-    expect(tested.json()).to.include({ delivered: true, status: 204 });
-    const { shortCode } = await bench.link(key.key);
-    await expectDeliveries(hook, 2);
-    const at = `/admin/webhooks/${webhook.id}/replay`;
-    expect((await bench.admin('POST', at, { after: 'start' })).status).to.equal(202);
-    await expectDeliveries(hook, 3);
-    expect(hook.events.slice(1).map(({ subject }) => subject)).to.deep.equal([
-      shortCode,
-      shortCode,
-    ]);
-    for (const verb of ['test', 'replay']) {
-      const unknown = `/admin/webhooks/${unknownId}/${verb}`;
-      expect((await bench.admin('POST', unknown, { after: 'start' })).status).to.equal(404);
-    }
   });
 });

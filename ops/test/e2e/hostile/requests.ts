@@ -25,23 +25,12 @@ export interface HostileRequest {
   /** Header lines as Latin-1: one character per byte. */
   readonly lines: readonly string[];
   readonly body: Buffer;
-  /** How the end of the body is marked, see `framings`. */
-  readonly framing: string;
-  /** What is hostile about it. */
-  readonly kind:
-    'raw bytes' | 'broken headers' | 'methods' | 'URLs and headers' | 'bodies' | 'destinations';
-  /** The key of a well-formed request; `null` if it may have none. */
-  readonly key: string | null;
+  /** How the end of the body is marked. */
+  readonly framing: 'none' | 'length' | 'chunked';
 }
 
 /** The bytes of a text in UTF-8, each as a Latin-1 character. */
 const utf8 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
-
-const validFramings = ['none', 'length', 'chunked'];
-
-/** Whether the parser can find the end of the request. */
-export const isWhole = ({ framing }: Pick<HostileRequest, 'framing'>): boolean =>
-  validFramings.includes(framing);
 
 const chunked = (body: Buffer): Buffer => {
   const half = body.length >> 1;
@@ -56,64 +45,14 @@ const chunked = (body: Buffer): Buffer => {
   ]);
 };
 
-const smuggled = 'GET /admin/keys HTTP/1.1\r\nHost: a\r\n\r\n';
-
-/** Header lines and body, by the framing. */
-const framings: Readonly<Record<string, (body: Buffer) => readonly [string[], Buffer]>> = {
+/** Header lines and body, by the framing. ops/http/server.int.spec.ts has broken ones. */
+const framings = {
   none: () => [[], Buffer.alloc(0)],
   length: (body) => [[`Content-Length: ${body.length}`], body],
   chunked: (body) => [['Transfer-Encoding: chunked'], chunked(body)],
-  'length too long': (body) => [[`Content-Length: ${body.length + 9}`], body],
-  'length too short': (body) => [[`Content-Length: ${body.length >> 1}`], body],
-  'two lengths': (body) => [
-    [`Content-Length: ${body.length}`, `Content-Length: ${body.length + 1}`],
-    body,
-  ],
-  'length and chunks': (body) => [
-    [`Content-Length: ${body.length}`, 'Transfer-Encoding: chunked'],
-    Buffer.concat([chunked(body), Buffer.from(smuggled)]),
-  ],
-  'chunks and length': (body) => [
-    ['Transfer-Encoding: chunked', 'Content-Length: 4'],
-    chunked(body),
-  ],
-  'chunks in disguise': (body) => [
-    ['Transfer-Encoding: x\x0bchunked', `Content-Length: ${body.length}`],
-    chunked(body),
-  ],
-  'chunked twice': (body) => [['Transfer-Encoding: chunked, chunked'], chunked(body)],
-  'chunked not last': (body) => [['Transfer-Encoding: chunked, identity'], chunked(body)],
-  'bad chunk size': (body) => [
-    ['Transfer-Encoding: chunked'],
-    Buffer.concat([Buffer.from('zz\r\n'), body]),
-  ],
-  'huge chunk size': (body) => [
-    ['Transfer-Encoding: chunked'],
-    Buffer.concat([Buffer.from('fffffffffffffffff\r\n'), body]),
-  ],
-  'long chunk extension': (body) => [
-    ['Transfer-Encoding: chunked'],
-    Buffer.concat([Buffer.from(`1;${'x'.repeat(20_000)}\r\n`), body]),
-  ],
-  'half a chunk': (body) => [
-    ['Transfer-Encoding: chunked'],
-    Buffer.concat([Buffer.from('ffff\r\n'), body]),
-  ],
-  'negative length': (body) => [['Content-Length: -1'], body],
-  'signed length': (body) => [[`Content-Length: +${body.length}`], body],
-  'hexadecimal length': (body) => [['Content-Length: 0x10'], body],
-  'endless length': (body) => [[`Content-Length: ${'9'.repeat(30)}`], body],
-  pipelined: (body) => [
-    [`Content-Length: ${body.length}`],
-    Buffer.concat([body, Buffer.from(smuggled)]),
-  ],
-  'garbage behind': (body) => [
-    [`Content-Length: ${body.length}`],
-    Buffer.concat([body, Buffer.from('\x00\xff garbage \r\n\r\n', 'latin1')]),
-  ],
-  'no host': () => [[], Buffer.alloc(0)],
-  'no end of headers': () => [[], Buffer.alloc(0)],
-};
+} satisfies Readonly<
+  Record<HostileRequest['framing'], (body: Buffer) => readonly [string[], Buffer]>
+>;
 
 /** The admin listener responds with 421 to other hosts. */
 const hostOf = (listener: HostileRequest['listener']): string =>
@@ -125,13 +64,10 @@ export const originOf = (listener: HostileRequest['listener']): string =>
 
 export const bytesOf = (request: HostileRequest): Buffer => {
   const { method, target, lines, body, framing } = request;
-  const frame = framings[framing];
-  if (!frame) throw new Error(`No framing ${framing}`);
-  const [frameLines, bytes] = frame(body);
-  const host = framing === 'no host' ? [] : [`Host: ${hostOf(request.listener)}`];
-  const head = [`${method} ${target} HTTP/1.1`, ...host, ...lines, ...frameLines].join('\r\n');
-  const end = framing === 'no end of headers' ? '\r\n' : '\r\n\r\n';
-  return Buffer.concat([Buffer.from(head + end, 'latin1'), bytes]);
+  const [frameLines, bytes] = framings[framing](body);
+  const host = `Host: ${hostOf(request.listener)}`;
+  const head = [`${method} ${target} HTTP/1.1`, host, ...lines, ...frameLines].join('\r\n');
+  return Buffer.concat([Buffer.from(`${head}\r\n\r\n`, 'latin1'), bytes]);
 };
 
 /** The request in the report of a failure, complete enough to repeat it. */
@@ -155,50 +91,18 @@ const texts = [
     {"url":"https://example.com/","__proto__":{"polluted":1}}
     {"url":"https://example.com/","a":{"b":[{"__proto__":{"polluted":1}}]}}
     {"url":"https://example.com/","prototype":null}
-    {"url":"https://a.example/","url":"https://b.example/"}
-    {"url":"https://example.com/","expiresIn":1e400}
-    {"url":"https://example.com/","maxClicks":-1e400,"expiresIn":99999999999999999999999}
-    {"url":"javascript:alert(1)"} | {"url":"http://127.0.0.1:1/"}
-    {"url":["https://example.com/"],"alias":{"$gt":""},"password":[],"expiresIn":"60"}
-    {"urls":[]} | {"urls":{"length":1,"0":{"url":"https://example.com/"}}}
-    {"name":"a","plan":"FREE"} | {"name":"a","plan":"__proto__"} | {"account":"hostile"}
-    {"maintenance":"true"} | {"features":{"qr":1}} | {"features":{"constructor":true}}
     password=wrong | password=%zz% | password=a&password=b
   `),
   '',
-  ' \r\n\t',
-  "{'url':'https://example.com/'}",
   link({}),
-  link({ expiresIn: 60, maxClicks: 1 }),
   link({ password: 'pässwörd' }),
-  ...['../../admin', 'admin', '%2e%2e', 'ａｄｍｉｎ', 'a'.repeat(60_000)].map((alias) =>
-    link({ alias }),
-  ),
-  link({ constructor: {} }),
-  `{"url":"https://example.com/","expiresIn":${'9'.repeat(5_000)}}`,
   '{"url":"https://example.com/\\ud800"}',
-  '{"url":"https://example.com/\\u0000"}',
   '{"url":"https://example.com/\\r\\nX-Injected: 1"}',
   '{"url":"https://example.com/","alias":"\\ud800\\ud800\\ud800"}',
   '{"url":"https://example.com/","password":"\\ud800\\u0000aaa"}',
   `{"key":"ll_${'0'.repeat(38)}"}`,
-  '{"key":"\\u0000","token":[],"accept":"yes"}',
-  `{"token":"${'x'.repeat(43)}","accept":true,"actor":"system"}`,
-  '{"url":"https:\\\\\\\\example.com"}',
-  '{"urls":[{"url":"https://example.com/"},null,[],{"url":5},{"url":"\\ud800"}]}',
-  `{"urls":[${'1,'.repeat(49)}1]}`,
-  `{"urls":[${'[],'.repeat(20_000)}1]}`,
-  '{"name":"\\ud800","plan":"FREE"}',
-  '{"name":"😀\\u2028","plan":"PRO","account":"hostile"}',
-  '{"reason":"\\u0000"}',
-  '\ufeff{"url":"https://example.com/"}',
   deep(10_000, '[', ']'),
   deep(10_000, '{"a":', '}'),
-  deep(10_000, '{"url":', '}'),
-  '['.repeat(60_000),
-  `{"url":"https://example.com/",${Array.from({ length: 4_000 }, (_, at) => `"k${at}":0`).join(',')}}`,
-  `{"url":"https://${'a.'.repeat(30_000)}com"}`,
-  `{"url":"https://example.com/${'%'.repeat(60_000)}"}`,
   ' '.repeat(70_000),
   `password=${'%F0%9F%98%80'.repeat(100)}`,
   '--b\r\nContent-Disposition: form-data; name="url"\r\n\r\nhttps://example.com/\r\n--b--\r\n',
@@ -267,21 +171,6 @@ const oddities = [
     Expect: the worst | TE: trailers | Trailer: Authorization | Purpose: prefetch | DNT: 1
     __proto__: x | constructor: x | Authorization: Basic OjpAOg== | Authorization: Bearer
   `),
-];
-
-/** Lines that make a request invalid or too large. */
-const breakages = [
-  'X-Nul: a\x00b',
-  'X-Bell: \x07',
-  'X-Return: a\rb',
-  ' folded',
-  'X-Folded: a\r\n b',
-  'No colon here',
-  'Space before : colon',
-  ': no name',
-  `${utf8('é')}: name`,
-  `X-Too-Long: ${'x'.repeat(20_000)}`,
-  Array.from({ length: 3_000 }, (_, at) => `X-${at}: 1`).join('\r\n'),
 ];
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND'];
@@ -357,39 +246,6 @@ const queries = [
   '?' + '['.repeat(4_000),
 ];
 
-/** Spellings of each part of a destination. */
-const urlParts: readonly (readonly string[])[] = [
-  [
-    ...list('http:// | https:// | HTTPS:// | http:/ | http: | // | javascript: | data:,'),
-    ' http://',
-  ],
-  ['', '', '', '@', ':@', 'a:b@', 'example.com\\@', 'example.com%5c@', 'example.com#@', 'a@b@'],
-  [
-    ...list(`
-      example.com | malware.wicar.org | EXAMPLE.com. | bücher.example | ①②⑦.0.0.1 | 127.1 | 0x7f.1
-      [::1] | [::ffff:7f00:1] | [:: | localhost | xn-- | xn--a.example | %00 | %6cocalhost | 1.2.3.4.5
-    `),
-    ...['exa\u00admple.com', `${'a'.repeat(64)}.example`, ''],
-  ],
-  ['', '', ':80', ':0', ':65536', ':', ':8081', ':٣'],
-  [
-    ...['', '/', '/\\', '/\\@b', '/a/../..//b', '/%2e%2e', '/%', '/ü'],
-    ...['/\u202e', '/\ud800', '/ a', '/\u0000'],
-  ],
-  ['', '', '?q=\\@b', '?', '#\\@b', '#', `?${'ü'.repeat(400)}`, `?${'%'.repeat(2_000)}`],
-];
-
-/** @param broken invalid header lines */
-const kindOf = (
-  request: Pick<HostileRequest, 'framing' | 'method'>,
-  broken: readonly string[],
-): HostileRequest['kind'] => {
-  if (!isWhole(request)) return 'raw bytes';
-  if (broken.length > 0) return 'broken headers';
-  if (!methods.includes(request.method)) return 'methods';
-  return request.framing === 'none' ? 'URLs and headers' : 'bodies';
-};
-
 /** Valid and invalid requests at every level. */
 export const hostileRequest = (known: KnownData): fc.Arbitrary<HostileRequest> => {
   const pick = (values: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...values);
@@ -455,84 +311,47 @@ export const hostileRequest = (known: KnownData): fc.Arbitrary<HostileRequest> =
     { weight: 3, arbitrary: fc.constant(null) },
     { weight: 1, arbitrary: pick(known.cookies) },
   );
-  const breakage = fc.oneof(
-    { weight: 25, arbitrary: fc.constant<string[]>([]) },
-    { weight: 1, arbitrary: pick(breakages).map((line) => [line]) },
+  const framing = fc.constantFrom('none', 'length', 'length', 'chunked');
+
+  return (
+    fc
+      .record({
+        listener: fc.constantFrom('api', 'api', 'api', 'edge', 'edge', 'admin'),
+        method: fc.oneof(
+          { weight: 8, arbitrary: pick(['GET', 'POST']) },
+          { weight: 4, arbitrary: pick(methods) },
+          { weight: 1, arbitrary: pick(brokenMethods) },
+        ),
+        target,
+        authorization,
+        sessionCookie,
+        oddLines,
+        body: fc.constantFrom(...bodies),
+        framing,
+      })
+      // Other requests need the sessions.
+      .filter(
+        ({ method, target: at }) => method !== 'DELETE' || !at.endsWith('console/session/all'),
+      )
+      .map(
+        ({
+          authorization: given,
+          sessionCookie: cookie,
+          oddLines: odd,
+          ...request
+        }): HostileRequest => {
+          // After ten wrong tokens, the admin listener would respond with 429 only.
+          const isGuess = request.listener === 'admin' && given !== null;
+          const token = isGuess ? known.adminToken : given;
+          const page = cookie === null ? [] : [cookie, `Origin: ${originOf(request.listener)}`];
+          return {
+            ...request,
+            // The first Authorization is used.
+            lines: [...(token === null ? [] : [bearer(token)]), ...page, ...odd],
+          };
+        },
+      )
   );
-  const framing = fc.oneof(
-    { weight: 4, arbitrary: fc.constant('none') },
-    { weight: 10, arbitrary: fc.constant('length') },
-    { weight: 3, arbitrary: fc.constant('chunked') },
-    {
-      weight: 2,
-      arbitrary: pick(Object.keys(framings).filter((name) => !validFramings.includes(name))),
-    },
-  );
-
-  const anything = fc
-    .record({
-      listener: fc.constantFrom('api', 'api', 'api', 'edge', 'edge', 'admin'),
-      method: fc.oneof(
-        { weight: 8, arbitrary: pick(['GET', 'POST']) },
-        { weight: 4, arbitrary: pick(methods) },
-        { weight: 1, arbitrary: pick(brokenMethods) },
-      ),
-      target,
-      authorization,
-      sessionCookie,
-      oddLines,
-      breakage,
-      body: fc.constantFrom(...bodies),
-      framing,
-    })
-    // A parser cannot detect that a response to half a head belongs to HEAD.
-    .filter(({ method, framing: end }) => method !== 'HEAD' || end !== 'no end of headers')
-    // Other requests need the sessions.
-    .filter(({ method, target: at }) => method !== 'DELETE' || !at.endsWith('console/session/all'))
-    .map(
-      ({
-        authorization: given,
-        sessionCookie: cookie,
-        oddLines: odd,
-        breakage: broken,
-        ...request
-      }): HostileRequest => {
-        // After ten wrong tokens, the admin listener would respond with 429 only.
-        const isGuess = request.listener === 'admin' && given !== null;
-        const token = isGuess ? known.adminToken : given;
-        const page = cookie === null ? [] : [cookie, `Origin: ${originOf(request.listener)}`];
-        return {
-          ...request,
-          // The first Authorization is used.
-          lines: [...(token === null ? [] : [bearer(token)]), ...page, ...odd, ...broken],
-          kind: kindOf(request, broken),
-          key: token !== null && known.keys.includes(token) && broken.length === 0 ? token : null,
-        };
-      },
-    );
-
-  const [key = ''] = known.keys;
-  const destinations = fc
-    .record({
-      target: pick(['/v2/shorten', '/v2/shorten/batch']),
-      url: fc.tuple(...urlParts.map(pick)).map((parts) => parts.join('')),
-      rest: fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 3, noNullPrototype: true }),
-    })
-    .map(({ target: where, url, rest }): HostileRequest => {
-      const item = { ...rest, url };
-      return {
-        listener: 'api',
-        method: 'POST',
-        target: where,
-        lines: [bearer(key), 'Content-Type: application/json'],
-        body: Buffer.from(JSON.stringify(where.endsWith('batch') ? { urls: [item] } : item)),
-        framing: 'length',
-        kind: 'destinations',
-        key,
-      };
-    });
-
-  return fc.oneof({ weight: 9, arbitrary: anything }, { weight: 1, arbitrary: destinations });
 };
 
 /** Percent-encodes like a client; lone surrogates are replaced. */
