@@ -82,37 +82,25 @@ describe('local servers: the stack under load', function () {
     }
   });
 
-  for (const [stopped, status] of [
-    ['kafka', 202],
-    ['projector', 200],
-  ] as const) {
-    it(`blocks links on every edge within a second while ${stopped} is stopped`, async () => {
-      const createLinks = async (): Promise<string[]> => {
-        const codes: string[] = [];
-        while (codes.length < 10) codes.push(await createLink());
-        return codes;
-      };
-      const codes = await createLinks();
-      const pids = stack.pids[stopped];
-      for (const pid of pids) process.kill(pid, 'SIGSTOP');
-      try {
-        // Without Kafka, no link can be created.
-        if (stopped === 'projector') codes.push(...(await createLinks()));
-        for (const [index, code] of codes.entries()) {
-          // Cached and uncached links.
-          if (index % 2 === 0) expect(await visit(code)).to.deep.equal([302, 302]);
-          const block = sendRequest(`${stack.admin}/admin/links/${code}/block`, {
-            method: 'POST',
-            headers: { Authorization: `Bearer ${stack.adminToken}` },
-            body: { reason: 'phishing' },
-          });
-          const [response, seen] = await Promise.all([block, sleep(1_000).then(() => visit(code))]);
-          expect(response.status, response.text).to.equal(status);
-          expect(seen, `link ${index}`).to.deep.equal([410, 410]);
-        }
-      } finally {
-        for (const pid of pids) process.kill(pid, 'SIGCONT');
+  it('blocks links on every edge within a second while the projectors are stopped', async () => {
+    const pids = stack.pids.projector;
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    try {
+      for (let index = 0; index < 10; index += 1) {
+        const code = await createLink();
+        // Cached and uncached links.
+        if (index % 2 === 0) expect(await visit(code)).to.deep.equal([302, 302]);
+        const block = sendRequest(`${stack.admin}/admin/links/${code}/block`, {
+          method: 'POST',
+          headers: { Authorization: `Bearer ${stack.adminToken}` },
+          body: { reason: 'phishing' },
+        });
+        const [response, seen] = await Promise.all([block, sleep(1_000).then(() => visit(code))]);
+        expect(response.status, response.text).to.equal(200);
+        expect(seen, `link ${index}`).to.deep.equal([410, 410]);
       }
-    });
-  }
+    } finally {
+      for (const pid of pids) process.kill(pid, 'SIGCONT');
+    }
+  });
 });
