@@ -67,7 +67,7 @@ describe('command API: reserved words', () => {
   it('are all reserved, in every spelling', () => {
     for (const word of whole) expect(findReservation(word), word).to.not.be.null;
     const someWord = fc.constantFrom(...whole).chain(spellings);
-    fc.assert(fc.property(someWord, isReserved), { numRuns: 300 });
+    fc.assert(fc.property(someWord, isReserved), { numRuns: 150 });
   });
 
   /** A name next to a lure, in either order and any spelling. */
@@ -90,7 +90,7 @@ describe('command API: reserved words', () => {
       (name) => !ordinaryNames.has(name),
     );
     const pairs = pairsOf(names, [...words.loginWords, ...words.lures]);
-    fc.assert(fc.property(pairs, isReserved), { numRuns: 300 });
+    fc.assert(fc.property(pairs, isReserved), { numRuns: 150 });
   });
 
   it('match next to any login word, if the name is an ordinary word', () => {

@@ -71,7 +71,7 @@ describe('command API: scan of JSON', () => {
         if (inValue.length === 0) expect(found).to.equal(null);
         else expect(inValue).to.include(found);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 

