@@ -4,13 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { validate as isUuid } from 'uuid';
-import {
-  adminTokenOf,
-  knownAdminToken,
-  openDataDir,
-  publishedAddresses,
-  writeKeyHeader,
-} from './data-dir.js';
+import { adminTokenOf, knownAdminToken, openDataDir, publishedAddresses } from './data-dir.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { LockHeld } from '../platform/process/process-lock.js';
 import { rejection } from '../test/support/waiting.js';
@@ -35,19 +29,6 @@ describe('composition root: data directory', () => {
       await exited;
     }
     children = [];
-  });
-
-  it('gets the header of the first key with mode 0600; nothing is written to an absent directory', async () => {
-    expect(writeKeyHeader(dataDir, 'll_x')).to.equal(null);
-    const lockedDir = await openDataDir(dataDir);
-    try {
-      const file = path.join(dataDir, 'first-key.header');
-      expect(writeKeyHeader(dataDir, 'll_x')).to.equal(file);
-      expect(readFileSync(file, 'utf8')).to.equal('Authorization: Bearer ll_x\n');
-      expect(statSync(file).mode & 0o777).to.equal(0o600);
-    } finally {
-      lockedDir.release();
-    }
   });
 
   /** Starts another process that locks the directory and releases it on request. */

@@ -11,7 +11,7 @@ import {
 } from '../../projectors/main.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
-import { blocked, created, keyCreated, unblocked } from '../../schemas/testing/events.js';
+import { blocked, created, keyCreated } from '../../schemas/testing/events.js';
 import { openKafkaLog } from '../event-log/kafka/kafka-log.js';
 import { partitionOf } from '../event-log/partition.js';
 import type { EventLog, NewRecord } from '../event-log/port.js';
@@ -175,18 +175,5 @@ describe('composition root: acknowledged events that are missing in Kafka', func
     await relaying.stop();
     expect(lines).to.have.length(1);
     expect(JSON.parse(lines[0] ?? '')).to.include({ topic: links.name, subject: 'a', sequence: 2 });
-  });
-
-  it('remain, are reported once, and are not sent again after a later event was applied', async () => {
-    const { pool } = database;
-    const lost = blocked('a', 2);
-    await send(dropping(isEvent(lost)), created('a'), lost, unblocked('a', 3));
-    await untilProjected();
-    expect(await checkSent(pool, projected)).to.deep.equal([]);
-    const counts = [{ origin: 'subject', topic: links.name, events: 1 }];
-    expect(await missing()).to.deep.equal(counts);
-    expect(await sendAgain(pool, log)).to.equal(0);
-    await prune();
-    expect(await inOutbox()).to.deep.equal(['a 2']);
   });
 });

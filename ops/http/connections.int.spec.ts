@@ -76,9 +76,4 @@ describe('platform: stalled connections', () => {
     connections.endStalled(19_999);
     expect(socket.destroyed).to.equal(false);
   });
-
-  it('are not connections without pending writes', () => {
-    for (const now of [0, 10_000, 20_000]) connections.endStalled(now);
-    expect(socket.destroyed).to.equal(false);
-  });
 });

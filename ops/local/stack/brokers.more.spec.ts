@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import kafkajs, { Kafka, logLevel } from 'kafkajs';
+import { Kafka, logLevel } from 'kafkajs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { topicNames } from '../../../schemas/events/topics.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
-import { launch, stopProcess } from '../../test/support/process.js';
+import { launch } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
 import { stackPrograms, startStackProcess } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
@@ -78,33 +78,6 @@ describe('local servers: npm run stack -- --brokers 3', function () {
       failoverWithinMs,
     );
   };
-
-  it('spreads three replicas of each partition, two of which must be in sync', async () => {
-    const assigned = await partitions();
-    for (const { replicas } of assigned) expect([...replicas].sort()).to.deep.equal([1, 2, 3]);
-    expect([...new Set(assigned.map(({ leader }) => leader))].sort()).to.deep.equal([1, 2, 3]);
-    const { resources } = await admin((client) =>
-      client.describeConfigs({
-        includeSynonyms: false,
-        resources: topicNames.map((name) => ({
-          ...{ type: kafkajs.ConfigResourceTypes.TOPIC, name },
-          configNames: ['min.insync.replicas'],
-        })),
-      }),
-    );
-    for (const { configEntries } of resources) {
-      expect(configEntries[0]).to.have.property('configValue', '2');
-    }
-  });
-
-  it('creates links again while one broker is stopped', async () => {
-    const resume = await stopProcess(stack.pids.kafka[1] ?? 0);
-    try {
-      await createSteadily();
-    } finally {
-      resume();
-    }
-  });
 
   it('restarts a killed broker at its address, and its replicas get in sync', async () => {
     const { kafka } = stack;

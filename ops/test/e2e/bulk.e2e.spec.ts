@@ -67,27 +67,17 @@ describe('POST /v2/links/bulk', () => {
     });
   });
 
-  it('replaces tags, enables and deletes 100 links, on the edge too', async () => {
-    const codes = await links(100);
-    for (const [change, expected] of [
-      [
-        { tags: ['a'], disabled: true },
-        { tags: ['a'], status: 'disabled' },
-      ],
-      [
-        { tags: null, disabled: false },
-        { tags: [], status: 'active', version: 5 },
-      ],
-      [{ delete: true }, { status: 'deleted', version: 6 }],
-      [{ delete: true }, { status: 'deleted', version: 6 }],
-    ] as const) {
-      const results = resultsOf(await bulk(pro.key, codes, change));
+  it('deletes links repeatedly, on the edge too', async () => {
+    const codes = await links(3);
+    for (let time = 0; time < 2; time += 1) {
+      const results = resultsOf(await bulk(pro.key, codes, { delete: true }));
       expect(results.map(({ shortCode }) => shortCode)).to.deep.equal(codes);
-      for (const result of results) expect(result).to.deep.include({ success: true, ...expected });
+      for (const result of results) {
+        expect(result).to.include({ success: true, status: 'deleted', version: 2 });
+      }
     }
     await eventuallyPasses(async () => {
-      const responses = await Promise.all(codes.map((code) => bench.visit(code)));
-      expect(new Set(responses.map(({ status }) => status))).to.deep.equal(new Set([410]));
+      for (const code of codes) expect((await bench.visit(code)).status).to.equal(410);
     });
   });
 

@@ -3,14 +3,7 @@ import { scopeNames } from '../../../schemas/scopes.js';
 import { sendRequest, type HttpResponse } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import {
-  expectBody,
-  expectError,
-  invalidKey,
-  lacking,
-  missingKey,
-  sharedProduct,
-} from './harness.js';
+import { expectBody, invalidKey, missingKey, sharedProduct } from './harness.js';
 
 describe('API keys', () => {
   const bench = sharedProduct();
@@ -72,23 +65,6 @@ describe('API keys', () => {
       expect((await bench.admin('GET', '/admin/keys?limit=1000')).text).not.to.include(key);
       const standard = await createKey({ account: undefined });
       expect(standard.json()).to.include({ account: 'default' });
-    });
-
-    it('have scopes and an expiry, which may change', async () => {
-      const scopes = ['stats:read', 'links:read', 'links:read'];
-      const { id, key, ...rest } = (
-        await createKey({ scopes, expiresIn: 60 })
-      ).json() as IssuedKey & Readonly<Record<'scopes' | 'expiresAt', unknown>>;
-      expect(rest.scopes).to.deep.equal(['links:read', 'stats:read']);
-      expect(Date.parse(String(rest.expiresAt)) - Date.parse(rest.createdAt)).to.equal(60_000);
-      const stats = () => bench.api('/v2/stats/nothing', key);
-      expect((await stats()).status).to.equal(404);
-      const changed = await changeKey(id, { scopes: ['qr:read'], expiresIn: null });
-      expect(changed.json()).to.deep.include({ scopes: ['qr:read'], expiresAt: null });
-      expectBody(await stats(), 403, lacking('stats:read'));
-      const invalid = { status: 400, path: '/admin/keys', method: 'POST' };
-      const message = 'expiresIn must be at least 60 seconds (1 minute)';
-      expectError(await createKey({ expiresIn: 59 }), { ...invalid, message });
     });
 
     it('change name and plan, even at the rate limit', async () => {

@@ -111,22 +111,13 @@ describe('GET /v2/links', () => {
   });
 
   it('sorts by clicks; links without clicks come last, the newest first', async () => {
-    for (const [code, clicks] of [
-      ['list-first', 3],
-      ['list-third', 1],
-    ] as const) {
-      for (let click = 0; click < clicks; click += 1) await bench.visit(code);
-    }
-    await eventuallyPasses(async () => {
-      const { links } = await page('?sort=clicks&status=active');
-      expect(
-        links.map(({ shortCode, clickCount }) => `${shortCode} ${String(clickCount)}`),
-      ).to.deep.equal(['list-first 3', 'list-third 1', 'list-fourth 0', 'list-second 0']);
-    });
+    for (const code of ['list-first', 'list-first', 'list-third']) await bench.visit(code);
+    const order = ['list-first', 'list-third', 'list-fourth', 'list-second'];
+    await eventually('?sort=clicks&status=active', order);
     const { links, next } = await page('?sort=clicks&limit=1&status=active');
-    expect(links[0]).to.include({ shortCode: 'list-first', clickCount: 3 });
+    expect(links[0]).to.include({ shortCode: 'list-first', clickCount: 2 });
     const rest = `?sort=clicks&status=active&after=${next ?? ''}`;
-    expect(await codes(rest)).to.deep.equal(['list-third', 'list-fourth', 'list-second']);
+    expect(await codes(rest)).to.deep.equal(order.slice(1));
   });
 
   it('costs a call, and rejects invalid parameters', async () => {

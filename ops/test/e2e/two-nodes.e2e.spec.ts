@@ -120,20 +120,6 @@ describe('two nodes on one database', () => {
     },
   );
 
-  inEachRound('redirect none of 200 clicks with a limit after a deletion', async (round) => {
-    const code = await createLink({ maxClicks: 1_000 });
-    await cacheOnEdges(code);
-    const [responses, deletion] = await Promise.all([
-      concurrently(200, (n) => visit(n, code)),
-      call(round, pro, `/links/${code}`, { method: 'DELETE' }),
-    ]);
-    expect(deletion.status).to.equal(204);
-    // Clicks of limited links are decided in the ledger.
-    await expectGoneEverywhere(code);
-    for (const { status } of responses) expect(status).to.be.oneOf([302, 410]);
-    await expectClicks(code, edges.length + redirects(responses));
-  });
-
   it('share links from their 201 on, and keys from each change on', async () => {
     for (let round = 0; round < 20; round += 1) {
       const alias = `round-${round}`;
