@@ -166,7 +166,9 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     const found = await find(parameter);
     if (found?.domain.owner?.account !== key.account) return unknownDomain;
     const urls = Object.values(request.value).filter((url) => typeof url === 'string');
-    const [verdict = 'safe'] = await state.uncounted(checkGroups(deps.safety, [urls]));
+    const [verdict = 'safe'] = await state.uncounted(
+      checkGroups(deps.safety, [urls], state.call.key.rootId),
+    );
     const unsafe = safetyResponses[verdict];
     if (unsafe) return unsafe;
     const actor = actorIn(state, key.id);

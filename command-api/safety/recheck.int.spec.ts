@@ -7,6 +7,7 @@ import { named, type TestNode } from '../../ops/test/support/node.js';
 import { created } from '../../schemas/testing/events.js';
 import { emptyTables } from '../../projectors/testing/tables.js';
 import { createLinkBlockHandler } from '../links/block/handler.js';
+import { rejection } from '../../ops/test/support/waiting.js';
 import { actor } from '../testing/keys.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
 import { createRecheck, recheckSchedule, type Scan } from './recheck.js';
@@ -146,6 +147,25 @@ describe('command API: links that are checked again, by two nodes', () => {
       'SELECT FROM ledger.safety_scans WHERE past_created_at > clock_timestamp()',
     );
     expect(rows).to.have.length(0);
+  });
+
+  it('halves a page that fails, until it succeeds', async () => {
+    await record(...Array.from({ length: 9 }, (_, index) => linkOf(`link-${index}`, minuteMs)));
+    await writeFile(file, 'link-8.example\n');
+    const list = await openBlocklistFile(file, logger);
+    const sizes: number[] = [];
+    const check: BlocklistFile['check'] = (urls) => {
+      sizes.push(urls.length);
+      return urls.length > 4 ? Promise.reject(new Error('too large')) : list.check(urls);
+    };
+    const { recheck } = await checker(nodes[0], { schedule: [], list: { ...list, check } });
+    for (const _page of [1, 2]) {
+      expect(await rejection(recheck())).to.include({ message: 'too large' });
+      await pass(1_000);
+    }
+    while ((await recheck()) > 0);
+    expect(sizes).to.deep.equal([9, 5, 2, 4, 3]);
+    expect(await blocked()).to.deep.equal(['link-8']);
   });
 
   it('checks each link once, in pages, on several nodes', async () => {

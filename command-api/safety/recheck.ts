@@ -11,6 +11,7 @@ import {
   readLiveLinks,
   takeLease,
   oldestPosition,
+  type Lease,
   type LiveLink,
 } from './safety-scans.js';
 import { checkGroups } from './safety-check.js';
@@ -97,6 +98,9 @@ const leaseMs = 30_000;
 /** The pause while the web safety service is unavailable (ms). */
 const retryMs = 10_000;
 
+/** The pause after a page that failed (ms). */
+const failedMs = 1_000;
+
 const actor = ownActors.webSafety;
 
 /**
@@ -115,6 +119,8 @@ export const createRecheck = (deps: {
 }): (() => Promise<number>) => {
   const { pool, safety, blocks, schedule, logger, pageSize = maxUrlsPerCall } = deps;
   let announced = '';
+  /** A page that fails is halved, so that no links stop the scans of all accounts. */
+  let size = pageSize;
 
   /** The scans of this process: the schedule, and the scan for its blocklist. */
   const scans = async (): Promise<readonly Scan[]> => {
@@ -151,6 +157,19 @@ export const createRecheck = (deps: {
       logger.warn({ blocked, reason, requestId }, 'unsafe links were blocked');
   };
 
+  const checkPage = async (lease: Lease, scan: Scan): Promise<void> => {
+    const found = await readLiveLinks(pool, lease, scan.ageMs, size);
+    const links = pageOf(found.links);
+    if (!(await check(links, scan))) {
+      await endLease(pool, lease, lease, retryMs);
+      return;
+    }
+    const last = links.at(-1) ?? lease;
+    if (found.hasMore || links.length < found.links.length) {
+      await endLease(pool, lease, last, scan.paceMs);
+    } else await endLease(pool, lease, scan.restarts ? oldestPosition : last, scan.restMs);
+  };
+
   return async () => {
     const known = await scans();
     const scansOfLedger = known.map(({ name, paceMs, restMs }) => ({
@@ -160,16 +179,14 @@ export const createRecheck = (deps: {
     const lease = await takeLease(pool, scansOfLedger, leaseMs);
     const scan = known.find(({ name }) => name === lease?.name);
     if (!lease || !scan) return 0;
-    const found = await readLiveLinks(pool, lease, scan.ageMs, pageSize);
-    const links = pageOf(found);
-    const hasMore = found.length === pageSize || links.length < found.length;
-    if (!(await check(links, scan))) {
-      await endLease(pool, lease, lease, retryMs);
-      return 1;
+    try {
+      await checkPage(lease, scan);
+      size = Math.min(pageSize, 2 * size);
+    } catch (error) {
+      size = Math.max(1, Math.floor(size / 2));
+      await endLease(pool, lease, lease, failedMs);
+      throw error;
     }
-    const last = links.at(-1) ?? lease;
-    if (hasMore) await endLease(pool, lease, last, scan.paceMs);
-    else await endLease(pool, lease, scan.restarts ? oldestPosition : last, scan.restMs);
     return 1;
   };
 };

@@ -57,6 +57,22 @@ describe('command API: Safe Browsing over HTTP', () => {
     expect(double.urls()).to.deep.equal([['https://good.example/a?b']]);
   });
 
+  it('looks up a limited number of URLs for each root key in an hour', async () => {
+    const { check } = service({ hourlyUrls: 3 });
+    expect(await check([good, third, good], 'key-1')).to.deep.equal(['safe', 'safe', 'safe']);
+    expect(await check([good, ...urlsOf(2)], 'key-1')).to.deep.equal([
+      'safe',
+      'unknown',
+      'unknown',
+    ]);
+    expect(await check(urlsOf(1), 'key-1')).to.deep.equal(['safe']);
+    expect(await check(['https://new.example/'], 'key-1')).to.deep.equal(['unknown']);
+    expect(await check(['https://new.example/'], 'key-2')).to.deep.equal(['safe']);
+    expect(await check(urlsOf(9))).not.to.include('unknown');
+    time += 3_600_000;
+    expect(await check([good], 'key-1')).to.deep.equal(['safe']);
+  });
+
   describe('minimises calls:', () => {
     it('caches verdicts, and returns them in the order of the URLs', async () => {
       const { check } = service();

@@ -20,6 +20,8 @@ export const safeBrowsingLimits = {
   safeMs: 300_000,
   /** How long a verdict `unsafe` is cached (ms), unless the service returns a duration. */
   unsafeMs: 300_000,
+  /** Look-ups of a root key in an hour; later ones are `unknown`. */
+  hourlyUrls: 10_000,
   failures: 5,
   pauseMs: 5_000,
 };
@@ -32,6 +34,8 @@ interface Waiting {
   readonly url: string;
   readonly resolve: (verdict: SafetyVerdict) => void;
 }
+
+const hourMs = 3_600_000;
 
 /** Added to the deadline of a check (ms), so that the call's own deadline passes first. */
 const graceMs = 50;
@@ -92,6 +96,9 @@ export const createSafeBrowsing = (options: {
   });
   const pending = new Map<string, Promise<SafetyVerdict>>();
   const waiting: Waiting[] = [];
+  /** Look-ups by root key in the current hour. */
+  const lookUps = new Map<string, number>();
+  let hourEnds = now() + hourMs;
   let calls = 0;
   let scheduled = false;
 
@@ -180,13 +187,29 @@ export const createSafeBrowsing = (options: {
     return forms.map((url) => verdicts.get(url) ?? 'unknown');
   };
 
-  const check: SafetyCheck['check'] = async (urls) => {
+  /** Whether the root key may look up more URLs. Counts them. */
+  const mayLookUp = (payer: string, urls: number): boolean => {
+    if (now() >= hourEnds) {
+      lookUps.clear();
+      hourEnds = now() + hourMs;
+    }
+    const count = (lookUps.get(payer) ?? 0) + urls;
+    if (count > limits.hourlyUrls) return false;
+    lookUps.set(payer, count);
+    return true;
+  };
+
+  const check: SafetyCheck['check'] = async (urls, payer) => {
     const forms = urls.map(comparedForm);
     const known = forms.map((url) => cache.get(url));
     const hits = known.filter((verdict) => verdict !== null);
     activity.cache.hit += hits.length;
     activity.cache.miss += known.length - hits.length;
     if (hits.length === known.length) return hits;
+    const requested = new Set(forms.filter((url, index) => !known[index] && !pending.has(url)));
+    if (payer !== undefined && !mayLookUp(payer, requested.size)) {
+      return known.map((verdict) => verdict ?? 'unknown');
+    }
     return Promise.all(
       forms.map(async (url, index) => known[index] ?? inTime(pending.get(url) ?? request(url))),
     );

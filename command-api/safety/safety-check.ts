@@ -2,18 +2,25 @@
 export type SafetyVerdict = 'safe' | 'unsafe' | 'unknown';
 
 export interface SafetyCheck {
-  /** Returns a verdict for each of the valid http(s) URLs, in the same order. */
-  readonly check: (urls: readonly string[]) => Promise<readonly SafetyVerdict[]>;
+  /**
+   * Returns a verdict for each of the valid http(s) URLs, in the same order.
+   *
+   * @param payer the root key whose look-ups at a service are limited; without one, they are not
+   */
+  readonly check: (urls: readonly string[], payer?: string) => Promise<readonly SafetyVerdict[]>;
 }
 
 /** Runs checks in order. Each one gets only the URLs that are safe so far. */
 export const checkInOrder = (checks: readonly SafetyCheck[]): SafetyCheck => ({
-  async check(urls) {
+  async check(urls, payer) {
     const verdicts = urls.map((): SafetyVerdict => 'safe');
     for (const next of checks) {
       const open = [...verdicts.keys()].filter((index) => verdicts[index] === 'safe');
       if (open.length === 0) break;
-      const found = await next.check(open.map((index) => urls[index] ?? ''));
+      const found = await next.check(
+        open.map((index) => urls[index] ?? ''),
+        payer,
+      );
       open.forEach((index, at) => {
         verdicts[index] = found[at] ?? 'unknown';
       });
@@ -26,9 +33,10 @@ export const checkInOrder = (checks: readonly SafetyCheck[]): SafetyCheck => ({
 export const checkGroups = async (
   safety: SafetyCheck,
   groups: readonly (readonly string[])[],
+  payer?: string,
 ): Promise<readonly SafetyVerdict[]> => {
   const urls = [...new Set(groups.flat())];
-  const verdicts = await safety.check(urls);
+  const verdicts = await safety.check(urls, payer);
   const verdictOf = new Map(urls.map((url, index) => [url, verdicts[index] ?? 'unknown']));
   return groups.map((group) => {
     const found = new Set(group.map((url) => verdictOf.get(url)));

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createLogger } from '../../ops/platform/logging.js';
 import { createPool } from '../../ops/platform/postgres/pool.js';
-import { readLiveLinks, oldestPosition } from './safety-scans.js';
+import { readLiveLinks, oldestPosition, type ScanPosition } from './safety-scans.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 describe('ledger: live links that are checked again', () => {
@@ -11,7 +11,7 @@ describe('ledger: live links that are checked again', () => {
     // One connection, because plans are cached per connection.
     const logger = createLogger('silent');
     const pool = createPool({ url: database.url, name: 'scan', max: 1, logger });
-    const page = () => readLiveLinks(pool, oldestPosition, 0, 500);
+    const page = async () => (await readLiveLinks(pool, oldestPosition, 0, 500)).links;
     try {
       // PostgreSQL caches a generic plan after five executions.
       for (let round = 0; round < 10; round += 1) expect(await page()).to.be.empty;
@@ -35,5 +35,26 @@ describe('ledger: live links that are checked again', () => {
     } finally {
       await pool.end();
     }
+  });
+
+  it('end a page when their rules have 500 KB, and continue after it', async () => {
+    await database.pool.query('TRUNCATE projection_redirects.links');
+    await database.pool.query(
+      `INSERT INTO projection_redirects.links
+         (subject, status, url, account, created_at, sequence, rules)
+       SELECT 'link-' || n, 'active', 'https://example.com/', 'default',
+              timestamptz '2026-05-20' + n * interval '1 second', 1,
+              CASE WHEN n > 2 THEN jsonb_build_array(repeat('x', 60000)) END
+       FROM generate_series(0, 19) AS n`,
+    );
+    const pages: number[] = [];
+    let position: ScanPosition = oldestPosition;
+    for (;;) {
+      const { links, hasMore } = await readLiveLinks(database.pool, position, 0, 500);
+      pages.push(links.length);
+      position = links.at(-1) ?? position;
+      if (!hasMore) break;
+    }
+    expect(pages).to.deep.equal([12, 8]);
   });
 });

@@ -93,27 +93,39 @@ export const endLease = async (
   });
 };
 
+/** Rules of links are read up to this size (bytes of JSON), which parses within a few milliseconds. */
+const maxRulesBytes = 500_000;
+
 /**
- * The next live links of a minimum age, from the projection. Links that are not projected yet are found by a later scan,
- * and the ledger decides about links that are already expired or blocked.
+ * The next live links of a minimum age, from the projection: up to `limit`, and up to `maxRulesBytes` or one link. Links
+ * that are not projected yet are found by a later scan, and the ledger decides about links that are already expired or
+ * blocked.
  */
 export const readLiveLinks = async (
   pool: Pool,
   { liveSince, subject }: ScanPosition,
   ageMs: number,
   limit: number,
-): Promise<readonly LiveLink[]> => {
-  const { rows } = await pool.query<LiveLink>({
+): Promise<{ readonly links: readonly LiveLink[]; readonly hasMore: boolean }> => {
+  const { rows } = await pool.query<LiveLink & { readonly found: number }>({
     // Without a name, so that it is planned each time: a cached plan from when there were few links would sort
     // all links for each page. Not clock_timestamp(), which is volatile and cannot be an index condition.
-    text: `SELECT subject, url, rules, coalesce(live_since, created_at) AS "liveSince"
-           FROM projection_redirects.links
-           WHERE status = 'active'
-             AND (coalesce(live_since, created_at), subject) > ($1::timestamptz, $2::text)
-             AND coalesce(live_since, created_at)
-               <= statement_timestamp() - $3::float8 * interval '1 millisecond'
-           ORDER BY coalesce(live_since, created_at), subject LIMIT $4`,
+    text: `SELECT subject, url, rules, "liveSince", found
+           FROM (
+             SELECT *, count(*) OVER () AS found,
+               sum(octet_length(rules::text)) OVER (ORDER BY "liveSince", subject
+                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+             FROM (
+               SELECT subject, url, rules, coalesce(live_since, created_at) AS "liveSince"
+               FROM projection_redirects.links
+               WHERE status = 'active'
+                 AND (coalesce(live_since, created_at), subject) > ($1::timestamptz, $2::text)
+                 AND coalesce(live_since, created_at)
+                   <= statement_timestamp() - $3::float8 * interval '1 millisecond'
+               ORDER BY coalesce(live_since, created_at), subject LIMIT $4) page) sized
+           WHERE coalesce(bytes_before, 0) < ${maxRulesBytes} ORDER BY "liveSince", subject`,
     values: [liveSince, subject, ageMs, limit],
   });
-  return rows;
+  const found = rows[0]?.found ?? 0;
+  return { links: rows, hasMore: found === limit || rows.length < found };
 };

@@ -42,8 +42,8 @@ export const openWebSafety = async (
   const checks = checkInOrder(service ? [blocklist, service] : [blocklist]);
   /** URLs by verdict since the start. */
   const verdicts = { safe: 0, unsafe: 0, unknown: 0 };
-  const check: SafetyCheck['check'] = async (urls) => {
-    const found = await checks.check(urls);
+  const check: SafetyCheck['check'] = async (urls, payer) => {
+    const found = await checks.check(urls, payer);
     for (const verdict of found) verdicts[verdict] += 1;
     return found;
   };

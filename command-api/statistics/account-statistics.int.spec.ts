@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { fillLinksByClicks } from '../../ops/test/support/links-by-clicks.js';
 import { accountStatsQuery, readStatsQuery } from '../../schemas/http/statistics.js';
+import { newKey, setMeter } from '../testing/keys.js';
 import { findAccountStats } from './account-statistics.js';
 import { databaseFixture, ledgerFixture } from '../../ops/test/support/fixtures.js';
 
 const day = Date.parse('2026-05-20') / 86_400_000;
 
-describe('command API: the most clicked links of an account', () => {
+describe('command API: statistics of an account', () => {
   const database = databaseFixture('accounts');
   const node = ledgerFixture(database);
 
@@ -39,5 +40,17 @@ describe('command API: the most clicked links of an account', () => {
     await pool.query(newest, ['subject-newer', day + 1, '[90,1,0]']);
     expect(await statsOf('many')).to.equal('tooManyLinks');
     expect(await statsOf('few')).to.deep.include({ links: [] });
+  });
+
+  it('counts the links of operators and of its keys', async () => {
+    const key = await newKey(node);
+    await setMeter(node, key, 'all_links = 3');
+    await database.pool.query(
+      `INSERT INTO ledger.links (subject, key_id, account, sequence, last_event_at, created_at)
+       SELECT subject, 'operator', account, 1, now(), now()
+       FROM (VALUES ('a', $1), ('b', $1), ('c', 'another')) AS links (subject, account)`,
+      [key.account],
+    );
+    expect(await statsOf(key.account)).to.include({ linkCount: 5 });
   });
 });

@@ -1,6 +1,7 @@
 import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import { operatorsKeyId } from '../../schemas/folds/key-meter.js';
 import type { AccountStatsResponse, StatisticsRequest } from '../../schemas/http/statistics.js';
 import { linkOfSubject, subjectRangeOf } from '../../schemas/link-subject.js';
 import { domainKeyOf } from '../../schemas/statistics/summed-visits.js';
@@ -23,8 +24,10 @@ const countLinksOn = async (tx: Client, account: string, domain: string): Promis
 const countLinks = async (tx: Client, account: string): Promise<number> => {
   const { rows } = await tx.query<{ links: number }>({
     name: 'links-of-account',
-    text: `SELECT coalesce(sum(all_links), 0)::bigint AS links
-           FROM ledger.key_meters JOIN ledger.api_keys ON id = key_id WHERE account = $1`,
+    text: `SELECT (SELECT coalesce(sum(all_links), 0)::bigint
+                   FROM ledger.key_meters JOIN ledger.api_keys ON id = key_id WHERE account = $1)
+             + (SELECT count(*) FROM ledger.links
+                WHERE account = $1 AND key_id = '${operatorsKeyId}') AS links`,
     values: [account],
   });
   return rows[0]?.links ?? 0;

@@ -179,11 +179,18 @@ export interface EventLog {
   ): Promise<void>;
   subscribe(options: SubscribeOptions): Subscription;
   /**
-   * Reads the records from offset `from` to `to` (exclusive) in batches of bounded size.
+   * Reads the records from offset `from` to `to` (exclusive) in batches of bounded size. Batches without the text
+   * `containing` may be omitted.
    *
    * @throws DamagedRecords
    */
-  read(topic: TopicName, partition: number, from: number, to: number): AsyncIterable<Batch>;
+  read(
+    topic: TopicName,
+    partition: number,
+    from: number,
+    to: number,
+    containing?: string,
+  ): AsyncIterable<Batch>;
   ranges(topic: TopicName): Promise<readonly PartitionRange[]>;
   close(): Promise<void>;
 }

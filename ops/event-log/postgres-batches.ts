@@ -103,19 +103,28 @@ const rowsIn = (table: 'records' | 'segments'): string => `
       (SELECT max(first_offset) FROM log.${table}
        WHERE partition_id = s.id AND first_offset <= s.from_offset), s.from_offset)`;
 
-/** Returns the rows of ranges by partition, in order. One statement reads a row before or after the compactor moves it. */
+/**
+ * Returns the rows of ranges by partition, in order. One statement reads a row before or after the compactor moves it.
+ *
+ * @param containing omits rows without this text
+ */
 export const readRows = async (
   postgres: Queryable,
   ranges: readonly OffsetRange[],
+  containing?: string,
 ): Promise<ReadonlyMap<number, readonly LogRow[]>> => {
   const { rows } = await postgres.query<LogRow & { readonly partitionId: number }>({
-    name: 'log-rows',
+    name: containing === undefined ? 'log-rows' : 'log-rows-containing',
     text: `SELECT s.id AS "partitionId", r.first_offset AS "firstOffset", r.records, r.key, r.value
            FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) AS s (id, from_offset, to_offset)
            JOIN log.partitions p ON p.id = s.id AND p.next_offset > s.from_offset
            CROSS JOIN LATERAL (${rowsIn('segments')} UNION ALL ${rowsIn('records')}) r
+           ${containing === undefined ? '' : 'WHERE strpos(r.value, $4) > 0'}
            ORDER BY s.id, r.first_offset`,
-    values: valuesByField(ranges, 'partitionId', 'from', 'to'),
+    values: [
+      ...valuesByField(ranges, 'partitionId', 'from', 'to'),
+      ...(containing === undefined ? [] : [containing]),
+    ],
   });
   return groupBy(rows, ({ partitionId }) => partitionId);
 };
@@ -214,14 +223,20 @@ export const unpackLater = (rows: readonly LogRow[], from: number, to: number): 
 /** Records of a query, besides the rest of the first and last rows. */
 const pageSize = 1_000;
 
-/** Reads the records of a range in pieces, including those after a gap. @throws DamagedRecords */
+/**
+ * Reads the records of a range in pieces, including those after a gap.
+ *
+ * @param containing omits rows without this text
+ * @throws DamagedRecords
+ */
 export async function* readOffsetRange(
   postgres: Queryable,
   { partitionId, from, to }: OffsetRange,
+  containing?: string,
 ): AsyncGenerator<readonly LogRecord[]> {
   for (let next = from; next < to;) {
     const page = { partitionId, from: next, to: Math.min(to, next + pageSize) };
-    const rows = (await readRows(postgres, [page])).get(partitionId) ?? [];
+    const rows = (await readRows(postgres, [page], containing)).get(partitionId) ?? [];
     const { records, damaged } = unpack(rows, next, to);
     if (records.length > 0) yield records;
     if (damaged) throw damaged;

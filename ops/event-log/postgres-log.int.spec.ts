@@ -7,6 +7,7 @@ import { startTcpProxy } from '../test/support/tcp-proxy.js';
 import { createLogger } from '../platform/logging.js';
 import { listenToPostgres } from '../platform/postgres/listener.js';
 import { execute, transaction } from '../platform/postgres/pool.js';
+import { partitionOf } from './partition.js';
 import type { Batch, NewRecord } from './port.js';
 import { describeEventLog } from '../test/conformance/event-log/event-log.suite.js';
 import {
@@ -126,6 +127,26 @@ describe('platform: embedded log, apart from the suite', () => {
     }
     const sizes = await batchSizes(backlog, positions, { maxBatch: 5_000 });
     expect(sizes).to.deep.equal([1_000, 5_000, 2_400]);
+  });
+
+  it('reads no rows without a text', async () => {
+    const code = newCode();
+    const begins = await client.log.ranges(links);
+    for (const subject of [code, code, 'x']) {
+      await client.log.append(links, recordsOf(links, subject, 700));
+    }
+    const range = begins[partitionOf(code, begins.length)];
+    if (!range) throw new Error('the topic lacks a partition');
+    const { partition, next } = range;
+    const sizeOf = async (text: string) => {
+      let size = 0;
+      for await (const { records } of client.log.read(links, partition, next, next + 1_400, text)) {
+        size += records.length;
+      }
+      return size;
+    };
+    expect(await sizeOf(`"subject":"${code}"`)).to.equal(1_400);
+    expect(await sizeOf('"subject":"absent"')).to.equal(0);
   });
 
   it('skips existing events of the ledger with known sequences', async () => {

@@ -203,10 +203,15 @@ export const openPostgresLog = async (options: {
     partition: number,
     from: number,
     to: number,
+    containing?: string,
   ): AsyncGenerator<Batch> {
     const known = partitionsOf(topic)[partition];
     if (!known) throw new RangeError(`${topic} has no partition ${partition}`);
-    for await (const records of readOffsetRange(pool, { partitionId: known.id, from, to })) {
+    for await (const records of readOffsetRange(
+      pool,
+      { partitionId: known.id, from, to },
+      containing,
+    )) {
       yield { topic, partition, records };
     }
   }

@@ -298,6 +298,22 @@ const describeFeed = (
         }
       });
 
+      it('has events since a time that the history lacks when the cursor is requested', async () => {
+        const run = newRun();
+        const [account] = namesOf(run).accounts;
+        const subjects = Array.from({ length: 4 }, (_, index) => `since-${index}-${run}`);
+        const events = subjects.map((subject, index) =>
+          created(subject, {}, { account, time: at(index) }),
+        );
+        await append(...events.slice(0, 2));
+        await project();
+        await append(...events.slice(2));
+        const cursor = await openTestFeed().cursorAt(filterOf(account), at(1));
+        await project();
+        const { events: found } = await readAll(filterOf(account), cursor);
+        expect(found.map(({ subject }) => subject)).to.include.members(subjects.slice(1));
+      });
+
       it('has the events of all partitions by time', async () => {
         const run = newRun();
         const [account] = namesOf(run).accounts;

@@ -231,16 +231,17 @@ export const openFeed = (deps: {
 
     /** The cursor before an account's events since a time. */
     async cursorAt({ account }: FeedFilter, time: Date): Promise<Cursor> {
+      const others = feedPartitions.flatMap((_, index) => (isVisitsIndex(index) ? [] : [index]));
       const [ranges, offsets] = await Promise.all([
         Promise.all(feedTopics.map(({ name }) => log.ranges(name))),
-        historyOffsetsSince(pool, account, time),
+        historyOffsetsSince(pool, account, time, others),
       ]);
       return Promise.all(
         ranges.flat().map((range, index) => {
           const known = feedPartitions[index];
           return known && isVisitsIndex(index)
             ? offsetOfTime(log, known, range, time.getTime())
-            : Promise.resolve(offsets.get(index) ?? range.next);
+            : Promise.resolve(offsets.get(index) ?? 0);
         }),
       );
     },

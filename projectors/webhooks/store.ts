@@ -108,6 +108,26 @@ export const readCursor = async (postgres: Queryable, lease: Lease): Promise<str
 };
 
 /**
+ * Checks that the webhook has not changed since the lease: an attempt that begins after the response of a change uses what
+ * it set.
+ *
+ * @throws LeaseLost
+ */
+export const requireUnchanged = async (
+  postgres: Queryable,
+  lease: Lease,
+  { sequence }: Webhook,
+): Promise<void> => {
+  const { rowCount } = await postgres.query({
+    name: 'webhooks-unchanged',
+    text: `SELECT FROM delivery.cursors JOIN ledger.webhooks w ON w.id = webhook
+           WHERE ${isCurrent} AND w.sequence = $4 AND w.status = 'enabled'`,
+    values: [...valuesOf(lease), sequence],
+  });
+  if (rowCount === 0) throw new LeaseLost(`the webhook ${lease.id} was changed`);
+};
+
+/**
  * Stores deliveries and the cursor after their events. Returns the number of pending deliveries of the webhook.
  *
  * @throws LeaseLost

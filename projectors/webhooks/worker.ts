@@ -22,6 +22,7 @@ import {
   readCursor,
   readDue,
   recordAttempt,
+  requireUnchanged,
   resumeDeliveries,
   saveDeliveries,
   stopWebhook,
@@ -100,6 +101,7 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
   };
 
   const attempt = async (delivery: DueDelivery): Promise<void> => {
+    await requireUnchanged(pool, lease, webhook);
     const requests = requestsIn(delivery.body);
     const span = pool.tracer && startDeliverySpan(pool.tracer, requests, delivery.attempts);
     const traceparent = span?.traceparent ?? requests[0];

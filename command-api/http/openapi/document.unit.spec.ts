@@ -67,6 +67,21 @@ describe('command API: OpenAPI document', () => {
     }
   });
 
+  it('bounds each array of a request', () => {
+    const resolved = (value: unknown): Json[] =>
+      objectsOf(value).flatMap((object) => {
+        const { $ref } = object;
+        return typeof $ref === 'string'
+          ? resolved(schemaOf($ref.slice('#/components/schemas/'.length)))
+          : [object];
+      });
+    const arrays = operations
+      .flatMap(({ operation }) => resolved(operation['requestBody']))
+      .filter(({ type }) => [type].flat().includes('array'));
+    expect(arrays).to.have.length.above(10);
+    for (const array of arrays) expect(array).to.have.property('maxItems');
+  });
+
   it('has a schema for a type of each body that client generators read', () => {
     const readable = /^(?:application\/(?:json|octet-stream)|text\/\w+)$/;
     const bodies = objectsOf(document).flatMap(({ content }) =>

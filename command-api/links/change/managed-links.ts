@@ -34,8 +34,8 @@ export interface LinkCaller {
   readonly actor: Actor;
   /** Only links of this account are visible; `null`: all links. */
   readonly account: string | null;
-  /** Passwords of one queue are hashed one after the other. */
-  readonly hashingQueue: string;
+  /** Its passwords are hashed one after the other, and its look-ups of URLs are limited; `null`: an operator. */
+  readonly rootId: string | null;
   /** Whether responses contain clicks and texts of links. */
   readonly readsLinks: boolean;
   readonly uncounted: Uncounted;
@@ -223,7 +223,9 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
         const groups = [...unchecked.values()];
         // The check has its own deadline.
         const verdicts =
-          groups.length > 0 ? await caller.uncounted(checkGroups(safety, groups)) : [];
+          groups.length > 0
+            ? await caller.uncounted(checkGroups(safety, groups, caller.rootId ?? undefined))
+            : [];
         for (const [index, [attempt, urls]] of [...unchecked].entries()) {
           const reply = safetyResponses[verdicts[index] ?? 'unknown'];
           if (reply) attempt.outcome = refusedWith(reply);
@@ -233,7 +235,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
           const { change } = attempt.requested;
           if (attempt.outcome || unchecked.has(attempt) || change === 'delete') continue;
           if (change.password == null) continue;
-          const hashing = passwords.hashAll(caller.hashingQueue, [change.password]);
+          const hashing = passwords.hashAll(caller.rootId ?? 'operators', [change.password]);
           [attempt.hash = null] = await caller.uncounted(hashing);
         }
       }

@@ -15,7 +15,7 @@ import { withBody, type AdminRoutes, type AdminState } from '../../http/operator
 const callerOf = ({ actor, uncounted }: AdminState): LinkCaller => ({
   actor,
   account: null,
-  hashingQueue: 'operators',
+  rootId: null,
   readsLinks: true,
   uncounted,
 });

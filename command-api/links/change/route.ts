@@ -24,7 +24,7 @@ export const callerOf = (state: V2State): LinkCaller => {
   return {
     actor: actorIn(state, key.id),
     account: key.account,
-    hashingQueue: key.rootId,
+    rootId: key.rootId,
     readsLinks: key.scopes.includes('links:read'),
     uncounted: state.uncounted,
   };

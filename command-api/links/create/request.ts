@@ -1,5 +1,6 @@
 import { customAlphabet } from 'nanoid';
 import { findActiveDomains, type ActiveDomains } from '../../../ops/ledger/active-domains.js';
+import { findTaken } from '../../../ops/ledger/links.js';
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
@@ -63,7 +64,7 @@ export const newSubject = (
 export interface LinkRequestDeps extends PlanDeps {
   readonly pool: Pool;
   readonly isOwnHost: (destination: URL) => boolean;
-  readonly safety: Pick<WebSafety, 'check' | 'safeBrowsing'>;
+  readonly safety: Pick<WebSafety, 'check' | 'safeBrowsing' | 'recheckers'>;
   readonly passwords: Pick<PasswordHasher, 'hashAll'>;
   readonly activeDomains: ActiveDomains;
 }
@@ -85,6 +86,10 @@ export interface PlainRequest {
   readonly scope: Scope | null;
   readonly state: RequestCause & Pick<V2State, 'stalled'>;
 }
+
+/** The subject of a link with an alias. */
+const aliasSubjectOf = ({ alias, domain }: ShortenRequest): readonly string[] =>
+  alias === null ? [] : [subjectOf({ domain, code: alias })];
 
 /** The common part of POST /v2/shorten and of the items of a batch. */
 export const createLinkRequests = (deps: LinkRequestDeps) => {
@@ -214,24 +219,35 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const active = await findActiveDomains(deps, account, domains);
       const requests = parsed.map((item) => checked(item, active, state));
       const accepted = requests.flatMap((item) => (item.type === 'read' ? [item.value] : []));
-      const checking = checkGroups(deps.safety, accepted.map(destinationsOf));
-      // The check has its own deadline.
-      const verdicts = [...(await state.uncounted(checking))];
       const aliases = accepted.flatMap(({ alias, domain }) =>
         alias !== null && domain === null ? [alias] : [],
       );
-      const forbidden = await findForbidden(aliases, account);
+      const [forbidden, taken] = await Promise.all([
+        findForbidden(aliases, account),
+        findTaken(deps.pool, accepted.flatMap(aliasSubjectOf)),
+      ]);
+      // On other domains, only the routes of the edge are reserved.
+      const isReserved = ({ alias, domain }: ShortenRequest): boolean =>
+        alias !== null && (domain === null ? forbidden : edgeRouteNames).has(alias);
+      // A link that the ledger will refuse needs no look-up at Safe Browsing.
+      const isRefused = (request: ShortenRequest): boolean =>
+        isReserved(request) || aliasSubjectOf(request).some((subject) => taken.has(subject));
+      const destinationsIf = (refused: boolean) =>
+        accepted.map((request) => (isRefused(request) === refused ? destinationsOf(request) : []));
+      const ofRefused = await checkGroups(deps.safety.recheckers.blocklist, destinationsIf(true));
+      const { rootId } = state.call.key;
+      const checking = checkGroups(deps.safety, destinationsIf(false), rootId);
+      // The check has its own deadline.
+      const others = await state.uncounted(checking);
+      const verdicts = accepted.map((request, index) =>
+        isRefused(request) ? ofRefused[index] : others[index],
+      );
       return requests.map((item): ReadyRequest | Refused => {
         if (item.type === 'refused') return item;
         const request = item.value;
         const unsafe = safetyResponses[verdicts.shift() ?? 'unknown'];
         if (unsafe) return refusedWith(unsafe);
-        const { alias, domain } = request;
-        // On other domains, only the routes of the edge are reserved.
-        const reserved = domain === null ? forbidden : edgeRouteNames;
-        if (alias !== null && reserved.has(alias)) {
-          return refusedWith(failure(400, messages.aliasReserved));
-        }
+        if (isReserved(request)) return refusedWith(failure(400, messages.aliasReserved));
         const create = commandFor(request, state);
         return { type: 'ready', create, password: request.password };
       });

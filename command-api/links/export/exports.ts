@@ -20,8 +20,8 @@ import { exportedLinkOf, formats, type Format } from './format.js';
 /** Exports of one account, so that it cannot take all connections. */
 const maxOfAccount = 2;
 
-/** A portion: two of them are in memory. Links have up to 512 KB, so its number of links follows their size. */
-const portion = { links: 1_000, bytes: 500_000 };
+/** Links of a portion, if they are small; two portions are in memory. */
+const portionSize = 1_000;
 
 /** The longest export (ms): PostgreSQL keeps all versions of changed rows that its snapshot may need. */
 const defaultLifeMs = 30 * 60_000;
@@ -70,18 +70,13 @@ async function* readPortions(
   tx: Client,
   outbox: Outbox,
   { query, now }: ExportRequest,
-  size: () => number,
 ): AsyncGenerator<readonly ListedLink[]> {
   const tables = await readTables(tx);
-  for await (const links of listAll(tx, outbox, { query, now }, size)) {
+  for await (const links of listAll(tx, outbox, { query, now }, portionSize)) {
     if ((await readTables(tx)) !== tables) throw new TablesReplaced();
     yield links;
   }
 }
-
-/** Links of the next portion, by the average size of a link in the last one. */
-const nextSize = (links: number, bytes: number): number =>
-  Math.max(1, Math.min(portion.links, Math.floor((portion.bytes * links) / Math.max(1, bytes))));
 
 /** Closes the connection with a reset, so that a client without chunked encoding notices the missing end, too. */
 const breakOff = (res: ServerResponse): void => {
@@ -110,14 +105,12 @@ export const createExports = (deps: {
     format: Format,
     portions: AsyncIterator<readonly ListedLink[]>,
     first: IteratorResult<readonly ListedLink[]>,
-    setSize: (size: number) => void,
   ): Promise<void> => {
     let read = first;
     let head = format.head;
     const write = async (links: readonly ListedLink[]): Promise<void> => {
       const text = head + links.map((link) => format.line(exportedLinkOf(link))).join('');
       head = '';
-      if (links.length > 0) setSize(nextSize(links.length, text.length));
       await writePart(res, text);
     };
     while (read.done !== true && !res.destroyed) {
@@ -142,16 +135,12 @@ export const createExports = (deps: {
             opened('incomplete');
             return null;
           }
-          let size = portion.links;
-          const portions = readPortions(tx, outbox, request, () => size);
+          const portions = readPortions(tx, outbox, request);
           const first = await portions.next();
           opened('open');
           const res = await response;
           if (res) {
-            const format = formats[request.format];
-            await writePortions(res, format, portions, first, (links) => {
-              size = links;
-            });
+            await writePortions(res, formats[request.format], portions, first);
           }
           return res;
         },

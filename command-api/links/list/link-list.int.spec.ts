@@ -148,9 +148,12 @@ const historyOf = (link: ExpectedLink & { readonly isDue?: boolean }): readonly 
 };
 
 /** The bounds of the work per page. */
-const effortOf = (bounds: readonly [number, number, number, number, number, number, number]) => {
+const effortOf = (
+  bounds: readonly [number, number, number, number, number, number, number],
+  bytes = 500_000,
+): Effort => {
   const [examined, tagged, steps, indexed, few, clicked, accounts] = bounds;
-  return { examined, tagged, steps, indexed, few, clicked, accounts } satisfies Effort;
+  return { examined, tagged, steps, indexed, few, clicked, accounts, bytes };
 };
 
 describe('command API: lists of links', () => {
@@ -224,7 +227,7 @@ describe('command API: lists of links', () => {
     transaction(node.pool, async (tx) => {
       await startSnapshot(tx);
       const subjects: string[] = [];
-      for await (const portion of listAll(tx, node.outbox, { query, now }, () => size, effort)) {
+      for await (const portion of listAll(tx, node.outbox, { query, now }, size, effort)) {
         subjects.push(...portion.map(({ link }) => link.link.subject));
       }
       return subjects;
@@ -234,6 +237,7 @@ describe('command API: lists of links', () => {
     const efforts = [
       ...[undefined, effortOf([3, 2, 2, 100, 2, 2, 2])],
       ...[effortOf([3, 2, 2, 3, 2, 2, 2]), effortOf([1, 1, 1, 0, 0, 1, 1])],
+      ...[effortOf([9, 9, 2, 3, 9, 4, 2], 1), effortOf([9, 9, 2, 100, 2, 4, 2], 100)],
     ];
     const request = fc.tuple(
       someQuery,

@@ -7,6 +7,7 @@ import {
   type Pool,
 } from '../../../ops/platform/postgres/pool.js';
 import type { ExistingLink } from '../../../schemas/folds/link.js';
+import { maxPageBytes } from '../../../schemas/http/paging.js';
 import { maxCountedLinks } from '../../../schemas/http/list-links.js';
 import {
   compareCursors,
@@ -24,6 +25,7 @@ import {
   findExamined,
   isIndexed,
   nextAccount,
+  readDestinations,
   cursorAfter,
   selectionOf,
   type Candidate,
@@ -46,11 +48,13 @@ export interface Effort {
   readonly clicked: number;
   /** Accounts per page of a list of all accounts. */
   readonly accounts: number;
+  /** Bytes of links that each step and each page reads, unless a single link has more. */
+  readonly bytes: number;
 }
 
 const bounded: Effort = {
   ...{ examined: 1_000, tagged: 500, steps: 5, indexed: 10_000 },
-  ...{ few: 1_000, clicked: 400, accounts: 100 },
+  ...{ few: 1_000, clicked: 400, accounts: 100, bytes: maxPageBytes },
 };
 
 /** A search is frequent if this multiple of the first step's links has enough matches for a page. */
@@ -85,6 +89,7 @@ export interface ListedLinks {
 interface FoundLink extends ListCursor {
   /** The sequence of its last projected event. */
   readonly sequence: number;
+  readonly bytes: number;
 }
 
 interface Found {
@@ -98,16 +103,53 @@ interface FoundByCreation extends Found {
   readonly examined: number;
 }
 
-const matchingLinks = (
+/** The first links, up to a size; at least one if there is one. */
+const withinBytes = <Item extends { readonly bytes: number }>(
+  links: readonly Item[],
+  maxBytes: number,
+): readonly Item[] => {
+  let bytes = 0;
+  const end = links.findIndex((link, index) => {
+    bytes += link.bytes;
+    return bytes > maxBytes && index > 0;
+  });
+  return end === -1 ? links : links.slice(0, end);
+};
+
+interface Matching {
+  readonly links: readonly FoundLink[];
+  /** The last candidate that was compared, if the others exceed the size; `null` if all were compared. */
+  readonly last: Candidate | null;
+}
+
+const matchingLinks = async (
+  tx: Client,
   query: AccountQuery,
   candidates: readonly Candidate[],
-): readonly FoundLink[] =>
-  candidates
-    .filter((link) => hasDestination(query, link))
-    .map((candidate) => ({
-      ...cursorAfter(query, candidate),
-      sequence: candidate.sequence,
-    }));
+  { bytes }: Pick<Effort, 'bytes'>,
+): Promise<Matching> => {
+  const found = (matches: readonly Candidate[]): readonly FoundLink[] =>
+    matches.map((candidate) => {
+      const { sequence, bytes } = candidate;
+      return { ...cursorAfter(query, candidate), sequence, bytes };
+    });
+  if (query.destination === undefined) return { links: found(candidates), last: null };
+  const compared = withinBytes(candidates, bytes);
+  const destinations = await readDestinations(tx, compared);
+  const matches = new Set(
+    destinations.filter((link) => hasDestination(query, link)).map(({ subject }) => subject),
+  );
+  return {
+    links: found(compared.filter(({ subject }) => matches.has(subject))),
+    last: compared.length < candidates.length ? (compared.at(-1) ?? null) : null,
+  };
+};
+
+/** The first links, up to a number and a size. */
+const firstOf = ({ links, end }: Found, limit: number, { bytes }: Pick<Effort, 'bytes'>): Found => {
+  const first = withinBytes(links.slice(0, limit), bytes);
+  return { links: first, end: first.length < links.length ? (first.at(-1) ?? null) : end };
+};
 
 /**
  * Finds up to `wanted` links in the order of creation. Examining the newest links finds frequent matches; the text index
@@ -125,26 +167,30 @@ const findByCreation = async (
   const links: FoundLink[] = [];
   let end = after;
   let examined = 0;
-  const add = (candidates: readonly Candidate[]): void => {
-    links.push(...matchingLinks(query, candidates));
+  /** @returns whether all candidates were compared; otherwise `end` is set */
+  const add = async (candidates: readonly Candidate[]): Promise<boolean> => {
+    const { links: matches, last } = await matchingLinks(tx, query, candidates, effort);
+    links.push(...matches);
+    if (last) end = cursorAfter(query, last);
+    return last === null;
   };
   for (let step = 0; step < effort.steps; step += 1) {
     const found = await findExamined(tx, selection, end, {
       examined: first * 2 ** step,
       wanted: wanted - links.length,
     });
-    add(found.candidates);
     ({ end } = found);
     examined += found.examined;
-    if (end === null || links.length >= wanted) break;
+    if (!(await add(found.candidates)) || end === null || links.length >= wanted) break;
     if (step > 0 || !isIndexed(query) || links.length * frequentFactor >= wanted) continue;
     const indexed = await findByTextIndex(tx, selection, end, {
       wanted: wanted - links.length,
       atMost: effort.indexed,
     });
     if (!indexed) continue;
-    add(indexed.candidates);
-    return { links, end: indexed.end, examined: examined + effort.examined };
+    ({ end } = indexed);
+    await add(indexed.candidates);
+    return { links, end, examined: examined + effort.examined };
   }
   return { links, end, examined };
 };
@@ -181,13 +227,17 @@ const findByClicks = async (
   const links: FoundLink[] = [];
   let end = after;
   for (let step = 0; step < effort.steps && (end === null || end.clicks > 0); step += 1) {
-    const clicked = await nextByClicks(tx, query.account, end, effort.clicked);
-    const found = new Map(
-      matchingLinks(query, await amongSubjects(tx, selection, clicked)).map((link) => [
-        link.subject,
-        link,
-      ]),
-    );
+    const listed = await nextByClicks(tx, query.account, end, effort.clicked);
+    const among = await amongSubjects(tx, selection, listed);
+    const candidates = new Map(among.map((candidate) => [candidate.subject, candidate]));
+    const inOrder = listed.flatMap(({ subject }) => candidates.get(subject) ?? []);
+    const matching = await matchingLinks(tx, query, inOrder, effort);
+    const lastSubject = matching.last?.subject;
+    const clicked =
+      lastSubject === undefined
+        ? listed
+        : listed.slice(0, listed.findIndex(({ subject }) => subject === lastSubject) + 1);
+    const found = new Map(matching.links.map((link) => [link.subject, link]));
     for (const { subject, clicks } of clicked) {
       const link = found.get(subject);
       if (link) links.push({ ...link, clicks });
@@ -277,7 +327,7 @@ const readListed = async (
   ]);
   // The projection lags, so the current state is checked again.
   const matches = linkMatcher(query, now);
-  return found.flatMap(({ sequence, ...cursor }): ListedLink[] => {
+  return found.flatMap(({ sequence, bytes: _bytes, ...cursor }): ListedLink[] => {
     const { subject } = cursor;
     const { state, sequence: version } = states.get(subject) ?? {};
     if (state === undefined || version === undefined) return [];
@@ -289,18 +339,18 @@ const readListed = async (
 /**
  * Reads all links of a query in portions, newest first, from the snapshot of the caller.
  *
- * @param size the number of links to find for the next portion, which may have fewer
+ * @param size the number of links to find for a portion, which may have fewer
  */
 export async function* listAll(
   tx: Client,
   outbox: Outbox,
   request: { readonly query: AccountQuery; readonly now: Date },
-  size: () => number,
+  size: number,
   effort = bounded,
 ): AsyncGenerator<readonly ListedLink[]> {
   const selection = await selectionOf(tx, request.query, request.now);
-  const findAfter = (after: ListCursor | null): Promise<Found> =>
-    findByCreation(tx, selection, after, size(), effort);
+  const findAfter = async (after: ListCursor | null): Promise<Found> =>
+    firstOf(await findByCreation(tx, selection, after, size, effort), size, effort);
   let found: Found | null = await findAfter(null);
   while (found !== null) {
     const { links, end }: Found = found;
@@ -327,10 +377,8 @@ export const listLinks = (
   transaction(pool, async (tx) => {
     await startSnapshot(tx);
     const { limit } = request;
-    const { links: found, end } = await find(tx, request, limit + 1, effort);
-    const page = found.slice(0, limit);
-    const links = await readListed(tx, outbox, request, page);
-    return { links, next: found.length > limit ? (page.at(-1) ?? null) : end };
+    const { links, end } = firstOf(await find(tx, request, limit + 1, effort), limit, effort);
+    return { links: await readListed(tx, outbox, request, links), next: end };
   });
 
 /** Counts the matches of a query up to `maxCountedLinks`; `null` if the bounds of the work are reached before. */

@@ -16,11 +16,13 @@ export interface Selection {
 }
 
 /** A link that matches if one of its destinations has the host of the query (`hasDestination`). */
-export interface Candidate extends RuledLink {
+export interface Candidate {
   readonly subject: string;
   readonly createdAt: Date;
   /** The sequence of its last projected event. */
   readonly sequence: number;
+  /** The size of its destinations, rules and texts. */
+  readonly bytes: number;
 }
 
 /** The result of examining a range of an account's links, newest first. */
@@ -128,13 +130,23 @@ const conditionsOn = (selection: Selection, values: Values): string =>
     ...textConditions(selection.query, 'l.folded', values),
   ].join(' AND ');
 
+/** The columns whose sizes vary. */
+const sizedColumns = ['url', 'title', 'note', 'tags', 'rules'];
+
 /** The columns of conditions and candidates. Reading each row a second time would take most of a search's time. */
 const columnsOf = (table: string): string =>
-  ['account', 'status', 'starts_at', 'expires_at', 'url', 'rules', 'sequence']
+  [...['account', 'status', 'starts_at', 'expires_at', 'sequence'], ...sizedColumns]
     .map((column) => `${table}.${column}`)
     .join();
 
-const candidateColumns = 'l.subject, l.created_at AS "createdAt", l.url, l.rules, l.sequence';
+const candidateColumns = ['subject', 'created_at', 'sequence', ...sizedColumns]
+  .map((column) => `l.${column}`)
+  .join();
+
+/** Adds the sizes to the rows of a query with a limit, so that PostgreSQL reads the rules of no other rows. */
+const sized = (limited: string): string =>
+  `SELECT subject, created_at AS "createdAt", sequence, octet_length(concat(${sizedColumns.join()})) AS bytes
+   FROM (${limited}) limited ORDER BY created_at DESC, subject DESC`;
 
 const isBehind = (table: string, { createdAt, subject }: ListCursor, values: Values): string =>
   `(${table}.created_at, ${table}.subject) <
@@ -222,10 +234,10 @@ export const findExamined = async (
   const values = new Values();
   const limit = limitOf(selection.query, wanted);
   const { rows } = await tx.query<Candidate>(
-    `SELECT ${candidateColumns}
-     FROM (${walkOf(selection, 'links', after, examined, values)}) l
-     WHERE ${conditionsOn(selection, values)}
-     ORDER BY l.created_at DESC, l.subject DESC LIMIT ${limit}`,
+    sized(`SELECT ${candidateColumns}
+           FROM (${walkOf(selection, 'links', after, examined, values)}) l
+           WHERE ${conditionsOn(selection, values)}
+           ORDER BY l.created_at DESC, l.subject DESC LIMIT ${limit}`),
     values.list,
   );
   const last = rows.at(-1);
@@ -247,6 +259,19 @@ export const findExamined = async (
   };
 };
 
+/** The destinations of candidates, in any order. */
+export const readDestinations = async (
+  tx: Client,
+  candidates: readonly Candidate[],
+): Promise<readonly (RuledLink & Pick<Candidate, 'subject'>)[]> => {
+  const { rows } = await tx.query<RuledLink & Pick<Candidate, 'subject'>>({
+    name: 'links-destinations',
+    text: `SELECT subject, url, rules FROM ${links} WHERE subject = ANY ($1::text[])`,
+    values: [candidates.map(({ subject }) => subject)],
+  });
+  return rows;
+};
+
 /** The candidates among these links, in any order. */
 export const amongSubjects = async (
   tx: Client,
@@ -261,8 +286,9 @@ export const amongSubjects = async (
   );
   const account = values.add(selection.query.account, 'text');
   const { rows } = await tx.query<Candidate>(
-    `SELECT ${candidateColumns} FROM ${links} l
-     WHERE l.subject = ANY (${subjectsParameter}) AND l.account = ${account} AND ${conditionsOn(selection, values)}`,
+    sized(`SELECT ${candidateColumns} FROM ${links} l
+           WHERE l.subject = ANY (${subjectsParameter}) AND l.account = ${account}
+             AND ${conditionsOn(selection, values)} LIMIT ${listed.length}`),
     values.list,
   );
   return rows;
@@ -301,9 +327,9 @@ export const findByTextIndex = async (
        WHERE b.account = ${account} AND ${isBehind('b', after, values)}
          AND ${textConditions(query, 'b.folded', values).join(' AND ')} LIMIT ${atMost + 1})
      SELECT matches, candidates.* FROM (SELECT count(*) AS matches FROM found) all_found
-     LEFT JOIN (
-       SELECT ${candidateColumns} FROM found l WHERE ${otherConditionsOn(selection, values)}
-       ORDER BY l.created_at DESC, l.subject DESC LIMIT ${limit}) candidates ON true`,
+     LEFT JOIN (${sized(`SELECT ${candidateColumns} FROM found l
+       WHERE ${otherConditionsOn(selection, values)}
+       ORDER BY l.created_at DESC, l.subject DESC LIMIT ${limit}`)}) candidates ON true`,
     values.list,
   );
   await tx.query(inOrder);

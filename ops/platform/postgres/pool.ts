@@ -419,9 +419,10 @@ export const execute = async <Result>(tx: Client, write: Write<Result>): Promise
 };
 
 /**
- * Runs a transaction in two round trips. `lock` must send all its statements before it awaits one. `decide` returns the
- * statements to write, which are sent together with COMMIT, so no code of the caller runs in between. If one fails,
- * PostgreSQL skips the rest and rolls back.
+ * Runs a transaction. `lock` sends its statements together with BEGIN, except for those that need the result of another
+ * one: each of these costs a round trip in which the locks are held. `decide` returns the statements to write, which are
+ * sent together with COMMIT, so no code of the caller runs in between. If one fails, PostgreSQL skips the rest and rolls
+ * back.
  *
  * @throws OutcomeUnknown; otherwise nothing was written: the error of `lock`, `decide` or PostgreSQL
  */

@@ -13,6 +13,7 @@ import { destination, expectBody, expectError, lacking, sharedProduct } from './
 const invalid = 'Please provide a valid domain';
 const unknown = 'Domain not found';
 const unverified = 'The TXT record was not found';
+const inactive = 'The domain is not active for this account';
 const invalidUrl = 'Please provide a valid URL';
 const none = { rootRedirect: null, notFoundRedirect: null, expiredRedirect: null };
 
@@ -263,5 +264,36 @@ describe('product: domains of accounts', () => {
       expectFailure(await release(domain), 404, unknown);
       expectFailure(await show(key, domain), 404, unknown);
     });
+
+    it('release a domain: only the same account gets its links back', async () => {
+      const [first, second] = [await newKey(), await newKey()];
+      const domain = newName();
+      expectDomain(await add(domain, first.account), 201);
+      const { shortCode } = await bench.link(first.key, { domain });
+      const expectServed = (location: string): Promise<void> =>
+        calls.onEveryEdge(async (edge) => {
+          expect(await locationOf(domain, shortCode, edge)).to.equal(location);
+        });
+      await expectServed(destination);
+      expect((await release(domain)).status).to.equal(200);
+      await expectServed('404');
+      expectFailure(await bench.shorten(first.key, { url: destination, domain }), 400, inactive);
+
+      expectDomain(await add(domain, second.account), 201);
+      await expectServed('404');
+      const taken = await bench.shorten(second.key, { url: destination, domain, alias: shortCode });
+      expectFailure(taken, 400, 'Alias is already taken');
+      const link = `/v2/links/${shortCode}?domain=${domain}`;
+      expect((await bench.api(link, second.key)).status).to.equal(404);
+      const image = `/v2/qr/${shortCode}?domain=${domain}`;
+      for (const { key } of [first, second]) {
+        expect((await bench.api(image, key)).status).to.equal(404);
+      }
+      expect(expectDomain(await show(second.key, domain), 200).linkCount).to.equal(0);
+
+      expect((await release(domain)).status).to.equal(200);
+      await calls.activate(first.key, domain);
+      await expectServed(destination);
+    }).timeout(60_000);
   });
 });

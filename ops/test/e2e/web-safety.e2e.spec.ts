@@ -56,9 +56,18 @@ describe('the web safety check', () => {
     }
   });
 
-  it('comes after the monthly links and before the alias', async () => {
+  it('comes after the monthly links, and looks up no URL for a refused alias', async () => {
     const url = 'https://evil.example/order';
-    expectRefused(await shorten({ url, alias: 'admin' }), 400, unsafe);
+    const { shortCode } = await bench.link(pro.key, { alias: 'looked-up-once' });
+    const reserved = 'This alias is reserved and cannot be used';
+    const taken = 'Alias is already taken';
+    expectRefused(await shorten({ url, alias: 'admin' }), 400, reserved);
+    expectRefused(await shorten({ url, alias: shortCode }), 400, taken);
+    const urls = [{ url, alias: shortCode }];
+    const { results } = await batch(urls, 'refused-alias');
+    expect(results[0]).to.include({ statusCode: 400, message: taken });
+    expect(callsWith(url)).to.deep.equal([]);
+    expectRefused(await shorten({ url: 'http://grabify.link/', alias: 'admin' }), 400, unsafe);
     const { key } = await bench.key('FREE', { account });
     for (let link = 0; link < 35; link += 1) await bench.link(key);
     const response = await bench.shorten(key, { url });

@@ -80,6 +80,24 @@ describe('product: deliveries of webhooks', () => {
       expect([id, status]).to.deep.equal([delivery.id, 'delivered']);
     });
 
+    it('the secret and the URL of the last change, also right after its response', async () => {
+      const { key, hook, webhook } = await subscribe();
+      for (let round = 1; round <= 5; round += 1) {
+        const { secret } = await calls.rotate(key, webhook, { overlapSeconds: 0 });
+        const { shortCode } = await bench.link(key.key);
+        await eventuallyPasses(() => {
+          const delivery = hook.deliveries.at(-1);
+          expect(delivery?.events[0]?.subject).to.equal(shortCode);
+          expect(delivery && isSignedWith(secret, delivery)).to.equal(true);
+        }, deliveredWithinMs);
+      }
+      const moved = receiver.hook();
+      await calls.change(key, webhook, { url: moved.url });
+      const { shortCode } = await bench.link(key.key);
+      await expectEvents(moved, [shortCode]);
+      expect(hook.deliveries).to.have.length(5);
+    });
+
     it('by default all events but visits, and not the webhook’s own creation', async () => {
       const { key, hook } = await subscribe({ types: null });
       const { shortCode } = await bench.link(key.key);

@@ -89,6 +89,20 @@ export const describeRead = (bench: () => LogBench): void => {
       }
     });
 
+    it('returns all records with a text, whatever batches it omits', async () => {
+      const { log } = bench();
+      const begin = (await rangeOf(partition)).next;
+      const key = codeIn(visits, partition);
+      const appended = recordsOf(visits, key, many);
+      await log.append(visits, appended);
+      const text = eventIdOf(appended[1_700] ?? { key, value: '' });
+      const found: LogRecord[] = [];
+      const batches = log.read(visits, partition, begin, begin + many, text);
+      for await (const { records } of batches) found.push(...records);
+      const matches = found.filter(({ value }) => value.includes(text));
+      expect(matches.map(({ offset }) => offset)).to.deep.equal([begin + 1_700]);
+    });
+
     it('can stop early', async () => {
       for await (const { records } of bench().log.read(visits, partition, from, from + many)) {
         expect(records[0]?.offset).to.equal(from);
