@@ -5,7 +5,6 @@ import { codeIn } from '../ops/test/conformance/event-log/events.js';
 import { openKafkaLog } from '../ops/event-log/kafka/kafka-log.js';
 import type { EventLog } from '../ops/event-log/port.js';
 import { settingsOf } from '../ops/test/conformance/event-log/kafka-harness.js';
-import { kafkaStartMs, testKafka, type TestKafka } from '../ops/test/support/kafka.js';
 import { openTestLog } from '../ops/test/support/node.js';
 import { eventually } from '../ops/test/support/waiting.js';
 import type { LinklogEvent } from '../schemas/events/catalogue.js';
@@ -59,7 +58,6 @@ const visitsOf = (sequences: readonly number[], spool = 'spool-1') =>
 describe('projectors: missing events', function () {
   this.timeout(60_000);
   const database = databaseFixture('missing_events', { per: 'test' });
-  const kafka = kafkaFixture('missing_events');
 
   const append = async (log: EventLog, events: readonly LinklogEvent[]): Promise<void> => {
     for (const topic of topicNames) {
@@ -73,6 +71,7 @@ describe('projectors: missing events', function () {
     );
 
   describe('of subjects', () => {
+    const kafka = kafkaFixture('missing_events');
     const missing = (topic: string, events: number) => ({ origin: 'subject', topic, events });
 
     it('are recorded when an event skips a sequence, with or without repeats', async () => {
@@ -157,12 +156,8 @@ describe('projectors: missing events', function () {
   for (const kind of ['embedded', 'Kafka'] as const) {
     describe(`of spools, with the log ${kind === 'Kafka' ? 'on Kafka' : 'embedded'}`, () => {
       let log: EventLog;
-      let opened: TestKafka | null = null;
+      const opened = kind === 'Kafka' ? kafkaFixture('missing_visits') : null;
 
-      before(async function () {
-        this.timeout(kafkaStartMs);
-        if (kind === 'Kafka') opened = await testKafka('missing_visits');
-      });
       beforeEach(async () => {
         if (opened) {
           const onKafka = openKafkaLog({ settings: settingsOf(opened), logger: silent });
@@ -174,7 +169,6 @@ describe('projectors: missing events', function () {
         }
       });
       afterEach(() => log.close());
-      after(() => opened?.drop());
 
       it('are counted when the spool is quiet, logged once, and not counted any more when they arrive', async () => {
         const { pool } = database;

@@ -35,6 +35,7 @@ describe('command API: jumps of PostgreSQL’s clock, on two nodes', function ()
   const database = fixture(
     () => clockedDatabase('clock_jumps'),
     (clocked) => clocked.drop(),
+    { needs: ['faketime'] },
   );
   const nodes = twoLedgersFixture(database);
   const [node] = nodes;

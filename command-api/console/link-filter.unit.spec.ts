@@ -68,5 +68,6 @@ describe('the console’s list of links', () => {
     expect(hostIn('https://Shop.example:8080/a')).to.equal('shop.example');
     expect(hostIn(' shop.example/a?b ')).to.equal('shop.example');
     expect(hostIn('shop.example')).to.equal('shop.example');
+    expect(hostIn('no host/a')).to.equal('no host/a');
   });
 });

@@ -37,6 +37,9 @@ export interface RequestState extends ResponseState, RequestCause {
 /** The deadline of a request (ms): clients get the 503 within 2 s. */
 const requestDeadlineMs = 1_800;
 
+/** Some generated clients send absent headers as empty ones. Readers of the other headers accept empty values. */
+const optionalHeaders = ['idempotency-key', 'if-match'] as const;
+
 /** The response to an error, without its details. */
 const toReply = (error: unknown): Reply =>
   statusOf(error) === 503 ? unavailable() : failure(500, messages.internal);
@@ -83,6 +86,7 @@ export const createApp = (
   });
 
   app.use(async (ctx, next) => {
+    for (const name of optionalHeaders) if (ctx.headers[name] === '') delete ctx.headers[name];
     const started = performance.now();
     const requestId = requestIdOf(ctx.headers['x-request-id']);
     const headers = { 'X-Request-Id': requestId, ...noSniff };

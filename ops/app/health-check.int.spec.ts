@@ -1,4 +1,3 @@
-import { setImmediate as nextLoop } from 'node:timers/promises';
 import { expect } from 'chai';
 import { DependencyFault } from '../platform/dependency-fault.js';
 import { createLogger } from '../platform/logging.js';
@@ -82,27 +81,6 @@ describe('composition root: health check', () => {
     });
     const dependencies = { dependencies: { postgres: unreachable }, optional: { redis: fine } };
     expect((await check(dependencies)()).status).to.equal('fail');
-  });
-
-  it('waits for all dependencies at the same time', async () => {
-    let queried = 0;
-    const silent = (): Promise<never> => {
-      queried += 1;
-      return never();
-    };
-    const report = check({ dependencies: { one: silent, two: silent, three: silent } })();
-    await nextLoop();
-    expect(queried).to.equal(3);
-    await report;
-  });
-
-  it('passes again when every dependency is up', async () => {
-    let dependency: () => Promise<unknown> = unreachable;
-    const readHealth = check({ dependencies: { redis: () => dependency() } });
-    expect((await readHealth()).status).to.equal('fail');
-    dependency = fine;
-    while ((await readHealth()).status === 'fail') await nextLoop();
-    expect((await readHealth()).dependencies['redis']).to.deep.equal(up);
   });
 
   it('reports `draining` as soon as the process drains, whatever the dependencies', async () => {

@@ -189,20 +189,4 @@ describe('composition root: acknowledged events that are missing in Kafka', func
     await prune();
     expect(await inOutbox()).to.deep.equal(['a 2']);
   });
-
-  it('are not sent again while a later event of their subject is unchecked', async () => {
-    const { pool } = database;
-    const lost = blocked('a', 2);
-    await send(dropping(isEvent(lost)), created('a'), lost);
-    await untilProjected();
-    expect(await checkSent(pool, projected)).to.have.length(1);
-    await projectors.stop();
-    await send(log, unblocked('a', 3));
-    expect(await sendAgain(pool, log)).to.equal(0);
-    projectors = await startProjectors({ pool, log, logger: silent });
-    await untilProjected();
-    await checkSent(pool, projected);
-    expect(await sendAgain(pool, log)).to.equal(0);
-    expect(await missing()).to.deep.equal([{ origin: 'subject', topic: links.name, events: 1 }]);
-  });
 });

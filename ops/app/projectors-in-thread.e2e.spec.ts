@@ -1,27 +1,20 @@
 import { expect } from 'chai';
 import { runToEnd } from '../test/support/process.js';
 import { startEmbeddedProduct } from '../test/support/product.js';
-import { eventually, within } from '../test/support/waiting.js';
+import { within } from '../test/support/waiting.js';
 import { Bench } from '../test/e2e/harness.js';
 import { databaseFixture, folderFixture } from '../test/support/fixtures.js';
 
 describe('composition root: projectors in a thread', function () {
   this.timeout(60_000);
+  const database = databaseFixture('projector_thread');
+  const dataDir = folderFixture();
   const bench = new Bench();
-  const database = databaseFixture('projector_thread', { per: 'test' });
-  const dataDir = folderFixture({ per: 'test' });
-
-  const start = async (): Promise<void> => {
-    const env = { DATABASE_URL: database.url };
-    bench.use(await startEmbeddedProduct({ dataDir: dataDir.path, env }));
-  };
-
-  beforeEach(start);
-  afterEach(async () => {
-    await bench.product.cleanup();
-  });
+  after(() => bench.product.cleanup());
 
   it('end the process on a permanent error, and fail the next start, with its message', async () => {
+    const env = { DATABASE_URL: database.url };
+    bench.use(await startEmbeddedProduct({ dataDir: dataDir.path, env }));
     const { key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     expect((await bench.visit(shortCode)).status).to.equal(302);
@@ -43,30 +36,5 @@ describe('composition root: projectors in a thread', function () {
       );
       expect(exitCode).to.equal(1);
     }
-  });
-
-  it('apply all visits of a process that was stopped under load', async () => {
-    const { key } = await bench.key('PRO');
-    const { shortCode } = await bench.link(key);
-    let redirects = 0;
-    const visitUntilRefused = async (): Promise<void> => {
-      for (;;) {
-        const status = await bench.visit(shortCode).then(
-          (response) => response.status,
-          () => null,
-        );
-        if (status !== 302) return;
-        redirects += 1;
-      }
-    };
-    const visitors = Array.from({ length: 32 }, visitUntilRefused);
-    await eventually('1,000 visits are redirected', () => redirects > 1_000);
-    const { stderr } = await bench.product.stop();
-    await Promise.all(visitors);
-    expect(stderr).not.to.match(/"level":(50|60)/);
-    await start();
-    await eventually('all visits are counted', async () => {
-      return (await bench.stats(shortCode, key)).clickCount >= redirects;
-    });
   });
 });

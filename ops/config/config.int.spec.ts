@@ -6,6 +6,7 @@ import { createAuthority } from '../test/support/certificates.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig } from './config.js';
 import { folderFixture } from '../test/support/fixtures.js';
+import { needs } from '../test/support/needs.js';
 
 describe('configuration: PLANS_FILE', () => {
   const folder = folderFixture();
@@ -34,27 +35,21 @@ describe('configuration: PLANS_FILE', () => {
     expect(read.plans.PRO).to.deep.equal({ ...pro, domains: 50 });
   });
 
-  for (const [fault, content, pattern] of [
-    ['not JSON', '{\n  "plans": nope\n}', /JSON/],
-    ['empty', '', /JSON/],
-    ['not an object', '[]', /object/],
-    [
-      'with an invalid field',
-      JSON.stringify({
-        ...customPlans,
-        plans: { ...customPlans.plans, PRO: { ...pro, monthlyLinks: -1 } },
-      }),
-      /plans\.PRO\.monthlyLinks/,
-    ],
-  ] as const) {
-    it(`is rejected in one line if it is ${fault}`, () => {
+  it('is rejected in one line if it is invalid', () => {
+    const plans = { ...customPlans.plans, PRO: { ...pro, monthlyLinks: -1 } };
+    for (const [content, pattern] of [
+      ['{\n  "plans": nope\n}', /JSON/],
+      ['', /JSON/],
+      ['[]', /object/],
+      [JSON.stringify({ ...customPlans, plans }), /plans\.PRO\.monthlyLinks/],
+    ] as const) {
       expect(() => withFile(content))
         .to.throw(ConfigError, pattern)
         .with.property('message')
         .that.matches(/^PLANS_FILE[^\n]+$/)
         .and.does.not.include(': :');
-    });
-  }
+    }
+  });
 
   it('is rejected with its path if it does not exist', () => {
     const file = path.join(folder.path, 'missing.json');
@@ -63,6 +58,7 @@ describe('configuration: PLANS_FILE', () => {
 });
 
 describe('configuration: TLS files of Kafka', () => {
+  needs('openssl');
   const folder = folderFixture();
   let files: Readonly<Record<'ca' | 'cert' | 'key' | 'otherKey' | 'garbage' | 'missing', string>>;
 
@@ -98,10 +94,8 @@ describe('configuration: TLS files of Kafka', () => {
 
   const wrong = [
     [{ CA: 'missing' }, '1', /^KAFKA_SSL_CA_FILE cannot be read: ENOENT/],
-    [{ CERT: 'missing', KEY: 'key' }, '1', /^KAFKA_SSL_CERT_FILE cannot be read: ENOENT/],
     [{ CERT: 'cert', KEY: 'missing' }, '1', /^KAFKA_SSL_KEY_FILE cannot be read: ENOENT/],
     [{ CA: 'garbage' }, '1', /^KAFKA_SSL_CA_FILE has no certificate in PEM format: /],
-    [{ CA: 'key' }, '1', /^KAFKA_SSL_CA_FILE has no certificate in PEM format: /],
     [{ CERT: 'garbage', KEY: 'key' }, '1', /^KAFKA_SSL_CERT_FILE has no certificate in PEM/],
     [{ CERT: 'cert', KEY: 'cert' }, '1', /^KAFKA_SSL_KEY_FILE has no unencrypted private key in/],
     [{ CERT: 'cert', KEY: 'otherKey' }, '1', /^KAFKA_SSL_KEY_FILE does not match KAFKA_SSL_CERT_F/],
@@ -110,11 +104,10 @@ describe('configuration: TLS files of Kafka', () => {
     [{ CA: 'ca' }, '0', /^KAFKA_SSL_CA_FILE requires KAFKA_SSL=1$/],
     [{ CERT: 'cert', KEY: 'key' }, '0', /^KAFKA_SSL_CERT_FILE requires KAFKA_SSL=1$/],
   ] as const;
-  for (const [variables, ssl, message] of wrong) {
-    const settings = Object.entries(variables).map(([name, file]) => `${name}: ${file}`);
-    it(`are rejected in one line: ${settings.join(', ')}, KAFKA_SSL=${ssl}`, () => {
+  it('are rejected in one line', () => {
+    for (const [variables, ssl, message] of wrong) {
       expect(() => withFiles(variables, ssl)).to.throw(ConfigError, message);
       expect(() => withFiles(variables, ssl)).to.not.throw(/\n/);
-    });
-  }
+    }
+  });
 });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeEvent } from '../../schemas/events/codec.js';
 import { topicNames, topics } from '../../schemas/events/topics.js';
-import { eventually, rejection, endsWithin } from '../test/support/waiting.js';
+import { eventually, rejection } from '../test/support/waiting.js';
 import { startTcpProxy } from '../test/support/tcp-proxy.js';
 import { createLogger } from '../platform/logging.js';
 import { listenToPostgres } from '../platform/postgres/listener.js';
@@ -23,14 +23,7 @@ import {
   openPostgresHarness,
   type PostgresClient,
 } from '../test/conformance/event-log/postgres-harness.js';
-import {
-  fence,
-  Positions,
-  startReader,
-  type LogReader,
-} from '../test/conformance/event-log/reader.js';
-import { createSerialIdLog } from '../test/conformance/event-log/serial-id-log.js';
-import { storm, violations } from '../test/conformance/event-log/storm.js';
+import { Positions, startReader, type LogReader } from '../test/conformance/event-log/reader.js';
 
 import { PartitionsDiffer } from './postgres-partitions.js';
 import { deferred } from '../platform/concurrency/deferred.js';
@@ -64,32 +57,6 @@ describe('platform: embedded log, apart from the suite', () => {
     return reader;
   };
 
-  it('fetches nothing while a handler runs', async () => {
-    const reading = await harness.connect();
-    const positions = await Positions.atEnd(client.log, [links]);
-    const gate = deferred();
-    let begun = false;
-    const handle = async (): Promise<void> => {
-      begun = true;
-      await gate.promise;
-    };
-    const reader = follow(reading.log, { topics: [links], positions, maxBatch: 5, handle });
-    const backlog = recordsOf(links, newCode(), 50);
-    await client.log.append(links, backlog);
-    await eventually('a batch is at the handler', () => begun);
-    let fetches = 0;
-    reading.pool.on('acquire', () => {
-      fetches += 1;
-    });
-    await client.log.append(links, recordsOf(links, newCode(), 50));
-    // Longer than a reader at rest waits before it looks.
-    await sleep(700);
-    expect(fetches).to.equal(0);
-    gate.resolve();
-    await reader.has(backlog.map(eventIdOf));
-    expect(fetches).to.be.above(0);
-  });
-
   /** The sizes of the batches in which a new reader gets a partition's backlog. */
   const batchSizes = async (
     records: readonly NewRecord[],
@@ -105,19 +72,6 @@ describe('platform: embedded log, apart from the suite', () => {
     await reader.has(records.map(eventIdOf));
     return sizes;
   };
-
-  it('delivers larger batches of a backlog, if the reader accepts them', async () => {
-    const begins = [
-      await Positions.atEnd(client.log, [links]),
-      await Positions.atEnd(client.log, [links]),
-    ] as const;
-    const backlog = recordsOf(links, newCode(), 8_000);
-    await client.log.append(links, backlog);
-    const sizes = await batchSizes(backlog, begins[0], { maxBatch: 5_000 });
-    expect(sizes).to.deep.equal([1_000, 5_000, 2_000]);
-    const usual = Array.from({ length: 8 }, () => 1_000);
-    expect(await batchSizes(backlog, begins[1])).to.deep.equal(usual);
-  });
 
   it('splits rows at the ends of batches', async () => {
     const positions = await Positions.atEnd(client.log, [links]);
@@ -164,54 +118,6 @@ describe('platform: embedded log, apart from the suite', () => {
     const reader = follow(client.log, { topics: [links], positions });
     await reader.has(events.map(eventIdOf));
     expect(reader.ids).to.deep.equal(events.map(eventIdOf));
-  });
-
-  it('retries a failed batch after its pause, not at the next poll', async function () {
-    // 20 pauses of 50 ms, and not 20 polls, one each half second.
-    this.timeout(8_000);
-    const positions = await Positions.atEnd(client.log, [links]);
-    let failed = false;
-    const reader = follow(client.log, {
-      topics: [links],
-      positions,
-      mayWaitMs: 0,
-      handle: () => {
-        failed = !failed;
-        return failed ? Promise.reject(new Error('Every other time')) : Promise.resolve();
-      },
-    });
-    for (let round = 0; round < 20; round += 1) {
-      const records = recordsOf(links, newCode(), 1);
-      await client.log.append(links, records);
-      await reader.has(records.map(eventIdOf));
-    }
-  });
-
-  it('wakes only readers of the appended topics', async () => {
-    const reading = await harness.connect();
-    const usage = topics.usage.name;
-    const reader = follow(reading.log, {
-      topics: [links],
-      positions: await Positions.atEnd(client.log, [links]),
-      mayWaitMs: 0,
-    });
-    await fence(client.log, reader, [links]);
-    const heard: string[] = [];
-    const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
-    listener.on('linklog_log', (topic) => heard.push(topic));
-    await eventually('it listens', () => listener.listening);
-    let fetches = 0;
-    reading.pool.on('acquire', () => {
-      fetches += 1;
-    });
-    for (let count = 0; count < 50; count += 1) {
-      await client.log.append(usage, recordsOf(usage, newCode(), 1));
-    }
-    await eventually('the notifications arrive', () => heard.length === 50);
-    expect(new Set(heard)).to.deep.equal(new Set([usage]));
-    // It polls too.
-    expect(fetches).to.be.below(25);
-    await listener.close();
   });
 
   it('limits notifications, and readers find records without one', async () => {
@@ -285,22 +191,6 @@ describe('platform: embedded log, apart from the suite', () => {
   });
 
   describe('without PostgreSQL', () => {
-    it('stops immediately during a long pause between attempts', async () => {
-      const proxy = await startTcpProxy(harness.database.url);
-      const cutOff = await connectPostgres(proxy.url);
-      const reader = follow(cutOff.log, {
-        topics: [links],
-        positions: await Positions.atEnd(client.log, [links]),
-      });
-      await fence(client.log, reader, [links]);
-      await proxy.close();
-      // It looks within 0.5 s, then pauses 50, 100, 200, 400, 800 ms: by now it is in the pause of
-      // 1.6 s that follows, for 0.85 s at least.
-      await sleep(2_300);
-      expect(await endsWithin(reader.subscription.stop(), 600)).to.be.true;
-      await cutOff.crash();
-    });
-
     it('leaves no connection when the listener is closed while it reconnects', async () => {
       const proxy = await startTcpProxy(harness.database.url);
       let wakes = 0;
@@ -322,24 +212,6 @@ describe('platform: embedded log, apart from the suite', () => {
       await closed;
       await eventually('no connection is left', () => proxy.connections() === 0);
       await proxy.close();
-    });
-
-    it('listens again after a reconnection, and wakes readers', async () => {
-      const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
-      let wakes = 0;
-      const wake = (state?: string): void => {
-        if (state !== 'lost') wakes += 1;
-      };
-      listener.on('linklog_log', () => {
-        wake();
-      });
-      listener.onGap(wake);
-      await eventually('it listens', () => wakes === 1);
-      await harness.cutConnections();
-      await eventually('it listens again', () => wakes === 2);
-      await client.log.append(links, recordsOf(links, newCode(), 1));
-      await eventually('the notification arrives', () => wakes === 3);
-      await listener.close();
     });
   });
 
@@ -451,12 +323,6 @@ describe('platform: embedded log, apart from the suite', () => {
       expect(await client.outbox.after(client.pool, links, known)).to.deep.equal([event]);
     });
 
-    it('records nothing for no events', async () => {
-      const ranges = await client.log.ranges(links);
-      await harness.decide([]);
-      expect(await client.log.ranges(links)).to.deep.equal(ranges);
-    });
-
     it('writes the bytes that readers get', async () => {
       const from = await Positions.atEnd(client.log, [links]);
       const event = eventIn(links, codeIn(links, 4));
@@ -466,33 +332,6 @@ describe('platform: embedded log, apart from the suite', () => {
         expect(records.map(({ value }) => value)).to.deep.equal([writeEvent(event)]);
       }
       expect((await client.log.ranges(links))[4]?.next).to.equal(offset + 1);
-    });
-  });
-
-  describe('the checks of the suite find the gap of', () => {
-    const naive = fixture(() => createSerialIdLog(harness.database.pool));
-
-    it('a log that is polled by a serial id, when a transaction commits after a later one', async () => {
-      const reader = follow(naive, { topics: [links], positions: new Positions() });
-      const early = eventIn(links, newCode());
-      const late = recordsOf(links, newCode(), 1);
-      const gate = deferred();
-      const decided = naive.decide([early], { hold: gate.promise });
-      await eventually('it has its id', async () => (await naive.idsGiven()) > 0);
-      await naive.append(links, late);
-      await reader.has(late.map(eventIdOf));
-      gate.resolve();
-      await decided;
-      await fence(naive, reader, [links]);
-      expect(reader.ids).to.not.include(early.id);
-    });
-
-    it('a log that is polled by a serial id, in the storm of writers', async () => {
-      const reader = follow(naive, { topics: manyPartitions, positions: new Positions() });
-      const result = await storm(naive);
-      await fence(naive, reader, manyPartitions);
-      const found = violations(reader.received, result, new Positions());
-      expect(found.filter((violation) => violation.startsWith('lost'))).to.not.be.empty;
     });
   });
 });

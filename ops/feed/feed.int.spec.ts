@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { history } from '../../projectors/history/projection.js';
-import { endsOf, type CatchUpTarget } from '../../projectors/runtime/catch-up.js';
+import { type CatchUpTarget } from '../../projectors/runtime/catch-up.js';
 import { rebuildDueProjections } from '../../projectors/runtime/rebuild.js';
 import { startProjection } from '../../projectors/runtime/live-projection.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -20,7 +20,6 @@ import {
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { readEvent, topicOf } from '../../schemas/events/codec.js';
 import { openKafkaLog } from '../event-log/kafka/kafka-log.js';
-import { partitionOf } from '../event-log/partition.js';
 import { ForeignPosition, type EventLog, type Subscription } from '../event-log/port.js';
 import { deferred, type Deferred } from '../platform/concurrency/deferred.js';
 import { createLogger } from '../platform/logging.js';
@@ -254,50 +253,6 @@ const describeFeed = (
         );
       });
 
-      it('has the same events with a filter for each type', async () => {
-        const run = newRun();
-        const records = recordsOfRun(run)(fc.sample(someSteps(80, 80), 1)[0] ?? []);
-        await appendTo(given.log, records);
-        await project();
-        const [account] = namesOf(run).accounts;
-        const whole = await readAll(filterOf(account), startCursor);
-        expect(whole.events).not.to.have.length(0);
-        const parts: FeedEvent[] = [];
-        for (const name of feedEventNames) {
-          const types = typesOfNames([name]);
-          const { events } = await readAll(filterOf(account, { types }), startCursor, [
-            { events: 3, bytes: 10_000 },
-          ]);
-          expect(new Set(events.map(({ type }) => type)).size, name).to.be.below(2);
-          parts.push(...events);
-        }
-        expect(parts).to.have.deep.members([...whole.events]);
-      });
-
-      it('continues at any cursor on its way', async () => {
-        const run = newRun();
-        const records = recordsOfRun(run)(fc.sample(someSteps(40, 40), 1)[0] ?? []);
-        await appendTo(given.log, records);
-        await project();
-        const filter = filterOf(namesOf(run).accounts[1]);
-        const whole = await readAll(filter, startCursor);
-        const feed = openTestFeed();
-        for (let count = 1; count < whole.events.length; count += 1) {
-          const limits = { events: count, bytes: 1_000_000 };
-          let { events, next } = await feed.read(filter, startCursor, limits);
-          // The first partitions may have no visits among their records.
-          while (events.length < count) {
-            const more = await feed.read(filter, next, {
-              ...limits,
-              events: count - events.length,
-            });
-            ({ events, next } = { events: [...events, ...more.events], next: more.next });
-          }
-          const { events: rest } = await readAll(filter, next);
-          expectExactly([...events, ...rest], filter, records);
-        }
-      });
-
       it('has events since a time that the history lacks when the cursor is requested', async () => {
         const run = newRun();
         const [account] = namesOf(run).accounts;
@@ -344,30 +299,6 @@ const describeFeed = (
         }
       });
 
-      it('has the bytes of its limit, or one event', async () => {
-        const run = newRun();
-        const [account] = namesOf(run).accounts;
-        const [code] = namesOf(run).links;
-        const note = 'x'.repeat(8_000);
-        await append(
-          created(code, {}, { account }),
-          ...Array.from({ length: 60 }, (_, index) =>
-            described(code, index + 2, { note }, { account }),
-          ),
-        );
-        await project();
-        const filter = filterOf(account);
-        const read = await openTestFeed().read(filter, startCursor, { events: 1_000, bytes: 1 });
-        expect(read.events).to.have.length(1);
-        expect(read.atEnd).to.equal(false);
-        const limits = [{ events: 1_000, bytes: 100_000 }];
-        const { events } = await readAll(filter, startCursor, limits);
-        expect(events).to.have.length(61);
-        expect(events.map(({ offset }) => offset)).to.deep.equal(
-          events.map(({ offset }) => offset).sort((a, b) => a - b),
-        );
-      });
-
       it('counts the visits of other accounts that it has read', async () => {
         const run = newRun();
         const [account, other] = namesOf(run).accounts;
@@ -409,28 +340,6 @@ const describeFeed = (
         for (const malformed of ['', 'start', text.slice(1), `${text}A`, text.toLowerCase()]) {
           expect(await feed.decode(malformed), malformed).to.equal('malformed');
         }
-      });
-
-      it('are valid as soon as the log has their offsets', async () => {
-        const feed = openTestFeed();
-        const visit = spooledVisit('abc', { spool: `spool-${newRun()}` });
-        await append(visit);
-        const ends = await feed.ends();
-        const index = feedPartitions.findIndex(
-          ({ topic }, at) => topic === topics.visits.name && (ends[at] ?? 0) > 0,
-        );
-        const next = feed.encode(ends.map((end, at) => (at < index ? end : end + 1)));
-        expect(await feed.decode(next)).to.equal('foreign');
-        const run = newRun();
-        // Each partition of visits gets a record.
-        await append(
-          ...Array.from({ length: 200 }, (_, count) =>
-            spooledVisit(`code-${count}`, { spool: `spool-${run}`, sequence: count + 1 }),
-          ),
-        );
-        expect(await feed.decode(next)).to.deep.equal(
-          ends.map((end, at) => (at < index ? end : end + 1)),
-        );
       });
     });
 
@@ -538,23 +447,6 @@ const describeFeed = (
         follower.close();
         expect(await waiting).to.deep.equal([]);
         expect(await follower.next(patientMs)).to.deep.equal([]);
-      });
-
-      it('returns new events before they are projected', async () => {
-        const feed = openTestFeed();
-        const run = newRun();
-        const filter = filterOf(namesOf(run).accounts[0]);
-        const follower = follow(feed, filter, await feed.ends());
-        await isAtHead(feed, follower);
-        const records = recordsOfRun(run)(fc.sample(someSteps(60, 60), 1)[0] ?? []);
-        await appendTo(given.log, records);
-        const found = await readUntilComplete(follower, filter, records);
-        expectExactly(found, filter, records);
-        // The history returns the same events.
-        await project();
-        const { events } = await readAll(filter, startCursor);
-        expect(found).to.have.deep.members([...events]);
-        expect(await readAll(filter, follower.cursor)).to.deep.include({ events: [] });
       });
 
       it('returns every event while others are appended and projected, from any cursor', async () => {
@@ -665,88 +557,6 @@ const describeFeed = (
         const records = toRecords(fc.sample(someSteps(60, 60), 1)[0] ?? []);
         await appendTo(given.log, records);
         await readUntilComplete(follower, filter, records);
-      });
-
-      it('waits for the history if its cursor is before the events in memory', async () => {
-        const feed = openTestFeed();
-        const run = newRun();
-        const filter = filterOf(namesOf(run).accounts[0], {
-          types: typesOfNames(feedEventNames.filter((name) => name !== 'LinkVisited')),
-        });
-        const { account } = filter;
-        const [code] = namesOf(run).links;
-        await project();
-        const from = await feed.ends();
-        const before = await endsOf(given.log, history);
-        const events = Array.from({ length: 6 }, (_, index) =>
-          index === 0
-            ? created(code, {}, { account })
-            : described(code, index + 1, { note: '' }, { account }),
-        );
-        /** The numbers of events. */
-        const numbersOf = (found: readonly FeedEvent[]): readonly number[] =>
-          parseEvents(found).map(({ id }) => events.findIndex((event) => event.id === id) + 1);
-        await append(...events.slice(0, 4));
-        const follower = follow(feed, filter, from);
-        await readersRun(feed);
-        await append(...events.slice(4));
-        // The last two events are in memory, the first four are not projected.
-        for (let attempt = 0; attempt < 5; attempt += 1) {
-          expect(await follower.next(50)).to.deep.equal([]);
-        }
-        const own = partitionOf(code, topics.links.partitions);
-        const upTo = (count: number): readonly CatchUpTarget[] =>
-          before.map(({ topic, partition, to }) => {
-            const isOwn = topic === topics.links.name && partition === own;
-            return { topic, partition, to: isOwn ? to + count : to };
-          });
-        await project(upTo(2));
-        expect(numbersOf(await follower.next(patientMs))).to.deep.equal([1, 2]);
-        await project(upTo(4));
-        const found: number[] = [];
-        while (found.length < 4) found.push(...numbersOf(await follower.next(patientMs)));
-        // The history has four events: the others are of the shared reader.
-        expect(found).to.deep.equal([3, 4, 5, 6]);
-      });
-
-      it('returns the events of one link, domain or type only', async () => {
-        const feed = openTestFeed();
-        const run = newRun();
-        const { accounts, links, domains } = namesOf(run);
-        const filters = [
-          filterOf(accounts[2], { subject: links[2] }),
-          filterOf(accounts[2], { domain: domains[0] }),
-          filterOf(accounts[0], { types: typesOfNames(['ApiKeyCreated', 'LinkVisited']) }),
-          filterOf(accounts[1], { types: typesOfNames(['LinkVisited']), domain: domains[1] }),
-        ];
-        const ends = await feed.ends();
-        const followed = filters.map((filter) => follow(feed, filter, ends));
-        for (const follower of followed) await isAtHead(feed, follower);
-        const records = recordsOfRun(run)(fc.sample(someSteps(120, 120), 1)[0] ?? []);
-        await appendTo(given.log, records);
-        for (const [number, filter] of filters.entries()) {
-          const follower = followed[number];
-          if (!follower) continue;
-          expectExactly(await readUntilComplete(follower, filter, records), filter, records);
-          expect(await follower.next(0)).to.deep.equal([]);
-        }
-      });
-
-      it('returns repeats of the log in order of their subjects; the history has none', async () => {
-        const feed = openTestFeed();
-        const run = newRun();
-        const filter = filterOf(namesOf(run).accounts[0]);
-        const follower = follow(feed, filter, await feed.ends());
-        await isAtHead(feed, follower);
-        const records = recordsOfRun(run)(fc.sample(someSteps(40, 40), 1)[0] ?? []).filter(
-          ({ topic }) => topic !== topics.visits.name,
-        );
-        await appendTo(given.log, records);
-        await appendTo(given.log, records);
-        await readUntilComplete(follower, filter, records);
-        await project();
-        if (!given.log.mayRepeatLedger) return;
-        expectExactly((await readAll(filter, startCursor)).events, filter, records);
       });
     });
   });

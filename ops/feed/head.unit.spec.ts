@@ -8,7 +8,6 @@ import {
   keyCreated,
   recordOf,
   spooledVisit,
-  visited,
 } from '../../schemas/testing/events.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { deferred, type Deferred } from '../platform/concurrency/deferred.js';
@@ -286,12 +285,5 @@ describe('feed: reader at the head of a topic', () => {
     await head.stop();
     await nextIteration();
     expect(given.subscriptions).to.have.length(0);
-  });
-
-  it('has visits with a limit of clicks', async () => {
-    join();
-    await isReading();
-    await given.deliver(...recordsOf(visited('abc', 1, acme)));
-    expect(subjectsFrom(0)).to.deep.equal(['abc']);
   });
 });

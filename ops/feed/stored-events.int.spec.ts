@@ -228,15 +228,6 @@ describe('feed: visits in the log', () => {
     expect(none).to.deep.equal({ index, events: [], scanned: 110, atEnd: false });
   });
 
-  it('of another link or type are not read', async () => {
-    const subject = 'xyz';
-    expect((await read(0, 10, { filter: filterOf('acme', { subject }) })).events).to.deep.equal([]);
-    const found = await read(0, 10, { filter: filterOf('acme', { subject: code }) });
-    expect(found.events).to.have.length(10);
-    const types = typesOfNames(['LinkCreated']);
-    expect((await read(0, 10, { filter: filterOf('acme', { types }) })).events).to.deep.equal([]);
-  });
-
   it('do not move a cursor back that is past the end', async () => {
     expect(await read(end, 10)).to.deep.equal({ index, events: [], scanned: end, atEnd: true });
     // The end is of a broker that lags behind.
@@ -252,11 +243,5 @@ describe('feed: visits in the log', () => {
     });
     await node.log.append(visits, [{ key: code, value }]);
     expect(await rejection(read(end, 10, { to: end + 1 }))).to.be.instanceOf(UnknownEventType);
-  });
-
-  it('require a partition of the feed', async () => {
-    const range = { index: 99, from: 0, end: 1 };
-    const failure = await rejection(readVisits(node.log, filterOf('acme'), range, 1, 1));
-    expect(failure).to.be.instanceOf(RangeError);
   });
 });

@@ -25,24 +25,19 @@ describe('platform: client address', () => {
   const cases: readonly [string, string, string][] = [
     ['10.1.1.1', '198.51.100.1', '198.51.100.1'],
     ['::ffff:10.1.1.1', '198.51.100.1', '198.51.100.1'],
-    ['10.1.1.1', '1.1.1.1, 198.51.100.1', '198.51.100.1'],
     ['10.1.1.1', '1.1.1.1,198.51.100.1 , 192.0.2.1,10.2.2.2', '198.51.100.1'],
     ['2001:db8:f::2', '2001:DB8::1', '2001:db8::1'],
     ['10.1.1.1', '198.51.100.1:4711', '198.51.100.1'],
     ['10.1.1.1', '[2001:db8::1]:4711', '2001:db8::1'],
-    ['10.1.1.1', '198.51.100.1, 10.3.3.3', '198.51.100.1'],
     ['10.1.1.1', '198.51.100.1, unknown', '10.1.1.1'],
     ['10.1.1.1', '198.51.100.1, unknown, 10.3.3.3', '10.3.3.3'],
     ['10.1.1.1', '10.2.2.2, 10.3.3.3', '10.2.2.2'],
     ['10.1.1.1', '', '10.1.1.1'],
     ['10.1.1.1', '::ffff:102:304', '1.2.3.4'],
-    ['10.1.1.1', '0:0:0:0:0:FFFF:102:304', '1.2.3.4'],
     ['10.1.1.1', '0000::ffff:1.2.3.4', '1.2.3.4'],
-    ['10.1.1.1', '[::ffff:102:304]:4711', '1.2.3.4'],
     ['::ffff:a01:101', '198.51.100.1', '198.51.100.1'],
     ['10.1.1.1', '2001:db8:ffff::1', '2001:db8:ffff::1'],
     ['10.1.1.1', '1.1.1.1, ::ffff:a03:303', '1.1.1.1'],
-    ['10.1.1.1', '8.8.8.8,', '8.8.8.8'],
     ['10.1.1.1', ',8.8.8.8 ,, ,', '8.8.8.8'],
     ['10.1.1.1', ' , ', '10.1.1.1'],
     ['10.1.1.1', '"8.8.8.8"', '8.8.8.8'],
@@ -50,11 +45,12 @@ describe('platform: client address', () => {
     ['10.1.1.1', '"[2001:db8::1]:4711"', '2001:db8::1'],
     ['10.1.1.1', '198.51.100.1, "', '10.1.1.1'],
   ];
-  for (const [socket, forwarded, client] of cases) {
-    it(`is ${client} for "${forwarded}" from ${socket}`, () => {
-      expect(clientAddress(from(socket, forwarded), proxies)).to.equal(client);
-    });
-  }
+  it('is the last untrusted address of X-Forwarded-For', () => {
+    for (const [socket, forwarded, client] of cases) {
+      const address = clientAddress(from(socket, forwarded), proxies);
+      expect(address, `"${forwarded}" from ${socket}`).to.equal(client);
+    }
+  });
 });
 
 describe('platform: trust in proxies', () => {
@@ -85,11 +81,9 @@ describe('platform: network of a client', () => {
     ['1::3:4:5:6:192.0.2.1', '1:0:3:4::/64'],
     ['', ''],
   ];
-  for (const [address, network] of networks) {
-    it(`of "${address}" is "${network}"`, () => {
-      expect(networkOf(address)).to.equal(network);
-    });
-  }
+  it('is the address, or the /64 of an IPv6 address', () => {
+    for (const [address, network] of networks) expect(networkOf(address)).to.equal(network);
+  });
 
   it('is the same for all addresses of a /64, in any notation', () => {
     const group = fc.integer({ min: 0, max: 0xffff }).map((value) => value.toString(16));
@@ -107,12 +101,12 @@ describe('platform: network of a client', () => {
 });
 
 describe('platform: TRUSTED_PROXIES', () => {
-  for (const blocks of [
-    ...['10.0.0.0/33', '10.0.0/8', '::/129', 'localhost', '10.0.0.1,', '10.0.0.0/8/9', 'a/8'],
-    'fe80::1%eth0/64',
-  ]) {
-    it(`refuses ${blocks}`, () => {
+  it('must be CIDRs', () => {
+    for (const blocks of [
+      ...['10.0.0.0/33', '10.0.0/8', '::/129', 'localhost', '10.0.0.1,', '10.0.0.0/8/9', 'a/8'],
+      'fe80::1%eth0/64',
+    ]) {
       expect(() => trusting(blocks)).to.throw(ConfigError, /^TRUSTED_PROXIES must be CIDRs/);
-    });
-  }
+    }
+  });
 });

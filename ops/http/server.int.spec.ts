@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { Agent, request, type IncomingMessage, type RequestListener } from 'node:http';
-import { connect, type Server, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GeneralError } from '../../schemas/http/errors.js';
@@ -58,65 +58,15 @@ const suite = (fastPath: FastPath | null) => (): void => {
     expect(await text(await get(listener.url))).to.equal('hello');
   });
 
-  for (const [host, address] of [
-    ['0.0.0.0', '127.0.0.1'],
-    ['localhost', 'localhost'],
-  ] as const) {
-    it(`on ${host} has a reachable URL with ${address}`, async () => {
-      const listener = await start(hello, { host, port: 0 });
-      expect(listener.url).to.equal(`http://${address}:${listener.port}`);
-      expect((await get(listener.url)).statusCode).to.equal(200);
-    });
-  }
-
-  // It takes long, so it runs only once.
-  if (fastPath !== null)
-    it('limits the connections of a client, and serves other clients', async function () {
-      this.timeout(90_000);
-      const listener = await start(hello);
-      const { connections, port } = listener;
-      const sockets: Socket[] = [];
-      const open = async (): Promise<void> => {
-        const socket = connect({ host: '127.0.0.1', port, localAddress: '127.0.0.1' });
-        sockets.push(socket);
-        // The listener resets connections beyond the limit.
-        socket.on('error', () => undefined);
-        await once(socket, 'connect');
-        // A connection without a request is closed after ten seconds.
-        socket.resume().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      };
-      const closeAll = (): void => {
-        for (const socket of sockets) socket.destroy();
-      };
-      stops.push(() => {
-        closeAll();
-        return Promise.resolve();
-      });
-      while (sockets.length < 5_250) await Promise.all(Array.from({ length: 250 }, open));
-      const other = request(listener.url, { localAddress: '127.0.0.2' }).end();
-      const [response] = (await once(other, 'response')) as [IncomingMessage];
-      expect(await text(response)).to.equal('hello');
-      expect(connections.refused).to.equal(250);
-      closeAll();
-      await eventually('the connections are closed', () => connections.sockets.size <= 1);
-      expect(await text(await get(listener.url))).to.equal('hello');
-    });
-
-  it('continues after errors of accepting connections', async () => {
-    const listener = await start((request, response) => {
-      const { server } = request.socket as unknown as { readonly server: Server };
-      for (let error = 0; error < 2; error += 1) server.emit('error', new Error('accept EMFILE'));
-      response.end('hello');
-    });
-    expect(await text(await get(listener.url))).to.equal('hello');
-    expect(await text(await get(listener.url))).to.equal('hello');
+  it('has a reachable URL on 0.0.0.0', async () => {
+    const listener = await start(hello, { host: '0.0.0.0', port: 0 });
+    expect(listener.url).to.equal(`http://127.0.0.1:${listener.port}`);
+    expect((await get(listener.url)).statusCode).to.equal(200);
   });
 
   it('throws a ConfigError with the variable for a port in use, and for an address of another machine', async () => {
     const { port } = await start(hello);
     for (const [name, where, message] of [
-      ['API', { host: '127.0.0.1', port }, `API_PORT ${port} is in use`],
-      ['EDGE', { host: '127.0.0.1', port }, `EDGE_PORT ${port} is in use`],
       ['ADMIN', { host: '127.0.0.1', port }, `ADMIN_PORT ${port} is in use`],
       ['EDGE', { host: '192.0.2.1', port: 0 }, 'HOST or EDGE_HOST: 192.0.2.1 '],
     ] as const) {
@@ -152,54 +102,34 @@ const suite = (fastPath: FastPath | null) => (): void => {
     const bad = { statusCode: 400, message: 'Bad Request' };
     const badGet = { ...bad, method: 'GET', path: '/a' };
     const badPost = { ...bad, method: 'POST', path: '/a' };
-    const cases: readonly (readonly [string, string, object])[] = [
-      ['no Host', 'GET /a?b HTTP/1.1\r\n\r\n', badGet],
-      ['two Hosts', `GET /a HTTP/1.1\r\n${host}${host}\r\n`, badGet],
-      ['an unknown method', `get /a?b HTTP/1.1\r\n${host}\r\n`, { ...badGet, method: 'get' }],
-      ['bytes that are not HTTP', '\x16\x03\x01\x02\x00', { ...bad, method: '', path: '' }],
+    const chunked = `${host}Transfer-Encoding: chunked\r\n`;
+    const tooLarge = { statusCode: 413, message: 'Request body is too large' };
+    const cases: readonly (readonly [string, object])[] = [
+      ['GET /a?b HTTP/1.1\r\n\r\n', badGet],
+      [`GET /a HTTP/1.1\r\n${host}${host}\r\n`, badGet],
+      [`get /a?b HTTP/1.1\r\n${host}\r\n`, { ...badGet, method: 'get' }],
+      ['\x16\x03\x01\x02\x00', { ...bad, method: '', path: '' }],
       [
-        'headers beyond 16 KiB',
         `GET /a HTTP/1.1\r\n${host}X: ${'x'.repeat(20_000)}\r\n\r\n`,
         { ...badGet, statusCode: 431, message: 'Request header fields are too large' },
       ],
-      [
-        'two lengths',
-        `POST /a HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`,
-        badPost,
-      ],
-      [
-        'a length and chunks',
-        `POST /a HTTP/1.1\r\n${host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-        badPost,
-      ],
-      [
-        'a bad chunk after a valid head',
-        `POST /a?b HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
-        badPost,
-      ],
-      [
-        'an endless chunk extension',
-        `POST /a HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}`,
-        { ...badPost, statusCode: 413, message: 'Request body is too large' },
-      ],
+      [`POST /a HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, badPost],
+      [`POST /a HTTP/1.1\r\n${chunked}Content-Length: 5\r\n\r\n0\r\n\r\n`, badPost],
+      [`POST /a?b HTTP/1.1\r\n${chunked}\r\nzz\r\n`, badPost],
+      [`POST /a HTTP/1.1\r\n${chunked}\r\n1;${'x'.repeat(20_000)}`, { ...badPost, ...tooLarge }],
     ];
-    for (const [what, bytes, expected] of cases) {
-      it(what, async () => {
+    it('malformed requests', async () => {
+      for (const [bytes, expected] of cases) {
         const [response, more] = await exchange(bytes);
         expectRefusal(response, expected);
-        expect(more).to.equal(undefined);
-      });
-    }
+        expect(more, bytes.slice(0, 60)).to.equal(undefined);
+      }
+    });
 
     it('invalid bytes after a request, which gets its response', async () => {
       const [first, second] = await exchange(`GET / HTTP/1.1\r\n${host}\r\n\x00\xff`);
       expect(first?.status).to.equal(200);
       if (second) expectRefusal(second, { ...bad, method: '', path: '' });
-    });
-
-    it('HEAD, without a body', async () => {
-      const [response] = await exchange('HEAD /a HTTP/1.1\r\n\r\n');
-      expect(response?.status).to.equal(400);
     });
 
     for (const method of ['HEAD', 'GET']) {

@@ -80,11 +80,7 @@ describe('ledger: transaction that fails', function () {
     ({ shorten } = createShortenHandler({ ...node, generateCode: () => 'unused' }));
     seeded = key;
     await shorten(shortenCommand(key, [{ code: 'limited', custom: true, maxClicks: 1_000_000 }]));
-    const { clock } = node;
-    commands = ledgerCommands(
-      { pool, outbox, clock },
-      { key, rotated, link: () => 'limited', blocked: () => 'limited' },
-    );
+    commands = ledgerCommands({ pool, outbox, clock: node.clock }, key, rotated, 'limited');
   });
 
   after(async () => {

@@ -37,17 +37,6 @@ describe('local servers: Redis as a child process', () => {
     await Promise.all(servers.splice(0).map((server) => server.stop()));
   });
 
-  it('loses its keys at a restart, and evicts when full', async () => {
-    const server = await start();
-    const policy = await withClient(server, async (client) => {
-      await client.set('k', 'v');
-      return client.config('GET', 'maxmemory-policy');
-    });
-    expect(policy).to.deep.equal(['maxmemory-policy', 'allkeys-lru']);
-    await server.restart();
-    expect(await withClient(server, (client) => client.get('k'))).to.equal(null);
-  });
-
   it('requires its password, which is not on its command line', async () => {
     const { process: started, url } = await start();
     const { password, port } = new URL(url);
@@ -60,15 +49,6 @@ describe('local servers: Redis as a child process', () => {
     expect(password).to.match(/^[\w-]{32}$/);
     expect(started.spawnargs.join(' ')).not.to.include(password);
     expect((await stat(join(dir.path, 'redis', 'redis.conf'))).mode & 0o777).to.equal(0o600);
-  });
-
-  it('restores its keys after a stop with the option dump', async () => {
-    const first = await start('redis', true);
-    await withClient(first, (client) => client.set('k', 'v'));
-    await first.stop();
-    expect(await first.exited).to.deep.equal({ status: 'stopped' });
-    const second = await start('redis', true);
-    expect(await withClient(second, (client) => client.get('k'))).to.equal('v');
   });
 
   it('reports a kill, and restarts at the same address', async () => {

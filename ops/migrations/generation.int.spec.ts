@@ -1,7 +1,5 @@
 import { expect } from 'chai';
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { projectFile } from '../platform/files/project-file.js';
 import { generation } from '../platform/postgres/generation.js';
 import { transaction } from '../platform/postgres/pool.js';
 import { deferred } from '../platform/concurrency/deferred.js';
@@ -89,12 +87,5 @@ describe('migrations: generation of the tables', () => {
     await Promise.all([open, raised]);
     expect(await late).to.include({ code: refused });
     await raise(generation);
-  });
-
-  it('is fenced by a file that can be repeated', async () => {
-    const sql = readFileSync(projectFile('ops', 'migrations', 'generation.sql'), 'utf8');
-    await database.pool.query(sql);
-    await database.pool.query('SELECT public.fence_tables()');
-    for (const table of tables) await deleteFrom(database.pool, table);
   });
 });

@@ -1,13 +1,11 @@
 import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../platform/logging.js';
-import { createPool, transaction } from '../platform/postgres/pool.js';
-import { rejection, endsWithin } from '../test/support/waiting.js';
+import { createPool } from '../platform/postgres/pool.js';
+import { rejection } from '../test/support/waiting.js';
 import { projectFile } from '../platform/files/project-file.js';
 import { generation } from '../platform/postgres/generation.js';
 import { DatabaseTooNew, migrate, requireMigrated } from './migrate.js';
-import { deferred } from '../platform/concurrency/deferred.js';
 import { databaseFixture } from '../test/support/fixtures.js';
 
 const logger = createLogger('silent');
@@ -103,22 +101,5 @@ describe('migrations', () => {
     expect(rows).to.deep.equal([{ table: null, log: null }]);
     await database.pool.query('DROP SCHEMA ledger');
     await migrate(database.pool);
-  });
-
-  it('may take longer than the statement timeout', async () => {
-    await wipe();
-    const shortTimeout = createPool({ url: database.url, name: 'short-timeout', max: 1, logger });
-    shortTimeout.on('connect', (client) => void client.query(`SET statement_timeout = '100ms'`));
-    const release = deferred();
-    const other = transaction(database.pool, async (tx) => {
-      await tx.query('SELECT pg_advisory_xact_lock(7021955)');
-      await release.promise;
-    });
-    await sleep(100);
-    const migrated = migrate(shortTimeout);
-    expect(await endsWithin(migrated, 400)).to.be.false;
-    release.resolve();
-    await Promise.all([migrated, other]);
-    await shortTimeout.end();
   });
 });

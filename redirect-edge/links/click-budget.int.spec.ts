@@ -75,6 +75,13 @@ describe('redirect edge: click budget, on two nodes', () => {
     expect(await nodes[0].events('visits')).to.have.length(before);
   });
 
+  it('refuses the visitor after 10,000 waiting ones', async () => {
+    const visits = Array.from({ length: 10_001 }, () => take('never', 0));
+    const outcomes = await Promise.allSettled(visits);
+    expect(outcomes.findIndex(({ status }) => status === 'rejected')).to.equal(10_000);
+    expect(outcomes.at(-1)).to.have.nested.property('reason.code', 'OVERLOADED');
+  });
+
   it('neither deadlocks nor exceeds a limit with overlapping groups', async () => {
     const limits = Array.from({ length: 40 }, (_, index) => 50 + index);
     const codeOf = (index: number): string => `mixed-${(index * 7) % limits.length}`;

@@ -16,6 +16,7 @@ import { LinkCache, LinkReader } from './link-reader.js';
 import { CopyStore, DatabaseClock, readCopyKey, SharedCache } from './shared-cache.js';
 import { fixture } from '../../ops/test/support/fixture.js';
 import { databaseFixture, folderFixture, ledgerFixture } from '../../ops/test/support/fixtures.js';
+import { needs } from '../../ops/test/support/needs.js';
 
 const logger = createLogger('silent');
 const installation = 'test';
@@ -25,6 +26,7 @@ const keyOf = (subject: string): string => `linklog:${installation}:link-v5:${su
 const patientMs = 10_000;
 
 describe('redirect edge: shared cache in Redis', () => {
+  needs('redis-server');
   const database = databaseFixture('shared');
   const node = ledgerFixture(database);
   const dataDir = folderFixture();

@@ -4,6 +4,7 @@ import { retryAfterSeconds } from './retry-after.js';
 describe('redirect edge: Retry-After', () => {
   it('is in whole seconds, rounded up, from 1 to 30', () => {
     const cases = [
+      [0, 1],
       [0.2, 1],
       [1_000, 1],
       [1_001, 2],

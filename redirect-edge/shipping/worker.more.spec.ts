@@ -8,7 +8,7 @@ import type { EventLog } from '../../ops/event-log/port.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { endTestServer, startTestServer, testDatabase } from '../../ops/test/support/database.js';
-import { dedicatedKafka } from '../../ops/test/support/kafka.js';
+import { dedicatedKafka, kafkaPrograms } from '../../ops/test/support/kafka.js';
 import { openTestLog } from '../../ops/test/support/node.js';
 import { readEvent, writeEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -71,7 +71,9 @@ for (const [name, openTarget] of Object.entries(targets))
   describe(`redirect edge: shipping to ${name} from a worker thread`, function () {
     this.timeout(patienceMs);
 
-    const target = fixture(openTarget, (opened) => opened.close());
+    const target = fixture(openTarget, (opened) => opened.close(), {
+      needs: name === 'Kafka' ? kafkaPrograms : [],
+    });
     const dataDir = folderFixture({ per: 'test' });
     let shipping: Shipping;
     const spools: Spool[] = [];

@@ -7,6 +7,7 @@ import { v7 } from 'uuid';
 import { writeEvent } from '../../schemas/events/codec.js';
 import { spoolSource } from '../../schemas/events/envelope.js';
 import { spooledVisit } from '../../schemas/testing/events.js';
+import { maxRecordBytes } from './record.js';
 import { segmentPath } from './segment.js';
 import { boundSetAside, setAsideIn } from './set-aside.js';
 import { shippedSoFar } from './shipped.js';
@@ -103,16 +104,19 @@ describe('redirect edge: spool of an ended process', () => {
     });
   }
 
-  for (const [which, segments, shipped] of [
-    ['an earlier segment', [10, 10], [...range(1, 4), ...range(11, 20)]],
-    ['its last segment', [10], range(1, 4)],
+  for (const [which, segments, shipped, damage] of [
+    ['an earlier segment', [10, 10], [...range(1, 4), ...range(11, 20)], 1],
+    ['its last segment', [10], range(1, 4), 1],
+    ['its last segment before a record in another chunk', [10], range(1, 4), 9 * maxRecordBytes],
   ] as const) {
     it(`is shipped without the damaged part of ${which}, which is set aside`, async () => {
       const orphan = await writeOrphan(bench.dataDir, segments);
       const [first = ''] = orphan.segments;
       const offset = sum(orphan.sizes.slice(0, 4));
-      const damaged = await readFile(first);
-      damaged[offset + 20] = (damaged[offset + 20] ?? 0) ^ 1;
+      const bytes = await readFile(first);
+      const at = offset + 20;
+      const lost = Buffer.alloc(damage, 0xff);
+      const damaged = Buffer.concat([bytes.subarray(0, at), lost, bytes.subarray(at + 1)]);
       await writeFile(first, damaged);
 
       const spool = await adoptAll();

@@ -221,6 +221,35 @@ describe('schemas: body of POST /v2/shorten', () => {
   }
   specifyMessages(schema, [[invalidUrl, null, [], 'https://example.com', 5, undefined, {}]]);
 
+  it('reads expiresAt and startsAt with any offset', () => {
+    const now = Date.parse('2026-11-25T12:00:00Z');
+    const dated = shortenRequest(
+      () => false,
+      () => now,
+    );
+    const at = (seconds: number): string => new Date(now + seconds * 1_000).toISOString();
+    expect(dated.parse({ url, expiresAt: '2026-11-25T18:45:00+05:45' })).to.include({
+      expiresAt: '2026-11-25T13:00:00.000Z',
+    });
+    for (const [message, fields] of [
+      [null, { expiresAt: at(60), startsAt: at(59) }],
+      [null, { expiresAt: at(315_360_000) }],
+      ['expiresAt must be at least 60 seconds (1 minute) ahead', { expiresAt: at(59) }],
+      ['expiresAt must be at most 10 years ahead', { expiresAt: at(315_360_001) }],
+      ['Give expiresIn or expiresAt, not both', { expiresAt: at(90), expiresIn: 90 }],
+      ['startsAt must be before expiresAt', { startsAt: at(90), expiresAt: at(90) }],
+      ['startsAt must be before expiresAt', { startsAt: at(90), expiresIn: 90 }],
+      ['reuse can only be combined with url and domain', { reuse: true, title: 'x' }],
+    ] as const) {
+      expect(messageOf(dated, { url, ...fields }), JSON.stringify(fields)).to.equal(message);
+    }
+    for (const field of ['expiresAt', 'startsAt']) {
+      expect(messageOf(dated, { url, [field]: '2027-01-01T00:00:00' })).to.match(
+        /^\w+ must be a time in ISO 8601 with an offset/,
+      );
+    }
+  });
+
   it('names the first invalid field in the order of the specification’s table', () => {
     const wrong = [
       ['url', 'x', invalidUrl],

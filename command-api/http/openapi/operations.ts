@@ -30,8 +30,8 @@ const idempotencyKey = {
   in: 'header',
   description:
     'For 24 hours, the same key, path and body get the first successful response again; failures ' +
-    'are not stored.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
+    'are not stored. Empty: absent.',
+  schema: { type: 'string', maxLength: 255 },
 };
 
 const ifNoneMatch = {

@@ -185,6 +185,24 @@ describe('command API: shorten handler, on two nodes', () => {
     expect(countTypes(outcomes)).to.deep.equal({ created: 2 });
   });
 
+  it('reuses the oldest link without options, after a page of links with options', async () => {
+    const key = await newKey(node);
+    const url = 'https://example.com/reuse';
+    const create = (code: string, options: { readonly title?: string } = {}) =>
+      created(code, { url, ...options }, { account: key.account });
+    const codes = Array.from({ length: 100 }, (_, index) => `page-1-${index}`);
+    const titled = codes.map((code) => create(code, { title: 'x' }));
+    await recordHistory(node, ...titled, create('page-2'));
+    const [outcome] = await shorten(command(key, [linkToCreate(key, { url, reuse: true })]));
+    expect(outcome).to.have.nested.property('link.subject', 'page-2');
+  });
+
+  it('reuses a link of the same group', async () => {
+    const key = await newKey(node);
+    const reuse = command(key, [linkToCreate(key, { url: 'https://a.example/', reuse: true })]);
+    expect(typesOf(await shortenInGroup([reuse, reuse]))).to.deep.equal(['created', 'reused']);
+  });
+
   it('starts a month without usage', async () => {
     const key = await newKey(node);
     const usage = 'month_links = 35, month_calls = 9, month_qr_codes = 8';

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import { createLogger } from '../../../ops/platform/logging.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
@@ -49,9 +50,13 @@ describe('command API: exports', () => {
   });
 
   /** The response to one export. */
-  const respond = async (exports: Exports): Promise<IncomingMessage> => {
+  const respond = async (
+    exports: Exports,
+    meanwhile?: () => Promise<unknown>,
+  ): Promise<IncomingMessage> => {
     const opened = await exports.open(request());
     if (typeof opened === 'string') throw new Error(`the export is ${opened}`);
+    await meanwhile?.();
     server = createServer((_request, response) => {
       response.writeHead(200);
       opened.start(response);
@@ -62,14 +67,16 @@ describe('command API: exports', () => {
     return response;
   };
 
-  const readLines = async (response: IncomingMessage): Promise<number> => {
-    let text = '';
-    for await (const chunk of response.setEncoding('utf8')) text += String(chunk);
-    return text.split('\n').length - 1;
-  };
+  const readLines = async (response: IncomingMessage): Promise<number> =>
+    (await text(response)).split('\n').length - 1;
 
-  it('have all links, in several portions', async () => {
-    expect(await readLines(await respond(exportsOf(node.outbox)))).to.equal(links);
+  it('have all links in several portions of one snapshot, without later changes', async () => {
+    const response = await respond(exportsOf(node.outbox), () =>
+      database.pool.query(`UPDATE projection_redirects.links SET title = 'changed'`),
+    );
+    const exported = await text(response);
+    expect(exported.split('\n')).to.have.length(links + 1);
+    expect(exported).to.not.include('changed');
   });
 
   it('are two for each account, and as many as connections', async () => {

@@ -1,11 +1,10 @@
 import { expect } from 'chai';
-import kafkajs from 'kafkajs';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { writeEvent } from '../../../schemas/events/codec.js';
 import { topicNames, topics, type TopicName } from '../../../schemas/events/topics.js';
-import { eventually, eventuallyPasses, rejection } from '../../test/support/waiting.js';
-import { kafkaStartMs, testKafka } from '../../test/support/kafka.js';
+import { eventually, rejection } from '../../test/support/waiting.js';
+import { kafkaPrograms, kafkaStartMs, testKafka } from '../../test/support/kafka.js';
 import { createLogger } from '../../platform/logging.js';
 import { describeEventLog } from '../../test/conformance/event-log/event-log.suite.js';
 import { eventIn, newCode, recordsOf } from '../../test/conformance/event-log/events.js';
@@ -18,13 +17,14 @@ import { fixture } from '../../test/support/fixture.js';
 const links = topics.links.name;
 const logger = createLogger('silent');
 
-describeEventLog('on Kafka', () => openKafkaHarness('log'));
+describeEventLog('on Kafka', () => openKafkaHarness('log'), kafkaPrograms);
 
 describe('platform: log on Kafka, apart from the suite', function () {
   this.timeout(kafkaStartMs);
   const harness = fixture(
     () => openKafkaHarness('kafka'),
     (harness) => harness.close(),
+    { needs: [...kafkaPrograms, 'kcat'] },
   );
 
   /** What kcat, which knows nothing of us, reads of a topic. */
@@ -214,25 +214,6 @@ describe('platform: log on Kafka, apart from the suite', function () {
       });
     }
 
-    it('complete, or rejects: a topic that was created again with fewer partitions has no ends', async () => {
-      const kafka = await testKafka('fewer');
-      const log = open(kafka.prefix);
-      await log.ready;
-      const admin = kafka.client().admin();
-      await admin.connect();
-      const topic = `${kafka.prefix}${links}`;
-      await admin.deleteTopics({ topics: [topic] });
-      await eventuallyPasses(async () => {
-        await admin.createTopics({ topics: [{ topic, numPartitions: 3 }], waitForLeaders: true });
-        expect((await admin.fetchTopicOffsets(topic)).length).to.equal(3);
-      });
-      await admin.disconnect();
-      const error = (await rejection(log.ranges(links))) as Error;
-      expect(error.message).to.equal(`Kafka listed 3 of 8 partitions of ${topic}`);
-      await log.close();
-      await kafka.drop();
-    });
-
     it('missing at a later start, and does not create them again', async () => {
       const kafka = await testKafka('lost');
       const admin = kafka.client().admin();
@@ -267,91 +248,6 @@ describe('platform: log on Kafka, apart from the suite', function () {
       expect(await upgraded.ranges(topics.usage.name)).to.have.length(topics.usage.partitions);
       await upgraded.close();
       await admin.disconnect();
-      await kafka.drop();
-    });
-
-    it('extended while it runs, and neither writes to the added partitions nor reads them', async () => {
-      const kafka = await testKafka('extended');
-      const log = openKafkaLog({ settings: settingsOf(kafka), logger });
-      await log.ready;
-      const seen = new Map<string, number>();
-      const follow = (from: KafkaLog) =>
-        from.subscribe({
-          group: 'extended',
-          topics: [links],
-          position: () => Promise.resolve(null),
-          handle({ topic, partition, records }) {
-            const label = `${topic}/${partition}`;
-            // There are no checkpoints, so a newly assigned partition starts from the beginning.
-            seen.set(label, Math.max(seen.get(label) ?? 0, (records.at(-1)?.offset ?? -1) + 1));
-            return Promise.resolve();
-          },
-        });
-      const untilSeen = (): Promise<void> =>
-        eventually('every record is delivered', async () => {
-          const ranges = await log.ranges(links);
-          return ranges.every(
-            ({ partition, next }) => (seen.get(`${links}/${partition}`) ?? 0) === next,
-          );
-        });
-      const subscriptions = [follow(log)];
-      const codes = Array.from({ length: 40 }, newCode);
-      const append = () =>
-        log.append(
-          links,
-          codes.flatMap((code) => recordsOf(links, code, 1)),
-        );
-      await append();
-      await untilSeen();
-
-      const topic = `${kafka.prefix}${links}`;
-      const admin = kafka.client().admin();
-      await admin.connect();
-      await admin.createPartitions({ topicPartitions: [{ topic, count: 11 }] });
-      const producer = kafka.client().producer();
-      await producer.connect();
-      await producer.send({ topic, messages: [{ partition: 10, key: 'strange', value: '' }] });
-      await producer.disconnect();
-      await eventually('the added partitions are found', async () => {
-        const state = (await log.inspect()).find((known) => known.topic === links);
-        return state?.partitions?.at(10)?.next === 1;
-      });
-      // Another member has the group assign all partitions that the topic has by now.
-      const other = openKafkaLog({ settings: settingsOf(kafka), logger });
-      await other.ready;
-      subscriptions.push(follow(other));
-      const groupId = `${kafka.prefix}linklog-extended`;
-      await eventually('both members have an assignment', async () => {
-        const { groups } = await admin.describeGroups([groupId]);
-        return groups[0]?.state === 'Stable' && groups[0].members.length === 2;
-      });
-      const { groups } = await admin.describeGroups([groupId]);
-      const assigned = groups.flatMap(({ members }) =>
-        members.flatMap(
-          ({ memberAssignment }) =>
-            kafkajs.AssignerProtocol.MemberAssignment.decode(memberAssignment)?.assignment[topic] ??
-            [],
-        ),
-      );
-      expect(assigned.sort()).to.deep.equal([0, 1, 2, 3, 4, 5, 6, 7]);
-      await append();
-      await untilSeen();
-      expect(await log.ranges(links)).to.have.length(8);
-      expect([...seen.keys()].filter((label) => /\/(8|9|10)$/.test(label))).to.deep.equal([]);
-      const ends = await admin.fetchTopicOffsets(topic);
-      const added = ends.filter(({ partition }) => partition >= 8).map(({ high }) => high);
-      expect(added.sort()).to.deep.equal(['0', '0', '1']);
-      let read = 0;
-      for (const { partition, first, next } of await other.ranges(links)) {
-        for await (const { records } of other.read(links, partition, first, next)) {
-          read += records.length;
-        }
-      }
-      expect(read).to.equal(80);
-      for (const subscription of subscriptions) await subscription.stop();
-      await admin.disconnect();
-      await other.close();
-      await log.close();
       await kafka.drop();
     });
 

@@ -3,18 +3,16 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  kafkaStartMs,
-  dedicatedKafka,
-  testKafka,
-  type TestKafka,
-} from '../../test/support/kafka.js';
-import { eventually } from '../../test/support/waiting.js';
+import { fixture } from '../../test/support/fixture.js';
+import { kafkaFixture } from '../../test/support/fixtures.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
+import { eventually, rejection } from '../../test/support/waiting.js';
 import { cuttableSockets } from '../../test/conformance/event-log/cuttable-sockets.js';
 import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
 import { createLogger } from '../../platform/logging.js';
 import { createKafkaClient } from './client.js';
 import { patchKafkajs } from './kafkajs-patches.js';
+import { needs } from '../../test/support/needs.js';
 
 const load = createRequire(import.meta.url);
 const logger = createLogger('silent');
@@ -69,182 +67,102 @@ const answerTo = (request: Buffer, text: string): Buffer => {
   return answer;
 };
 
+/** A server that passes each connection, with its number, to `handle`. */
+const listening = (handle: (socket: Socket, number: number) => void) =>
+  fixture(
+    async () => {
+      const sockets: Socket[] = [];
+      const server = createServer((socket) => {
+        socket.on('error', () => socket.destroy());
+        handle(socket, sockets.push(socket));
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      return { server, sockets, port: (server.address() as AddressInfo).port };
+    },
+    async ({ server, sockets }) => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  );
+
 describe('platform: kafkajs, mended', function () {
-  this.timeout(60_000);
+  this.timeout(kafkaStartMs);
+
+  const kafka = kafkaFixture('patches');
+  const interrupted = listening((socket, number) => {
+    socket.once('data', (request: Buffer) => {
+      const answer = answerTo(request, 'the whole answer');
+      socket.write(number === 1 ? answer.subarray(0, 12) : answer);
+    });
+  });
+  const silent = listening((socket) => socket.resume());
 
   before(() => {
     patchKafkajs();
   });
 
-  describe('on an idle connection', () => {
-    let kafka: TestKafka;
-
-    before(async function () {
-      this.timeout(kafkaStartMs);
-      kafka = await testKafka('patches');
-    });
-
-    it('does not poll for requests', async () => {
-      const { prototype } = load('kafkajs/src/network/requestQueue/index.js') as RequestQueue;
-      const { checkPendingRequests } = prototype;
-      const producer = createKafkaClient(settingsOf(kafka), logger).producer();
-      await producer.connect();
-      let polls = 0;
-      prototype.checkPendingRequests = function count() {
-        polls += 1;
-        checkPendingRequests.call(this);
-      };
-      try {
-        // Responses to the first requests may still arrive.
-        await sleep(500);
-        polls = 0;
-        await sleep(1_000);
-        expect(polls).to.equal(0);
-      } finally {
-        prototype.checkPendingRequests = checkPendingRequests;
-        await producer.disconnect();
-      }
-    });
-  });
-
-  describe('on a connection that was lost during a response', () => {
-    const sockets: Socket[] = [];
-    const server = createServer();
-    let port: number;
-
-    before(async () => {
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      ({ port } = server.address() as AddressInfo);
-    });
-    after(async () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    });
-
-    it('reads the next response from its beginning', async () => {
-      server.on('connection', (socket) => {
-        const isFirst = sockets.push(socket) === 1;
-        socket.on('error', () => socket.destroy());
-        socket.once('data', (request: Buffer) => {
-          const answer = answerTo(request, 'the whole answer');
-          socket.write(isFirst ? answer.subarray(0, 12) : answer);
-        });
-      });
-      const connection = connectionTo(port);
-      await connection.connect();
-      const lost = connection.send(exchange).then(
-        () => 'answered',
-        () => 'lost',
-      );
-      await eventually('half an answer is there', () => connection.bytesBuffered === 12);
-      sockets[0]?.resetAndDestroy();
-      expect(await lost).to.equal('lost');
-      await connection.connect();
-      expect(await connection.send(exchange)).to.equal('the whole answer');
-    });
-  });
-
-  describe('without a response', () => {
-    const sockets: Socket[] = [];
-    const server = createServer((socket) => sockets.push(socket.resume()));
-    let port: number;
-
-    before(async () => {
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      ({ port } = server.address() as AddressInfo);
-    });
-    after(async () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    });
-
-    const connected = async (): Promise<Connection> => {
-      const connection = connectionTo(port, 200);
-      await connection.connect();
-      return connection;
+  it('does not poll for requests on an idle connection', async () => {
+    const { prototype } = load('kafkajs/src/network/requestQueue/index.js') as RequestQueue;
+    const { checkPendingRequests } = prototype;
+    const producer = createKafkaClient(settingsOf(kafka), logger).producer();
+    await producer.connect();
+    let polls = 0;
+    prototype.checkPendingRequests = function count() {
+      polls += 1;
+      checkPendingRequests.call(this);
     };
+    try {
+      // Responses to the first requests may still arrive.
+      await sleep(500);
+      polls = 0;
+      await sleep(1_000);
+      expect(polls).to.equal(0);
+    } finally {
+      prototype.checkPendingRequests = checkPendingRequests;
+      await producer.disconnect();
+    }
+  });
+
+  it('reads the next response from its beginning after a connection was lost during one', async () => {
+    const connection = connectionTo(interrupted.port);
+    await connection.connect();
+    const lost = rejection(connection.send(exchange));
+    await eventually('half an answer is there', () => connection.bytesBuffered === 12);
+    interrupted.sockets[0]?.resetAndDestroy();
+    await lost;
+    await connection.connect();
+    expect(await connection.send(exchange)).to.equal('the whole answer');
+  });
+
+  it('closes a connection without a response, and rejects its pending requests', async () => {
     /** How a request ended. */
-    const endOf = async (connection: Connection, requestTimeout?: number): Promise<unknown> =>
+    const endOf = async (requestTimeout?: number): Promise<unknown> =>
       connection
         .send({ ...exchange, ...(requestTimeout !== undefined && { requestTimeout }) })
         .catch((error: unknown) => (error as Error).name);
-
-    it('ends each request at its own timeout', async () => {
-      const ended: number[] = [];
-      const requests = [1_000, 200, 400].map(async (timeout) => {
-        expect(await endOf(await connected(), timeout)).to.equal('KafkaJSRequestTimeoutError');
-        ended.push(timeout);
-      });
-      await Promise.all(requests);
-      expect(ended).to.deep.equal([200, 400, 1_000]);
-    });
-
-    it('times out a request after a quiet time', async () => {
-      const connection = await connected();
-      await sleep(300);
-      expect(await endOf(connection)).to.equal('KafkaJSRequestTimeoutError');
-    });
-
-    it('closes the connection and rejects its pending requests', async () => {
-      const taken = once(server, 'connection') as Promise<[Socket]>;
-      const connection = await connected();
-      const [socket] = await taken;
-      const ended = once(socket, 'close');
-      const ends = await Promise.all([endOf(connection), endOf(connection, 10_000)]);
-      expect(ends).to.deep.equal(['KafkaJSRequestTimeoutError', 'KafkaJSConnectionError']);
-      await ended;
-      expect(await endOf(connection)).to.equal('KafkaJSConnectionError');
-      await connection.connect();
-      expect(await endOf(connection)).to.equal('KafkaJSRequestTimeoutError');
-    });
+    const taken = once(silent.server, 'connection') as Promise<[Socket]>;
+    const connection = connectionTo(silent.port, 200);
+    await connection.connect();
+    const [socket] = await taken;
+    const ended = once(socket, 'close');
+    const ends = await Promise.all([endOf(), endOf(10_000)]);
+    expect(ends).to.deep.equal(['KafkaJSRequestTimeoutError', 'KafkaJSConnectionError']);
+    await ended;
+    expect(await endOf()).to.equal('KafkaJSConnectionError');
+    await connection.connect();
+    expect(await endOf()).to.equal('KafkaJSRequestTimeoutError');
   });
 
-  describe('with a broker that accepts connections and does not respond', () => {
-    it('connects each client through the next bootstrap address', async function () {
-      this.timeout(kafkaStartMs);
-      const kafka = await testKafka('seeds');
-      const sockets: Socket[] = [];
-      const silent = createServer((socket) => sockets.push(socket.resume()));
-      silent.listen(0, '127.0.0.1');
-      await once(silent, 'listening');
-      const brokers = [`127.0.0.1:${(silent.address() as AddressInfo).port}`, kafka.brokers];
-      const client = createKafkaClient({ ...settingsOf(kafka), brokers }, logger);
-      const clients = [client.admin(), client.producer(), client.admin(), client.producer()];
-      try {
-        for (const connecting of clients) await connecting.connect();
-        expect(sockets).to.have.length.of.at.least(1);
-      } finally {
-        for (const connected of clients) await connected.disconnect();
-        for (const socket of sockets) socket.destroy();
-        silent.close();
-      }
-    });
-
-    it('repeats the request for API versions until a response', async function () {
-      this.timeout(kafkaStartMs);
-      const kafka = await dedicatedKafka('hangs');
-      let timedOut = false;
-      const client = createKafkaClient(settingsOf(kafka), {
-        isLevelEnabled: () => true,
-        debug(_details, message) {
-          timedOut ||= /ApiVersions.*timed out/.test(message);
-        },
-      });
-      const admin = client.admin();
-      process.kill(kafka.server.pid, 'SIGSTOP');
-      const connecting = admin.connect();
-      try {
-        await eventually('it has asked in vain', () => timedOut, 60_000);
-      } finally {
-        process.kill(kafka.server.pid, 'SIGCONT');
-      }
-      await connecting;
-      expect(await admin.listTopics()).to.be.an('array');
-      await admin.disconnect();
-    });
+  it('connects each client through the next bootstrap address if a broker does not respond', async () => {
+    const brokers = [`127.0.0.1:${silent.port}`, kafka.brokers];
+    const client = createKafkaClient({ ...settingsOf(kafka), brokers }, logger);
+    const clients = [client.admin(), client.producer(), client.admin(), client.producer()];
+    try {
+      for (const connecting of clients) await connecting.connect();
+    } finally {
+      for (const connected of clients) await connected.disconnect();
+    }
   });
 });

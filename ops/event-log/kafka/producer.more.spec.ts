@@ -7,11 +7,12 @@ import { Kafka, logLevel, type Admin, type ISocketFactory, type PartitionMetadat
 import { topics } from '../../../schemas/events/topics.js';
 import { startKafkaCluster, type KafkaServer } from '../../local/kafka/index.js';
 import { newCode, recordsOf } from '../../test/conformance/event-log/events.js';
-import { kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
 import { eventually } from '../../test/support/waiting.js';
 import { retry } from '../../platform/concurrency/retry.js';
 import { createLogger } from '../../platform/logging.js';
 import { openKafkaLog, type KafkaLog } from './kafka-log.js';
+import { needs } from '../../test/support/needs.js';
 
 const logger = createLogger('silent');
 const { name: topic, partitions: partitionCount } = topics.links;
@@ -56,6 +57,7 @@ const selectiveSockets = () => {
 
 describe('platform: producer for several Kafka brokers', function () {
   this.timeout(kafkaStartMs);
+  needs(...kafkaPrograms);
 
   const sockets = selectiveSockets();
   let dir: string;

@@ -73,7 +73,7 @@ describe('platform: relay from the outbox to the log proper', () => {
     },
   );
   const log = fixture(() => new ControlledLog(), undefined, { per: 'test' });
-  let relays: OwnConnection[] = [];
+  let relays: ReturnType<typeof startRelay>[] = [];
 
   afterEach(async () => {
     await Promise.all(relays.map((relay) => relay.stop()));
@@ -94,7 +94,7 @@ describe('platform: relay from the outbox to the log proper', () => {
   const relayTo = (
     target: Pick<EventLog, 'append' | 'ranges'> = log,
     logTo = logger,
-  ): OwnConnection => {
+  ): ReturnType<typeof startRelay> => {
     const { url } = database;
     const relay = startRelay({
       mayBegin: () => Promise.resolve(),
@@ -162,36 +162,6 @@ describe('platform: relay from the outbox to the log proper', () => {
     expect(await published).to.equal(true);
   });
 
-  it('queries what was sent after a failed query too', async () => {
-    relayTo();
-    let failures = 0;
-    const failing = {
-      query(query: string) {
-        if (query.startsWith('SELECT') && failures < 2) {
-          failures += 1;
-          return Promise.reject(new Error('this query fails'));
-        }
-        return node.pool.query(query);
-      },
-    } as unknown as Pool;
-    const own = await openRelayedDelivery({ pool: failing, listener });
-    expect(await own.published(await record(eventIn(links, newCode())), 10_000)).to.equal(true);
-    expect(failures).to.equal(2);
-    own.stop();
-  });
-
-  it('has published the first event of a link while a later one is pending', async () => {
-    relayTo();
-    const code = newCode();
-    expect(await delivery.published(await record(eventIn(links, code, 1)), 10_000)).to.be.true;
-    log.before = () => Promise.reject(new Error('Not now'));
-    const ended = await record(eventIn(links, code, 2));
-    expect(await delivery.published(ended, 100)).to.be.false;
-    expect(await delivery.hasPublishedFirst(links, [code])).to.be.true;
-    log.before = () => Promise.resolve();
-    expect(await delivery.published(ended, 10_000)).to.be.true;
-  });
-
   it('retries a failed append together with later events, in order', async () => {
     let failures = 0;
     log.before = () => {
@@ -239,18 +209,6 @@ describe('platform: relay from the outbox to the log proper', () => {
     } finally {
       operator.release();
     }
-  });
-
-  it('continues with other topics while one topic fails', async () => {
-    log.before = (topic) =>
-      topic === topics.usage.name ? Promise.reject(new Error('Never')) : Promise.resolve();
-    relayTo();
-    const stuck = await record(eventIn(topics.usage.name, newCode()));
-    const outboxPosition = await record(eventIn(links, newCode()));
-    expect(await delivery.published(outboxPosition, 10_000)).to.be.true;
-    expect(await delivery.published(stuck, 100)).to.be.false;
-    log.before = () => Promise.resolve();
-    expect(await delivery.published(stuck, 10_000)).to.be.true;
   });
 
   it('counts all partitions as stalled while the log does not respond', async () => {
@@ -320,7 +278,9 @@ describe('platform: relay from the outbox to the log proper', () => {
     await delivery.published(await record(eventIn(links, code, 2)), 10_000);
     expect(second.records).to.be.empty;
     const [first] = relays.splice(0, 1);
+    expect(first?.isActive()).to.be.true;
     await first?.stop();
+    expect(first?.isActive()).to.be.false;
     await delivery.published(await record(eventIn(links, code, 3)), 10_000);
     expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
     expect(second.sequencesOf(code)).to.deep.equal([3]);
@@ -430,6 +390,23 @@ describe('platform: relay from the outbox to the log proper', () => {
       expect(await eventsIn(code), 'what was recorded later').to.equal(1);
       relayTo();
       expect(await delivery.published(unsent, 10_000)).to.be.true;
+    });
+
+    it('is sent again, once for each check, if no projection has applied it', async () => {
+      const first = relayTo();
+      const code = newCode();
+      const position = await record(eventIn(links, code));
+      await delivery.published(position, 10_000);
+      await first.stop();
+      const sent = position.map((end) => ({ ...end, topic: links }));
+      await saveRelayCheckpoints(node.pool, log, sent);
+      projected.appliedThrough = () => Promise.resolve(Number.MAX_SAFE_INTEGER);
+      relayTo();
+      await eventually('it is sent again', () => log.sequencesOf(code).length > 1);
+      for (let round = 0; round < 3; round += 1) {
+        await delivery.published(await record(eventIn(links, newCode())), 10_000);
+      }
+      expect(log.sequencesOf(code)).to.deep.equal([1, 1]);
     });
   });
 });

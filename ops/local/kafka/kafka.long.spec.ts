@@ -3,7 +3,6 @@ import { Kafka, logLevel, Partitioners } from 'kafkajs';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createLogger } from '../../platform/logging.js';
 import { folderFixture } from '../../test/support/fixtures.js';
@@ -95,53 +94,6 @@ describe('local servers: Kafka as a child process', function () {
       expect(await receive(second, 'stored')).to.equal('an event');
     });
   }
-
-  it('reports a kill, and restarts at the same address with the same data', async () => {
-    const server = await start();
-    const { pid, brokers } = server;
-    await send(server, 'stored', 'before the kill');
-    server.kill('SIGKILL');
-    expect(await server.exited).to.deep.include({ status: 'died', reason: 'signal SIGKILL' });
-
-    await server.restart();
-    expect(server.pid).not.to.equal(pid);
-    expect(server.brokers).to.equal(brokers);
-    expect(await receive(server, 'stored')).to.equal('before the kill');
-  });
-
-  it('ends an orphaned broker of its data, and no other', async () => {
-    const left = await start();
-    const other = await start('other');
-    const next = await start();
-    expect(await left.exited).to.have.property('status', 'died');
-    expect(isAlive(left.pid)).to.equal(false);
-    expect(next.clusterId).to.equal(left.clusterId);
-    expect(isAlive(other.pid)).to.equal(true);
-  });
-
-  it('does not create topics automatically', async () => {
-    const server = await start();
-    const producer = client(server).producer({
-      createPartitioner: Partitioners.DefaultPartitioner,
-      retry: { retries: 0 },
-    });
-    await producer.connect();
-    const sent = producer.send({ topic: 'a-typing-error', messages: [{ value: 'x' }] });
-    expect(await sent.catch((error: unknown) => error)).to.be.instanceOf(Error);
-    await producer.disconnect();
-  });
-
-  it('fails with the output of a broker that ends at its start', async () => {
-    const server = await start();
-    await server.stop();
-    const port = Number(server.brokers.split(':')[1]);
-    const listener = createServer().listen(port, '127.0.0.1');
-    await once(listener, 'listening');
-    const error: unknown = await start('kafka', { port }).catch((reason: unknown) => reason);
-    listener.close();
-    expect(error).to.have.property('code', 'SERVER_FAILED');
-    expect(String(error)).to.include('already in use');
-  });
 
   it('ends with its parent process, even after SIGKILL', async () => {
     const dataDir = join(dir.path, 'kafka');

@@ -13,6 +13,7 @@ import {
   provideBinaries,
   type NativePackage,
 } from './binaries.js';
+import { needs } from '../../test/support/needs.js';
 
 interface Link {
   readonly source: string;
@@ -88,16 +89,6 @@ describe('local servers: programs of PostgreSQL', () => {
       expect(fs.readdirSync(cache)).to.have.length(1);
     });
 
-    it('are copied once by concurrent starts', async () => {
-      const cache = join(dir, 'cache');
-      const copies = await Promise.all(
-        Array.from({ length: 3 }, () => provideBinaries(dir, logger, real, [cache])),
-      );
-      expect(new Set(copies.map(({ postgres }) => postgres)).size).to.equal(1);
-      expect(fs.readdirSync(cache)).to.have.length(1);
-      expect(await versionOf(copies[0]?.postgres ?? '')).to.include('PostgreSQL');
-    });
-
     it('are not run from a directory that other users can write', async () => {
       const paths = ['a', 'b', 'c', 'd'].map((name) => join(dir, name));
       const [writable, foreign, link, good] = paths as [string, string, string, string];
@@ -114,24 +105,23 @@ describe('local servers: programs of PostgreSQL', () => {
       expect(failure).to.include({ code: 'SERVER_UNAVAILABLE' });
     });
 
-    it('are copied after abandoned copies are removed', async () => {
-      const cache = join(dir, 'cache');
-      fs.mkdirSync(join(cache, '.partial-old'), { recursive: true });
-      fs.mkdirSync(join(cache, '.partial-new'));
-      const longAgo = new Date(Date.now() - 7_200_000);
-      fs.utimesSync(join(cache, '.partial-old'), longAgo, longAgo);
-      await provideBinaries(dir, logger, real, [cache]);
-      expect(fs.existsSync(join(cache, '.partial-old'))).to.be.false;
-      expect(fs.existsSync(join(cache, '.partial-new'))).to.be.true;
-    });
+    describe('for an unprivileged user', () => {
+      needs('setpriv');
 
-    it('are found by an unprivileged user', function () {
-      this.timeout(60_000);
-      const mocha = new URL(import.meta.resolve('mocha/bin/mocha.js')).pathname;
-      const args = [mocha, '--no-config', '--timeout', '30000', new URL(import.meta.url).pathname];
-      const child = spawnSync(process.execPath, args, { uid: 65534, gid: 65534, cwd: '/' });
-      expect(child.status, child.stdout.toString()).to.equal(0);
-      expect(child.stdout.toString()).to.include('are run in the package');
+      it('are found', function () {
+        this.timeout(60_000);
+        const mocha = new URL(import.meta.resolve('mocha/bin/mocha.js')).pathname;
+        const args = [
+          mocha,
+          '--no-config',
+          '--timeout',
+          '30000',
+          new URL(import.meta.url).pathname,
+        ];
+        const child = spawnSync(process.execPath, args, { uid: 65534, gid: 65534, cwd: '/' });
+        expect(child.status, child.stdout.toString()).to.equal(0);
+        expect(child.stdout.toString()).to.include('are run in the package');
+      });
     });
   } else {
     it('are run in the package', async () => {
@@ -163,28 +153,5 @@ describe('local servers: programs of PostgreSQL', () => {
       expect(failure).to.have.property('code', 'SERVER_UNAVAILABLE');
       expect((failure as Error).message).to.match(/^[^\n]*DATABASE_URL[^\n]*$/);
     }
-  });
-
-  it('report a missing glibc', async function () {
-    if (process.platform !== 'linux') return;
-    const program = join(dir, 'postgres');
-    const original = fs.readFileSync(join(real.dir, 'native/bin/postgres'), 'latin1');
-    // As on musl: the file exists, its loader does not.
-    fs.writeFileSync(program, original.replace('/ld-linux', '/ld-nosuch'.slice(0, 9)), {
-      encoding: 'latin1',
-      mode: 0o755,
-    });
-    const error = await rejection(runProgram(null, program, ['--version']));
-    expect(await explainFailure(program, error))
-      .to.have.property('message')
-      .that.matches(/^.*musl.*DATABASE_URL.*$/);
-  });
-
-  it('report a missing program', async () => {
-    const program = join(dir, 'postgres');
-    const error = await rejection(runProgram(null, program, ['--version']));
-    expect(await explainFailure(program, error))
-      .to.have.property('message')
-      .that.includes(`${program} does not exist`);
   });
 });

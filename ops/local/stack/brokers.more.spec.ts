@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { topicNames } from '../../../schemas/events/topics.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
-import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
 import { launch, stopProcess } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
-import { startStackProcess } from '../../test/support/stack.js';
+import { stackPrograms, startStackProcess } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
 import { fixture } from '../../test/support/fixture.js';
 import { folderFixture } from '../../test/support/fixtures.js';
@@ -28,7 +28,7 @@ describe('local servers: npm run stack -- --brokers 3', function () {
         ...['--apis', '1', '--edges', '1', '--projectors', '1'],
       ]),
     (stack) => stack.stop(),
-    { needs: [...kafkaPrograms, 'redis-server'] },
+    { needs: stackPrograms },
   );
   const dataDir = folderFixture();
   let key: string;
@@ -79,11 +79,6 @@ describe('local servers: npm run stack -- --brokers 3', function () {
     );
   };
 
-  it('lists the address and the process of each broker in the ready line', () => {
-    expect(stack.kafka.split(',')).to.have.length(3);
-    expect(new Set(stack.pids.kafka)).to.have.property('size', 3);
-  });
-
   it('spreads three replicas of each partition, two of which must be in sync', async () => {
     const assigned = await partitions();
     for (const { replicas } of assigned) expect([...replicas].sort()).to.deep.equal([1, 2, 3]);
@@ -123,13 +118,6 @@ describe('local servers: npm run stack -- --brokers 3', function () {
       kafka.split(',').sort(),
     );
     await createSteadily();
-  });
-
-  it('ends every broker at SIGTERM', async () => {
-    const pids = stack.pids.kafka;
-    const { exitCode, stderr } = await stack.stop();
-    expect(exitCode, stderr).to.equal(0);
-    for (const pid of pids) expect(() => process.kill(pid, 0)).to.throw('ESRCH');
   });
 
   it('rejects an invalid number of brokers, or another one than DATA_DIR has, with exit code 78', async () => {

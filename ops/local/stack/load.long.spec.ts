@@ -5,10 +5,10 @@ import type { PlanName } from '../../../schemas/plans.js';
 import { inheritedEnvironment } from '../../config/config.js';
 import { fixture } from '../../test/support/fixture.js';
 import { concurrently, sendRequest, statuses, type HttpResponse } from '../../test/support/http.js';
-import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
 import { startLinklogCli } from '../../test/support/process.js';
 import { issueKey } from '../../test/support/product.js';
-import { startStackProcess } from '../../test/support/stack.js';
+import { stackPrograms, startStackProcess } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
 
 /** `LINKLOG_RACE_ROUNDS=50` is the long form. */
@@ -21,7 +21,7 @@ describe('local servers: the stack under load', function () {
   const stack = fixture(
     () => startStackProcess(),
     (stack) => stack.stop(),
-    { needs: [...kafkaPrograms, 'redis-server'] },
+    { needs: stackPrograms },
   );
 
   const newKey = async (plan: PlanName): Promise<string> => (await issueKey(stack, { plan })).key;
@@ -64,18 +64,15 @@ describe('local servers: the stack under load', function () {
     }
   });
 
-  for (const limit of [1, 10, 999]) {
-    it(`redirects exactly ${limit} of ${racers} visits of a link with that limit`, async () => {
-      for (let round = 1; round <= rounds; round += 1) {
-        const code = await createLink({ maxClicks: limit });
-        const responses = await concurrently(racers, (visitor) =>
-          sendRequest(`${addressAt(stack.edges, visitor)}/${code}`),
-        );
-        const expected = { 302: limit, 410: racers - limit };
-        expect(statuses(responses), `round ${round}`).to.deep.equal(expected);
-      }
-    });
-  }
+  it(`redirects exactly 10 of ${racers} visits of a link with that limit`, async () => {
+    for (let round = 1; round <= rounds; round += 1) {
+      const code = await createLink({ maxClicks: 10 });
+      const responses = await concurrently(racers, (visitor) =>
+        sendRequest(`${addressAt(stack.edges, visitor)}/${code}`),
+      );
+      expect(statuses(responses), `round ${round}`).to.deep.equal({ 302: 10, 410: racers - 10 });
+    }
+  });
 
   it('accepts exactly 60 of 200 concurrent calls with a limit of 60 a minute', async () => {
     for (let round = 1; round <= rounds; round += 1) {
@@ -84,12 +81,6 @@ describe('local servers: the stack under load', function () {
         sendRequest(`${addressAt(stack.apis, call)}/v2/usage`, { headers }),
       );
       expect(statuses(responses), `round ${round}`).to.deep.equal({ 200: 60, 429: 140 });
-    }
-  });
-
-  it('redirects a new link on each edge immediately', async () => {
-    for (let round = 1; round <= rounds * 20; round += 1) {
-      expect(await visit(await createLink()), `link ${round}`).to.deep.equal([302, 302]);
     }
   });
 

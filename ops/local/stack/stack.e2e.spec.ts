@@ -5,16 +5,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../config/config.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
-import { kafkaPrograms, kafkaStartMs } from '../../test/support/kafka.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
 import { needs } from '../../test/support/needs.js';
-import { briefJava } from '../../test/support/stack.js';
+import { briefJava, stackPrograms } from '../../test/support/stack.js';
 import { eventually, within } from '../../test/support/waiting.js';
-import {
-  launch,
-  readyLine,
-  startLinklogCli,
-  type RunningProcess,
-} from '../../test/support/process.js';
+import { launch, readyLine, type RunningProcess } from '../../test/support/process.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 
 const { PATH = '', HOME = '' } = inheritedEnvironment();
@@ -65,7 +60,7 @@ const isAlive = (pid: number): boolean => {
 describe('local servers: npm run stack', function () {
   // Kafka may have to be downloaded first.
   this.timeout(kafkaStartMs);
-  needs(...kafkaPrograms, 'redis-server');
+  needs(...stackPrograms);
 
   const dataDir = folderFixture();
   let stack: RunningProcess;
@@ -134,16 +129,6 @@ describe('local servers: npm run stack', function () {
   });
 
   const shortUrlHost = (): string => `http://localhost:${new URL(ready.edges[0] ?? '').port}`;
-
-  it('is found by the command line by DATA_DIR', async () => {
-    const output = await startLinklogCli(['projections', 'rebuild', 'stats', '--yes', '--json'], {
-      DATA_DIR: dataDir.path,
-    }).ended;
-    expect(output.exitCode, output.stderr).to.equal(0);
-    expect(JSON.parse(output.stdout)).to.deep.include({ projection: 'stats', deadLetters: 0 });
-    // The visits of the test before.
-    expect((JSON.parse(output.stdout) as { events: number }).events).to.be.at.least(2);
-  });
 
   it('restarts killed processes at their addresses', async () => {
     const victims = kinds.map((kind) => [kind, 0] as const);

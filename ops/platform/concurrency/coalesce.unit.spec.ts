@@ -33,16 +33,6 @@ describe('platform: coalesce', () => {
     expect(await last).to.equal('third');
   });
 
-  it('starts a run immediately if none is running', async () => {
-    for (const index of [0, 1]) {
-      const result = call();
-      expect(runs).to.have.length(index + 1);
-      runs[index]?.resolve('done');
-      expect(await result).to.equal('done');
-      await Promise.resolve();
-    }
-  });
-
   it('rejects only the calls of a run that fails', async () => {
     const first = rejection(call());
     const second = call();

@@ -32,6 +32,7 @@ describe('platform: periodic task', () => {
       await advance(2 * everyMs);
       expect(count.runs).to.equal(6);
       await stop();
+      expect(await advance(0), 'pending timers').to.equal(0);
     }));
 
   it('continues after a failure, and after a task that throws synchronously', () =>
@@ -61,7 +62,7 @@ describe('platform: periodic task', () => {
       expect({ ...count, stopped }).to.deep.equal({ runs: 1, stopped: false });
       gate.resolve();
       await stopping;
-      await advance(5 * everyMs);
+      expect(await advance(5 * everyMs), 'pending timers').to.equal(0);
       expect(count.runs).to.equal(1);
     }));
 });

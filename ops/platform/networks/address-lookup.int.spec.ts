@@ -1,7 +1,5 @@
 import { expect } from 'chai';
 import { dnsServerFixture } from '../../test/support/dns-server.js';
-import { rejection } from '../../test/support/waiting.js';
-import { ResolverUnavailable } from '../dns-query.js';
 import { addressLookup, type AddressLookup } from './address-lookup.js';
 
 describe('addresses of a name', () => {
@@ -25,13 +23,6 @@ describe('addresses of a name', () => {
     dns.setTxt('text.example', 'text');
     for (const name of ['unknown.example', 'text.example', 'a..example']) {
       expect(await lookup(name), name).to.deep.equal([]);
-    }
-  });
-
-  it('are unavailable if the server is silent, or responds with SERVFAIL', async () => {
-    for (const mode of ['silent', 'SERVFAIL'] as const) {
-      dns.mode = mode;
-      expect(await rejection(lookup('one.example'))).to.be.instanceOf(ResolverUnavailable);
     }
   });
 

@@ -12,9 +12,10 @@ import { deferred } from '../concurrency/deferred.js';
 import { addressLookup } from './address-lookup.js';
 import { guardedPost, type PostOptions, type PostOutcome } from './guarded-request.js';
 import { networkGuard, type NetworkGuard } from './network-guard.js';
-import { hostileResponses, noContent, ok, timedOut } from './testing/hostile-responses.js';
+import { noContent, ok, timedOut } from './testing/hostile-responses.js';
 import { hostileUrls, receiverAddress, setHostileNames } from './testing/hostile-targets.js';
 import { listen, type RawListener, type Respond } from './testing/raw-listener.js';
+import { needs } from '../../test/support/needs.js';
 
 /** The network that some tests allow. */
 const named = new BlockList();
@@ -163,29 +164,6 @@ describe('guarded requests', () => {
     expect(canary.connections).to.deep.equal([]);
   });
 
-  it('use a new connection each', () =>
-    withReceiver(
-      (socket) => socket.write(`${ok}Content-Length: 0\r\n\r\n`),
-      async (url, { connections }) => {
-        for (const count of [1, 2, 3]) {
-          await post(url);
-          expect(connections).to.have.length(count);
-        }
-      },
-    ));
-
-  for (const [title, respond, result] of hostileResponses) {
-    const expected = result ?? timedOut(timeoutMs);
-    it(`report "${expected}" for ${title}`, () =>
-      withReceiver(respond, async (url) => {
-        expect(await post(url)).to.include(
-          typeof expected === 'number'
-            ? { type: 'responded', status: expected, retryAfter: null }
-            : { type: 'failed', error: expected },
-        );
-      }));
-  }
-
   it('read at most 64 KiB of a body, and close the connection', async () => {
     const block = Buffer.alloc(16_384);
     let sent = 0;
@@ -223,6 +201,7 @@ describe('guarded requests', () => {
     ));
 
   describe('with TLS', () => {
+    needs('openssl');
     const handshakes: (string | false | null)[] = [];
     const start = async ({ cert, key }: KeyPair) => {
       const server = createTlsServer(
@@ -272,19 +251,6 @@ describe('guarded requests', () => {
       expect(await failure(post(`https://named.example:${port}`, { timeoutMs: 5_000 }))).to.match(
         new RegExp(`^${invalid}unable to verify the first certificate$`),
       );
-    });
-
-    it('refuse a self-signed certificate', async () => {
-      const authority = await createAuthority(folder.path, 'named.example');
-      const server = await start({
-        cert: authority.ca,
-        key: authority.ca.replace('.pem', '.key.pem'),
-      });
-      const { port } = server.address() as AddressInfo;
-      expect(await failure(post(`https://named.example:${port}`, { timeoutMs: 5_000 }))).to.equal(
-        'the certificate is not valid: self-signed certificate',
-      );
-      server.close();
     });
 
     it('fail if the receiver speaks plain HTTP, or does not answer', async () => {

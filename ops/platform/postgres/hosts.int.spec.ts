@@ -94,14 +94,4 @@ describe('PostgreSQL: several hosts', () => {
     const pool = connect([hostOf(primary)], `&target_session_attrs=primary${readOnly}`);
     expect(await portOf(pool)).to.equal(hostOf(primary));
   });
-
-  it('follows a failover to the promoted standby', async () => {
-    const pool = connect([hostOf(primary), hostOf(standby)], '&target_session_attrs=read-write');
-    expect(await portOf(pool)).to.equal(hostOf(primary));
-    await primary.kill();
-    await standby.query('SELECT pg_promote()');
-    await eventuallyPasses(async () => {
-      expect(await portOf(pool)).to.equal(hostOf(standby));
-    });
-  });
 });

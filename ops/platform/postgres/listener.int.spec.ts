@@ -11,6 +11,7 @@ import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres, requireNotifications } from './listener.js';
 import { databaseFixture } from '../../test/support/fixtures.js';
+import { needs } from '../../test/support/needs.js';
 
 /** Passes on PostgreSQL's messages whole, but no NotificationResponse while `isDeaf`. */
 const deafen = (isDeaf: () => boolean): Transform => {
@@ -79,10 +80,31 @@ describe('PostgreSQL: notifications', () => {
     });
   });
 
-  it('arrive from PostgreSQL itself, and through a pooler in session mode', async () => {
-    await requireNotifications(database.url);
-    pooler = await startPooler(database.url, 'session');
-    await requireNotifications(pooler.url);
+  describe('through a pooler', () => {
+    needs('pgbouncer');
+
+    it('arrive from PostgreSQL itself, and through a pooler in session mode', async () => {
+      await requireNotifications(database.url);
+      pooler = await startPooler(database.url, 'session');
+      await requireNotifications(pooler.url);
+    });
+
+    it('that do not arrive end the start with one line and exit code 78', async () => {
+      pooler = await startPooler(database.url, 'transaction');
+      const dataDir = await temporaryDir();
+      const { exitCode, stdout, stderr } = await launch({
+        DATABASE_URL: pooler.url,
+        DATA_DIR: dataDir,
+      }).ended;
+      await rm(dataDir, { recursive: true });
+      expect({ exitCode, stdout, stderr }).to.deep.equal({
+        exitCode: 78,
+        stdout: '',
+        stderr:
+          'linklog: DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive, as through a pooler in ' +
+          'transaction mode: use its session mode, or connect to PostgreSQL directly\n',
+      });
+    });
   });
 
   /** Records the states and the payloads of a listener, which is closed after `work`. */
@@ -103,23 +125,6 @@ describe('PostgreSQL: notifications', () => {
       await listener.close();
     }
   };
-
-  it('that do not arrive end the start with one line and exit code 78', async () => {
-    pooler = await startPooler(database.url, 'transaction');
-    const dataDir = await temporaryDir();
-    const { exitCode, stdout, stderr } = await launch({
-      DATABASE_URL: pooler.url,
-      DATA_DIR: dataDir,
-    }).ended;
-    await rm(dataDir, { recursive: true });
-    expect({ exitCode, stdout, stderr }).to.deep.equal({
-      exitCode: 78,
-      stdout: '',
-      stderr:
-        'linklog: DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive, as through a pooler in ' +
-        'transaction mode: use its session mode, or connect to PostgreSQL directly\n',
-    });
-  });
 
   it('arrive in order, also in large numbers', () =>
     listening(async (heard) => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { collectLogLines } from '../../test/support/log-lines.js';
 import { rejection } from '../../test/support/waiting.js';
 import { deferred } from '../concurrency/deferred.js';
 import { withVirtualTime } from '../concurrency/testing/virtual-time.js';
@@ -19,6 +20,18 @@ describe('platform: silence of PostgreSQL', () => {
       late.resolve('SELECT');
       expect(await watched).to.equal('SELECT');
       expect(silence.isSilent).to.be.false;
+    }));
+
+  it('does not start if the response arrived while the process was busy', () =>
+    withVirtualTime(async (advance) => {
+      const { logger, lines } = collectLogLines();
+      const response = deferred<string>();
+      // The event loop reads the response in the iteration in which the timer is due.
+      setTimeout(() => setImmediate(response.resolve, 'SELECT'), 700);
+      const watched = new Silence(logger).watch(response.promise);
+      await advance(700);
+      await watched;
+      expect(lines).to.deep.equal([]);
     }));
 
   it('does not start with a lost connection, but if none can be made', async () => {

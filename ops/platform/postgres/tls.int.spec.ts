@@ -5,6 +5,7 @@ import { folderFixture } from '../../test/support/fixtures.js';
 import { startPostgresServer, type PostgresServer } from '../../test/support/postgres-server.js';
 import { createLogger } from '../logging.js';
 import { createPool } from './pool.js';
+import { needs } from '../../test/support/needs.js';
 
 const logger = createLogger('silent');
 
@@ -19,6 +20,7 @@ const hba = [
 const users = ['either', 'only_tls', 'only_plain', 'certified'];
 
 describe('PostgreSQL: sslmode', () => {
+  needs('openssl');
   const dir = folderFixture();
   const authority = fixture(() => createAuthority(dir.path, 'authority'));
   const foreign = fixture(() => createAuthority(dir.path, 'foreign'));

@@ -1,12 +1,12 @@
 /**
  * CPU time of builds of the product, measured alternately with the same operations:
  *
- *     node dist/ops/test/bench/ablation.js WITH WITHOUT… [--rounds 5] [--scale 1] [--only TEXT]
+ *     node dist/ops/test/bench/ablation.js WITH WITHOUT… [--rounds 5]
  *
  * Each argument is the main file of a build, such as `dist/ops/main.js`. To ablate an engine, copy `dist`, and remove the
  * engine from the copy. The figures are medians, over the rounds, of CPU microseconds for each link or visit, until the
  * product is idle, and the difference from the first build. CPU time hardly depends on other load on the machine.
- * `--only` measures the operations whose name contains the text. Linux only.
+ * Linux only.
  */
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,12 +28,9 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     rounds: { type: 'string', default: '5' },
-    scale: { type: 'string', default: '1' },
-    only: { type: 'string', default: '' },
   },
 });
 const rounds = Number(options.rounds);
-const scale = Number(options.scale);
 
 const agent = new Agent({ keepAlive: true });
 
@@ -86,7 +83,7 @@ const createLink = ({ product, key }: Subject, index: number): Promise<void> =>
 const agentOf = (index: number): string =>
   `Mozilla/5.0 (X11; Linux x86_64; rv:${60 + (index % 80)}.0) Gecko/20100101 Firefox/${60 + (index % 80)}.0`;
 
-const allWorkloads: readonly Workload[] = [
+const workloads: readonly Workload[] = [
   {
     name: 'POST of a link, 1 client',
     operations: 600,
@@ -116,7 +113,6 @@ const allWorkloads: readonly Workload[] = [
       ),
   },
 ];
-const workloads = allWorkloads.filter(({ name }) => name.includes(options.only));
 
 /** Waits for the projections, which lag behind the load. */
 const untilIdle = ({ product: { api, pid } }: Subject): Promise<void> =>
@@ -135,13 +131,12 @@ const untilIdle = ({ product: { api, pid } }: Subject): Promise<void> =>
 
 const measure = async (subject: Subject, { run, operations }: Workload): Promise<ProductCpu> => {
   const { pid } = subject.product;
-  const count = Math.round((operations * scale) / 50) * 50;
   const before = productCpu(pid);
-  await run(subject, count);
+  await run(subject, operations);
   // The server closes idle connections, and a request on one of them would fail.
   agent.destroy();
   await untilIdle(subject);
-  return cpuUsSince(before, productCpu(pid), count);
+  return cpuUsSince(before, productCpu(pid), operations);
 };
 
 const dir = await temporaryDir();

@@ -1,4 +1,5 @@
 import { runForked, serveForked } from '../support/forked.js';
+import { percentile } from '../support/median.js';
 import { openStatusClient } from '../support/status-client.js';
 import { pinTo } from './cores.js';
 
@@ -52,7 +53,6 @@ serveForked(import.meta.url, async (load: ClosedLoad): Promise<ClosedLoadResult>
   };
   await Promise.all(Array.from({ length: load.connections }, sendRequests));
   const seconds = (performance.now() - startedAt) / 1_000;
-  times.sort((a, b) => a - b);
-  const at = (share: number): number => times[Math.floor(times.length * share)] ?? NaN;
-  return { perSecond: times.length / seconds, p50: at(0.5), p99: at(0.99), statuses };
+  const [p50, p99] = [percentile(times, 0.5), percentile(times, 0.99)];
+  return { perSecond: times.length / seconds, p50, p99, statuses };
 });

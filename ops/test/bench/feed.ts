@@ -16,6 +16,7 @@ import { settingsOf } from '../conformance/event-log/kafka-harness.js';
 import { sendRequest } from '../support/http.js';
 import { openStreams, streamsOfKey } from '../support/idle-streams.js';
 import { endShared } from '../support/at-end.js';
+import { percentile } from '../support/median.js';
 import { wholeNumber } from '../support/options.js';
 import { temporaryDir } from '../support/process.js';
 import { serversFor, startEmbeddedProduct } from '../support/product.js';
@@ -43,9 +44,6 @@ const { streams, events, visits, seconds, kafka } = new Command('feed')
   .option('--kafka', 'with Kafka')
   .parse()
   .opts<Record<'streams' | 'events' | 'visits' | 'seconds', number> & { kafka?: true }>();
-
-const percentile = (values: readonly number[], part: number): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length * part)] ?? NaN;
 
 const dataDir = await temporaryDir();
 const servers = await serversFor(dataDir, kafka === true);
@@ -137,24 +135,11 @@ const appendVisits = async (append: EventLog['append']): Promise<void> => {
       (_, at) => {
         const { subject, account, data } = randomVisit();
         const sequence = first + at;
-        const metadata = {
-          id: String(sequence),
-          source,
-          sequence,
-          subject,
-          account,
-          time: new Date(),
-        };
-        // In the order in which edges write them, which is read faster.
-        const { bot, country, referrer, browser, os, device, language, ...rest } = data;
-        const { visitor, trigger, version, target } = rest;
+        const metadata = { id: String(sequence), source, sequence, subject, account };
         const event = newEvent(
           'LinkVisited',
-          {
-            ...{ click: null, bot, country, referrer, browser, os, device, language },
-            ...{ visitor, trigger, version, target },
-          },
-          metadata,
+          { click: null, ...data },
+          { ...metadata, time: new Date() },
         );
         return { key: subject, value: writeEvent(event) };
       },

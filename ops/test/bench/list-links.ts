@@ -1,37 +1,17 @@
-import { mkdir } from 'node:fs/promises';
 import { readCursor, writeCursor } from '../../../command-api/links/list/link-query.js';
 import { listLinks } from '../../../command-api/links/list/link-list.js';
 import { listLinksQuery } from '../../../schemas/http/list-links.js';
-import { startEmbeddedPostgres } from '../../local/postgres/index.js';
-import { migrate } from '../../migrations/migrate.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import { endShared } from '../support/at-end.js';
 import { testDatabase } from '../support/database.js';
+import { percentile } from '../support/median.js';
 import { testNode } from '../support/node.js';
 import { account, codeOf, fillWithLinks } from './many-links.js';
 
 const logger = createLogger('silent');
 const defaultLinks = 1_000_000;
 const rounds = 200;
-
-const percentile = (sorted: readonly number[], part: number): number =>
-  Math.round((sorted[Math.floor(part * sorted.length)] ?? NaN) * 10) / 10;
-
-/** A database that stays in a folder. */
-const openDatabase = async (dataDir: string) => {
-  await mkdir(dataDir, { recursive: true });
-  const postgres = await startEmbeddedPostgres({ dataDir, logger });
-  const pool = createPool({ url: postgres.url, name: 'bench', max: 2, logger });
-  await migrate(pool);
-  return {
-    ...{ url: postgres.url, pool },
-    async drop() {
-      await pool.end();
-      await postgres.stop();
-    },
-  };
-};
 
 /** Prints the bytes of a link in the tables that lists read. */
 const printSizes = async (pool: Pool, links: number): Promise<void> => {
@@ -108,10 +88,9 @@ const measure = async (readPage: ReadPage, [name, query, skippedPages]: Kind) =>
     found += links;
   }
   const calls = times.length / rounds;
-  times.sort((a, b) => a - b);
   return {
     ...{ name, found: found / rounds, calls },
-    ...{ p50: percentile(times, 0.5), p99: percentile(times, 0.99) },
+    ...{ p50: percentile(times, 0.5).toFixed(1), p99: percentile(times, 0.99).toFixed(1) },
   };
 };
 
@@ -126,25 +105,16 @@ const printTimes = async (readPage: ReadPage, links: number): Promise<void> => {
 };
 
 /**
- * Lists the links of an account with many links: bytes of a link, and milliseconds a page. With a folder, the links
- * are stored there and reused by the next run.
- * `node dist/ops/test/bench/list-links.js [LINKS [FOLDER]]`
+ * Lists the links of an account with many links: bytes of a link, and milliseconds a page.
+ * `node dist/ops/test/bench/list-links.js [LINKS]`
  */
-const run = async (wanted: number, dataDir?: string): Promise<void> => {
-  const database = await (dataDir === undefined ? testDatabase('lists') : openDatabase(dataDir));
+const run = async (links: number): Promise<void> => {
+  const database = await testDatabase('lists');
   const node = await testNode(database);
   const patient = createPool({
     ...{ url: database.url, name: 'fill', max: 2, deadlines: 'patient', logger },
   });
-  const { rows: counts } = await patient.query<{ links: number | null }>(
-    'SELECT sum(all_links)::bigint AS links FROM ledger.key_meters',
-  );
-  const stored = counts[0]?.links ?? 0;
-  const links = stored > 0 ? stored : wanted;
-  const startedAt = performance.now();
-  if (stored === 0) await fillWithLinks(patient, links);
-  const seconds = Math.round((performance.now() - startedAt) / 1_000);
-  process.stdout.write(`${links} links in ${seconds} s\n`);
+  await fillWithLinks(patient, links);
   await printSizes(patient, links);
   await patient.end();
 
@@ -165,5 +135,5 @@ const run = async (wanted: number, dataDir?: string): Promise<void> => {
   await endShared();
 };
 
-const [, , links = defaultLinks, folder] = process.argv;
-await run(Number(links), folder);
+const [, , links = defaultLinks] = process.argv;
+await run(Number(links));

@@ -26,12 +26,11 @@ import { createLinks } from '../support/create-links.js';
 /**
  * Redirects of the edge alone and of everything in one process, compared with bare node:http and nginx (a map and
  * an access log; skipped if it is not installed), which send the same headers:
- * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes] [--rules] [--domains] [--streams N] [--bare]`
+ * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--rules] [--domains] [--streams N] [--bare]`
  *
  * The measured server has core 0. `wrk` has core 1, which it shares with the API and the PostgreSQL of the edge
  * alone, at a higher priority. Each round measures each server, in another order. `--visitors`: 10,000 addresses
- * and 500 user agents instead of one. `--processes`: also an edge of two processes, which shares both cores with
- * `wrk` at the same priority. `--rules`: also the edge alone with links that have three rules, by country, device and
+ * and 500 user agents instead of one. `--rules`: also the edge alone with links that have three rules, by country, device and
  * language, of which none matches. `--domains`: also the edge alone with links on one of 10,000 domains. `--streams`:
  * also everything in one process with N idle streams of events. `--bare`: only everything in one process, and bare
  * node:http.
@@ -41,7 +40,6 @@ const options = new Command('redirects')
   .option('--seconds <count>', 'length of a round', wholeNumber, 5)
   .option('--links <count>', 'links', wholeNumber, 100_000)
   .option('--visitors', '10,000 addresses and 500 user agents')
-  .option('--processes', 'also an edge of two processes')
   .option('--rules', 'also links with three rules')
   .option('--domains', 'also links on one of 10,000 domains')
   .option('--streams <count>', 'also everything in one process with idle streams', wholeNumber, 0)
@@ -49,7 +47,7 @@ const options = new Command('redirects')
   .parse()
   .opts<
     Record<'rounds' | 'seconds' | 'links' | 'streams', number> &
-      Partial<Record<'visitors' | 'processes' | 'rules' | 'domains' | 'bare', true>>
+      Partial<Record<'visitors' | 'rules' | 'domains' | 'bare', true>>
   >();
 const { rounds, seconds, links } = options;
 const connections = 64;
@@ -62,12 +60,10 @@ interface Server {
   /** The `Host` of its requests; by default that of `url`. */
   readonly domain?: string;
   readonly stop: () => Promise<unknown>;
-  /** The cores of its load; core 1 by default. */
-  readonly loadedFrom?: Cores;
 }
 
-const [serverCore, otherCore, bothCores] = ['0', '1', '0,1'] as const;
-type Cores = typeof serverCore | typeof otherCore | typeof bothCores;
+const [serverCore, otherCore] = ['0', '1'] as const;
+type Cores = typeof serverCore | typeof otherCore;
 
 /** Sets the cores of processes that this process starts from now on. */
 const startOn = (cores: Cores): void => {
@@ -171,18 +167,16 @@ const untilQuiet = (): Promise<void> =>
  */
 const runWrk = async (server: Server, forSeconds: number, first: number | null) => {
   const before = cpuMsOfTree(server.pid);
-  startOn(server.loadedFrom ?? otherCore);
   const wrk = spawn(
     'env',
     [
-      ...(server.loadedFrom ? [] : wrkPriority),
+      ...wrkPriority,
       ...['wrk', '-t1', `-c${connections}`, `-d${forSeconds}s`],
       ...['--timeout', '10s', '-s', scriptFile],
       ...[server.url, '--', requestsFile(server), ...(first === null ? [] : [String(first)])],
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
-  startOn(otherCore);
   const output = await text(wrk.stdout);
   const { requests, us, p50, p99 } = wrkResult.parse(JSON.parse(output.split('\n').at(-2) ?? ''));
   const perSecond = (requests * 1e6) / us;
@@ -263,12 +257,8 @@ const startEdgesAlone = async (): Promise<readonly Server[]> => {
   const { api: url = '', firstKey = '' } = api.ready;
   const codes = await createLinks(url, firstKey, links, urlOf);
   if (options.domains) await addDomains(api.ready['admin'] ?? '', database);
-  const startEdge = async (
-    name: string,
-    env: Record<string, string>,
-    cores: Cores = serverCore,
-  ): Promise<Server> => {
-    startOn(cores);
+  const startEdge = async (name: string, env: Record<string, string>): Promise<Server> => {
+    startOn(serverCore);
     const edge = await start(name, [mainFile, 'edge'], { ...shared, ...env });
     startOn(otherCore);
     return { name, url: edge.ready['edge'] ?? '', pid: edge.pid, codes, stop: edge.stop };
@@ -281,10 +271,6 @@ const startEdgesAlone = async (): Promise<readonly Server[]> => {
     await endShared();
   };
   const others = [await startEdge('edge alone, EDGE_LANE=0', { EDGE_LANE: '0' })];
-  if (options.processes) {
-    const two = await startEdge('edge alone, EDGE_PROCESSES=2', { EDGE_PROCESSES: '2' }, bothCores);
-    others.push({ ...two, loadedFrom: bothCores });
-  }
   if (options.rules) {
     const ruled = await createLinks(url, firstKey, links, urlOf, { rules: unmatchedRules });
     const name = 'edge alone, three rules';

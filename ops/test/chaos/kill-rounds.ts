@@ -1,31 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startProduct, type Product } from '../support/product.js';
+import { startEmbeddedProduct, type Product } from '../support/product.js';
+import { temporaryDir } from '../support/process.js';
 import { startLoad, type Pace } from './load.js';
 import { LogCopy } from './log-copy.js';
 import { catchUpFromTable } from './log-sources.js';
 import { noPromises } from './promises.js';
 import { seededRandom } from '../support/random.js';
-import { rebuildAll } from './rebuilds.js';
 import { checkEverything } from './check.js';
 import { issueLoadKeys, writePlans } from './setup.js';
-
-export interface Round {
-  readonly round: number;
-  /** Milliseconds under load before the kill. */
-  readonly loadMs: number;
-  /** Milliseconds from the restart to the ready line. */
-  readonly restartMs: number;
-  /** Sums since the first round. */
-  readonly links: number;
-  readonly redirects: number;
-  readonly unanswered: number;
-  /** Acknowledged changes by operators and owners. */
-  readonly changes: number;
-  readonly broken: readonly string[];
-}
 
 /** Every third round kills only Node: its PostgreSQL continues as an orphan. */
 const orphanEvery = 3;
@@ -54,14 +37,10 @@ export const steady: RoundLoad = {
   longestMs: 90_000,
 };
 
-const kill = async (product: Product, round: number): Promise<void> => {
-  if (round % orphanEvery === 0) process.kill(product.pid, 'SIGKILL');
-  else await product.killTree();
-};
-
 /**
- * Kills the product (-9) under load in each round, at times that the seed chooses, restarts it and checks all
- * promises. At the end every projection is rebuilt from the log and must be equal.
+ * Kills the product (-9) under load in each round, at times that the seed chooses, restarts it and checks all promises.
+ *
+ * @returns the broken promises
  */
 export const killRounds = async (options: {
   readonly rounds: number;
@@ -69,56 +48,42 @@ export const killRounds = async (options: {
   readonly load?: RoundLoad;
   /** No round starts after this time. */
   readonly withinMs?: number;
-  readonly onRound?: (round: Round) => void;
+  readonly onRound?: (line: string) => void;
 }): Promise<readonly string[]> => {
   const { pace, shortestMs, longestMs } = options.load ?? burst;
   const deadline = performance.now() + (options.withinMs ?? Infinity);
   const random = seededRandom(options.seed);
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-chaos-'));
-  const plansFile = path.join(tmpdir(), `${path.basename(dataDir)}-plans.json`);
-  await writePlans(plansFile);
-  const start = (): Promise<Product> =>
-    startProduct({ dataDir, env: { PLANS_FILE: plansFile, LOG_LEVEL: 'error' } });
+  const [dataDir, plans] = [await temporaryDir(), await temporaryDir()];
+  const env = { PLANS_FILE: await writePlans(plans), LOG_LEVEL: 'error' };
+  const start = (): Promise<Product> => startEmbeddedProduct({ dataDir, env });
   const promises = noPromises();
-  const env = { DATA_DIR: dataDir };
   let product = await start();
   try {
     const keys = await issueLoadKeys(product);
     const log = new LogCopy();
     for (let round = 1; round <= options.rounds && performance.now() < deadline; round += 1) {
-      const load = startLoad({ target: product, keys, promises, random, pace });
-      const loadMs = random.between(shortestMs, longestMs);
-      await sleep(loadMs);
+      const stop = startLoad({ target: product, keys, promises, random }, pace);
+      await sleep(random.between(shortestMs, longestMs));
       // Requests in flight meet the kill.
-      const ended = load.stop();
-      await kill(product, round);
+      const ended = stop();
+      if (round % orphanEvery === 0) process.kill(product.pid, 'SIGKILL');
+      else await product.killTree();
       await ended;
-      const restarted = performance.now();
       product = await start();
-      const restartMs = performance.now() - restarted;
       await checkEverything({
-        ...{ target: product, keys, promises, random, log, env },
-        catchUp: catchUpFromTable,
+        ...{ target: product, keys, promises, random, log },
+        ...{ catchUp: catchUpFromTable, env: { DATA_DIR: dataDir } },
       });
-      const { links, broken } = promises;
-      options.onRound?.({
-        round,
-        loadMs,
-        restartMs,
-        links: links.length,
-        redirects: links.reduce((sum, link) => sum + link.redirected, 0),
-        unanswered: links.reduce((sum, link) => sum + link.unanswered, 0),
-        changes: promises.versions.length + promises.changes.length,
-        broken: [...broken],
-      });
+      const { links, failedVisits, broken } = promises;
+      options.onRound?.(
+        `round ${round}: ${links.length} links, ${failedVisits} failed visits, ${broken.length} broken`,
+      );
       if (broken.length > 0) break;
     }
-    if (promises.broken.length === 0) promises.broken.push(...(await rebuildAll(env)));
     await product.stop();
   } finally {
     await product.cleanup();
-    await rm(dataDir, { recursive: true, force: true });
-    await rm(plansFile, { force: true });
+    for (const dir of [dataDir, plans]) await rm(dir, { recursive: true, force: true });
   }
   return promises.broken;
 };

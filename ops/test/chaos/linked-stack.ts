@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { Worker } from 'node:worker_threads';
 import { startKafkaCluster } from '../../local/kafka/index.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
 import { stablePort } from '../../local/process/server.js';
@@ -8,7 +10,35 @@ import { brokerDirs } from '../../local/stack/topology.js';
 import { createLogger } from '../../platform/logging.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
 import { temporaryDir } from '../support/process.js';
-import { startLink, type Link } from './link.js';
+import type { Disturbance } from '../support/tcp-proxy.js';
+
+/** The network between a server and its clients. */
+interface Link {
+  /** The server's URL for its clients. */
+  readonly url: string;
+  /** @param slowMs latency of `slow`, each way; by default that of the proxy */
+  disturb(how: Disturbance, slowMs?: number): void;
+  mend(): void;
+  close(): Promise<unknown>;
+}
+
+/** Relays in another thread, which load and checks do not slow down. */
+const startLink = async (serverUrl: string): Promise<Link> => {
+  const worker = new Worker(new URL('./link-worker.js', import.meta.url), {
+    workerData: serverUrl,
+  });
+  const [url] = (await once(worker, 'message')) as [string];
+  return {
+    url,
+    disturb(how, slowMs) {
+      worker.postMessage({ how, slowMs });
+    },
+    mend() {
+      worker.postMessage({ how: null });
+    },
+    close: () => worker.terminate(),
+  };
+};
 
 /** The servers that services reach over a link. */
 export const linkedKinds = ['kafka', 'postgres', 'redis'] as const;

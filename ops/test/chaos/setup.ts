@@ -1,26 +1,13 @@
-import { writeFile } from 'node:fs/promises';
-import { defaultPlanTable } from '../../../schemas/plans.js';
+import { generousPlansFile } from '../support/plans.js';
 import { issueKey, type IssuedKey, type Product } from '../support/product.js';
 
 /** The product under test: one process, or several nodes. */
 export type Target = Pick<Product, 'apis' | 'edges' | 'admin' | 'adminToken' | 'dataDir'>;
 
-/** PRO, which is used by the load, is unlimited; FREE has its limits tested. */
-const plans = {
-  ...defaultPlanTable,
-  plans: {
-    ...defaultPlanTable.plans,
-    PRO: {
-      requestsPerMinute: 100_000_000,
-      monthlyCalls: null,
-      monthlyLinks: null,
-      monthlyQrCodes: null,
-    },
-  },
-};
+/** Limits of the plan FREE, which are tested; PRO is unlimited. */
+export const freePlan = { requestsPerMinute: 60, monthlyLinks: 35 };
 
-/** Writes the plans of the load. */
-export const writePlans = (file: string): Promise<void> => writeFile(file, JSON.stringify(plans));
+export const writePlans = (dir: string): Promise<string> => generousPlansFile(dir, freePlan);
 
 /** The keys that the load uses. */
 export interface LoadKeys {
@@ -30,18 +17,12 @@ export interface LoadKeys {
   readonly hammer: IssuedKey;
   /** FREE: for the monthly links. */
   readonly small: IssuedKey;
-  /** Renamed repeatedly. */
-  readonly renamed: IssuedKey;
-  /** In another account: creates, changes, rotates and revokes keys. */
-  readonly root: IssuedKey;
 }
 
 export const issueLoadKeys = async (target: Target): Promise<LoadKeys> => ({
   pro: await issueKey(target, { plan: 'PRO' }),
   hammer: await issueKey(target, { plan: 'FREE' }),
   small: await issueKey(target, { plan: 'FREE' }),
-  renamed: await issueKey(target, { plan: 'FREE' }),
-  root: await issueKey(target, { plan: 'PRO', account: 'chaos' }),
 });
 
 export const bearer = ({ key }: { readonly key: string }): Record<string, string> => ({

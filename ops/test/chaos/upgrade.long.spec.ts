@@ -18,6 +18,7 @@ import { startService, type Service } from '../support/services.js';
 import { eventually, within } from '../support/waiting.js';
 import { oldRelease, programOf } from './old-release.js';
 import { countByStatus, longestOutage, startLoad } from '../support/balanced-load.js';
+import { needs } from '../support/needs.js';
 
 const adminToken = 'a-token-of-an-operator';
 const migrateFile = fileURLToPath(new URL('../../tools/migrate.js', import.meta.url));
@@ -45,6 +46,7 @@ const fill = `
 
 describe('chaos: upgrade of a running stack from release 0.2.0', function () {
   this.timeout(kafkaStartMs + 1_200_000);
+  needs('git', 'redis-server');
   const database = fixture(
     () => emptyDatabase('upgraded'),
     (database) => database.drop(),

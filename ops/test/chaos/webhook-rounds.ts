@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { sendRequest } from '../support/http.js';
+import { percentile } from '../support/median.js';
 import { seededRandom } from '../support/random.js';
 import type { FeedTarget } from './feed-target.js';
 
@@ -20,7 +21,6 @@ export interface WebhookPlan {
   /** How long the receiver `dead` refuses connections (ms). */
   readonly deadMs: number;
   readonly seed: number;
-  readonly onProgress?: (line: string) => void;
 }
 
 export interface WebhookResult {
@@ -101,9 +101,6 @@ const startReceiver = async (name: string, failing: number, seed: number) => {
   };
 };
 
-const percentile = (values: readonly number[], part: number): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length * part)] ?? 0;
-
 export const runWebhookRounds = async (
   target: FeedTarget,
   plan: WebhookPlan,
@@ -161,7 +158,6 @@ export const runWebhookRounds = async (
       }
       await target.kill(random, 'projector');
       kills += 1;
-      plan.onProgress?.(`${kills} kills, ${written} events`);
     }
   };
   await Promise.all([write(), killAll(), named('dead')?.dieFor(plan.deadMs)]);

@@ -1,14 +1,15 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { fixture } from '../support/fixture.js';
-import { onStack } from '../support/product.js';
-import { startEmbeddedTarget, startStackTarget } from './feed-target.js';
+import { kafkaPrograms } from '../support/kafka.js';
+import { startStackTarget } from './feed-target.js';
 import { runWebhookRounds, webhookEnvironment } from './webhook-rounds.js';
 
 describe('chaos: webhooks', () => {
   const target = fixture(
-    () => (onStack ? startStackTarget : startEmbeddedTarget)(webhookEnvironment),
+    () => startStackTarget(webhookEnvironment),
     ({ stop }) => stop(),
+    { needs: [...kafkaPrograms, 'redis-server'] },
   );
 
   it('lose no event of failing and dead receivers, while their process is killed', async () => {

@@ -219,17 +219,4 @@ describe('containers: docker-compose.yml', function () {
     const volumes = (await docker('volume', 'ls', '--quiet')).split('\n');
     expect(volumes.filter((name) => /^[0-9a-f]{64}$/.test(name))).to.deep.equal([]);
   });
-
-  it('restores a backup into new volumes', async () => {
-    const backup = await tryDocker(composeArguments('run', '--rm', '-T', 'linklog', 'backup', '-'));
-    expect(backup.exitCode, backup.stderr).to.equal(0);
-    await compose('down', '--volumes');
-    const restored = await tryDocker(
-      composeArguments('run', '--rm', '-T', 'linklog', 'restore', '-'),
-      backup.stdout,
-    );
-    expect(restored.exitCode, restored.stderr).to.equal(0);
-    await up();
-    await expectNothingLost();
-  });
 });

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { linklogVersion, projectFile } from '../../platform/files/project-file.js';
-import { concurrently, sendRequest, statuses } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
   buildImage,
@@ -18,7 +18,6 @@ import {
   tryDocker,
   untilReady,
 } from './docker.js';
-import { buildRelease } from './release.js';
 
 const image = 'linklog-test/current';
 const published = ['--publish', '127.0.0.1:0:8080', '--publish', '127.0.0.1:0:8081'] as const;
@@ -167,24 +166,6 @@ describe('containers: one container', function () {
     });
   }
 
-  it('handles load in 384 MB', async () => {
-    const running = await start(await newVolume(), ['--memory', '384m', '--memory-swap', '384m']);
-    await shorten(running, 'busy');
-    const responses = await concurrently(2_000, () => sendRequest(`${running.edge}/busy`));
-    expect(statuses(responses)).to.deep.equal({ 302: 2_000 });
-    await expectClicks(running, 'busy', 2_000);
-    expect(
-      await docker('inspect', '--format', '{{.State.OOMKilled}} {{.RestartCount}}', running.name),
-    ).to.equal('false 0');
-  });
-
-  it('warns of a memory limit that is too small', async () => {
-    const name = await startContainer(await newVolume(), ['--memory', '256m']);
-    await addressesOf(name);
-    const logs = await tryDocker(['logs', name]);
-    expect(logs.stderr).to.include('the memory limit is too small for everything in one process');
-  });
-
   it('keeps links and visits over stop, restart and kill -9', async () => {
     const running = await start(await newVolume());
     await shorten(running, 'kept');
@@ -223,54 +204,6 @@ describe('containers: one container', function () {
     await visit(running, 'first');
   });
 
-  it('ends with a line that names the fix if the bind mount belongs to another user', async () => {
-    const dir = await mkdtemp(path.join(tmpdir(), 'linklog-mount-'));
-    try {
-      const data = path.join(dir, 'data');
-      await mkdir(data, { mode: 0o755 });
-      const { exitCode, stderr } = await tryDocker([
-        'run',
-        '--rm',
-        '--volume',
-        `${data}:/data`,
-        image,
-      ]);
-      expect(stderr).to.match(/^linklog: .*\/data .*chown .*1000.*\n$/);
-      expect(exitCode).to.equal(78);
-    } finally {
-      await rm(dir, { recursive: true });
-    }
-  });
-
-  it('writes a backup to stdout, which another volume is restored from', async () => {
-    const running = await start(await newVolume());
-    await shorten(running, 'saved');
-    await visit(running, 'saved');
-    await expectClicks(running, 'saved', 1);
-    const backup = await tryDocker(['exec', running.name, 'linklog', 'backup', '-']);
-    expect(backup.exitCode, backup.stderr).to.equal(0);
-    const target = await newVolume();
-    const restored = await tryDocker(
-      [
-        'run',
-        '--rm',
-        '--interactive',
-        '--volume',
-        `${target}:/data`,
-        image,
-        'linklog',
-        'restore',
-        '-',
-      ],
-      backup.stdout,
-    );
-    expect(restored.exitCode, restored.stderr).to.equal(0);
-    const name = await startContainer(target);
-    const other = { ...(await addressesOf(name)), headers: running.headers };
-    await expectClicks(other, 'saved', 1);
-    await visit(other, 'saved');
-  });
-
   it('runs the commands of containers.md', async () => {
     const page = await readFile(projectFile('ops', 'docs', 'containers.md'), 'utf8');
     const [section = ''] = page.split('## The large form');
@@ -304,20 +237,5 @@ describe('containers: one container', function () {
       await remove();
       await rm(dir, { recursive: true });
     }
-  });
-
-  it('continues with the volume of the release before', async () => {
-    const release = await buildRelease();
-    const volume = await newVolume();
-    const old = await startContainer(volume, ['--env', 'HOST=0.0.0.0'], release);
-    const before = await addressesOf(old);
-    const headers = await createKey(old, ['node', 'dist/ops/tools/cli/main.js']);
-    await shorten({ ...before, headers }, 'old');
-    await visit({ ...before, headers }, 'old');
-    await docker('stop', '--time', '20', old);
-    const running = { ...(await addressesOf(await startContainer(volume))), headers };
-    await visit(running, 'old');
-    await expectClicks(running, 'old', 2);
-    await shorten(running, 'new');
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { concurrently, type HttpResponse } from '../support/http.js';
-import { destination, expectError, keyFixture, monthly, sharedProduct } from './harness.js';
+import type { HttpResponse } from '../support/http.js';
+import { destination, expectError, keyFixture, sharedProduct } from './harness.js';
 
 const path = '/v2/shorten/batch';
 const bodyLimit = 524_288;
@@ -52,11 +52,7 @@ describe('POST /v2/shorten/batch', () => {
     const { key } = await bench.key('HOBBY', { account: 'batch' });
     await bench.link(key, { alias: 'batch-taken' });
     const bad: readonly unknown[] = [
-      ...[null, [], { url: 5 }, { url: `${bench.product.edge}/loop` }],
-      ...[
-        { url: destination, alias: 'ab' },
-        { url: destination, expiresIn: 59 },
-      ],
+      ...[null, { url: 5 }, { url: destination, alias: 'ab' }],
       { url: destination, password: 'not-on-hobby' },
       ...[
         { url: destination, alias: 'admin' },
@@ -82,58 +78,23 @@ describe('POST /v2/shorten/batch', () => {
     expect((await bench.usage(key)).links).to.equal(bad.length + 1);
   });
 
-  it('assigns an alias to the first of several items, and to one of 20 concurrent batches', async () => {
-    const alias = 'batch-twice';
-    const results = await batch([
-      { url: destination, alias },
-      { url: 'https://example.com/second', alias },
-      { url: destination, alias: 'Batch-Twice' },
-    ]);
-    expect(results.map(({ message }) => message)).to.deep.equal([
-      ...[undefined, 'Alias is already taken', undefined],
-    ]);
-    expect((await bench.visit(alias)).headers.location).to.equal(destination);
-    const rounds = await concurrently(20, (n) =>
-      batch([{ url: destination }, { url: `https://example.com/${n}`, alias: 'batch-race' }]),
-    );
-    const winners = rounds.flatMap((outcomes) => outcomes.filter((result) => result['alias']));
-    expect(winners).to.have.length(1);
-    expect((await bench.visit('batch-race')).headers.location).to.equal(winners[0]?.['url']);
-  });
-
-  it('creates the links that the quota allows, in order', async () => {
-    const { key } = await bench.key('FREE', { account: 'batch' });
-    expect(successes(await batch(links(33), key))).to.equal(33);
-    const results = await batch([{ url: 'no' }, ...links(3)], key);
-    expect(results.map(({ success }) => success)).to.deep.equal([false, true, true, false]);
-    expect(results[3]).to.deep.equal({
-      ...{ index: 3, success: false, url: destination },
-      ...monthly('Monthly link limit reached.', 35),
-    });
-    expect(await bench.usage(key)).to.include({ calls: 2, links: 35 });
-  });
-
-  it('never exceeds the quota with concurrent batches', async () => {
-    const { key } = await bench.key('FREE', { account: 'batch' });
-    const batches = await concurrently(10, () => batch(links(8), key));
-    expect(batches.reduce((sum, results) => sum + successes(results), 0)).to.equal(35);
-    expect(await bench.usage(key)).to.include({ calls: 10, links: 35 });
-  });
-
   it('accepts 1 to 50 items in at most 512 KiB, for one call', async () => {
     const { key } = await bench.key('PRO', { account: 'batch' });
     const fifty = await batch(links(50), key);
     expect(new Set(fifty.map(({ shortCode }) => shortCode)).size).to.equal(50);
     const message = 'urls must contain between 1 and 50 items';
-    for (const body of [{ urls: [] }, { urls: links(51) }, [], { urls: { 0: links(1) } }]) {
-      expectError(await send(body, key), { status: 400, message, path, method: 'POST' });
-    }
+    expectError(await send({ urls: links(51) }, key), {
+      status: 400,
+      message,
+      path,
+      method: 'POST',
+    });
     const body = JSON.stringify({ urls: links(2) });
     expect(successes(resultsOf(await send(body.padEnd(bodyLimit), key, json)))).to.equal(2);
     expectError(await send(body.padEnd(bodyLimit + 1), key, json), {
       ...{ status: 413, message: 'Request body is too large', path, method: 'POST' },
     });
-    expect(await bench.usage(key)).to.include({ calls: 7, links: 52 });
+    expect(await bench.usage(key)).to.include({ calls: 4, links: 52 });
   });
 
   describe('with an Idempotency-Key', () => {
@@ -157,42 +118,17 @@ describe('POST /v2/shorten/batch', () => {
       expect(successes(resultsOf(first))).to.equal(45);
       expect(first.bytes.length).to.be.above(350_000);
       const changed = `/v2/links/${String(resultsOf(first)[0]?.['shortCode'])}`;
-      for (const body of [{ note: 'changed', url: `${destination}&changed` }, { title: null }]) {
-        expect((await bench.api(changed, key, { method: 'PATCH', body })).status).to.equal(200);
-      }
-      for (const method of ['DELETE', 'GET']) {
-        const again = await once('large', { urls }, key);
-        expect(again.headers['idempotency-replayed']).to.equal('true');
-        expect(again.text).to.equal(first.text);
-        await bench.api(changed, key, { method });
-      }
+      const body = { note: 'changed', url: `${destination}&changed`, title: null };
+      expect((await bench.api(changed, key, { method: 'PATCH', body })).status).to.equal(200);
+      const again = await once('large', { urls }, key);
+      expect(again.headers['idempotency-replayed']).to.equal('true');
+      expect(again.text).to.equal(first.text);
       expect((await bench.usage(key)).links).to.equal(45);
       expectError(await once('large', { urls: links(1) }, key), {
         status: 422,
         message: 'Idempotency-Key was already used with another request body',
         ...{ path, method: 'POST' },
       });
-    });
-
-    it('stores no response without a created link: a retry is decided again', async () => {
-      const alias = 'batch-later-free';
-      const body = { urls: [{ url: 'no' }, { url: destination, alias }] };
-      await bench.link(key, { alias });
-      for (let attempt = 0; attempt < 2; attempt += 1) {
-        const response = await once('all-failed', body, key);
-        expect(response.headers).not.to.have.property('idempotency-replayed');
-        expect(successes(resultsOf(response))).to.equal(0);
-      }
-      expect((await once('all-failed', { urls: [] }, key)).status).to.equal(400);
-      expect(successes(resultsOf(await once('all-failed', { urls: links(1) }, key)))).to.equal(1);
-    });
-
-    it('creates its links once for concurrent copies', async () => {
-      const responses = await concurrently(30, () => once('race', { urls: links(5) }, key));
-      const done = responses.filter(({ status }) => status === 200);
-      expect(new Set(done.map(({ text }) => text)).size).to.equal(1);
-      for (const { status } of responses) expect(status).to.be.oneOf([200, 409]);
-      expect((await bench.usage(key)).links).to.equal(5);
     });
   });
 });

@@ -1,31 +1,34 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { inheritedEnvironment } from '../../config/config.js';
 import { codeIn } from '../support/documented-code.js';
 import { fixture } from '../support/fixture.js';
 import { sendRequest } from '../support/http.js';
-import { startNginx, type Received } from '../support/proxies.js';
-import { rejection } from '../support/waiting.js';
-import { keyFixture, productFixture, type Link } from './harness.js';
+import { nginxPrograms, startNginx, type Received } from '../support/proxies.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import { destination, keyFixture, productFixture, type Link } from './harness.js';
+import { needs } from '../support/needs.js';
 
 const go = 'go.example.com';
 const api = 'api.example.com';
 
-const configuration = codeIn('tls.md', 'nginx');
+/** The domain of domains.md. */
+const links = 'links.example.org';
+
+const configuration = codeIn('tls.md', 'nginx') + codeIn('domains.md', 'nginx');
 
 describe('product: behind the nginx of ops/docs/tls.md', () => {
+  needs(...nginxPrograms, 'curl');
   const bench = productFixture({
     SHORT_URL_HOST: `https://${go}`,
     OWN_HOSTS: api,
     TRUSTED_PROXIES: '127.0.0.1',
   });
   const nginx = fixture(
-    () => startNginx(configuration, [go, api], bench.product),
+    () => startNginx(configuration, [go, api, links], bench.product),
     (nginx) => nginx.stop(),
   );
   const pro = keyFixture(bench, 'PRO');
@@ -49,13 +52,6 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     expect(shortUrl).to.equal(`https://${go}/${shortCode}`);
     const visit = await nginx.get(go, `/${shortCode}`);
     expect([visit.status, visit.headers.location]).to.deep.equal([302, url]);
-  });
-
-  it('rejects destinations on its own hosts, with either scheme', async () => {
-    for (const url of [go, api].flatMap((host) => [`https://${host}/x`, `http://${host}/x`])) {
-      const { status, body } = await shorten({ url });
-      expect([status, body], url).to.satisfy(() => status === 400 && body.includes('valid URL'));
-    }
   });
 
   it('throttles each client by its own address, whatever its X-Forwarded-For', async () => {
@@ -92,32 +88,20 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     }
   });
 
-  it('sends Strict-Transport-Security with every response', async () => {
-    for (const [host, target, expected] of [
-      [go, '/unknown', 404],
-      [go, '/robots.txt', 200],
-      [api, '/v2/usage', 401],
-      [api, '/openapi.json', 200],
-    ] as const) {
-      const { status, headers } = await nginx.get(host, target);
-      expect(status).to.equal(expected);
-      expect(headers['strict-transport-security'], target).to.equal('max-age=31536000');
-      expect(headers['server']).to.equal('nginx');
-    }
-  });
-
-  it('redirects http to https, and keeps method, path and query', async () => {
-    for (const host of [go, api]) {
-      const response = await sendRequest(`${nginx.http}/a%2Fb?c=d`, {
-        method: 'POST',
-        headers: { Host: host },
-        body: '{}',
-      });
-      expect([response.status, response.headers.location]).to.deep.equal([
-        308,
-        `https://${host}/a%2Fb?c=d`,
-      ]);
-    }
+  it('redirects a link of an own domain over https, and serves the challenges of certbot', async () => {
+    const domain = { domain: links, account: 'default' };
+    expect((await bench.admin('POST', '/admin/domains', domain)).status).to.equal(201);
+    const { shortCode } = await bench.link(pro.key, { domain: links });
+    await eventuallyPasses(async () => {
+      const visit = await nginx.get(links, `/${shortCode}`);
+      expect([visit.status, visit.headers.location]).to.deep.equal([302, destination]);
+    });
+    expect((await nginx.get(go, `/${shortCode}`)).status).to.equal(404);
+    const at = '/.well-known/acme-challenge/token';
+    await mkdir(path.dirname(path.join(nginx.webRoot, at)), { recursive: true });
+    await writeFile(path.join(nginx.webRoot, at), 'proof');
+    const response = await sendRequest(nginx.http + at, { headers: { Host: links } });
+    expect(response.text).to.equal('proof');
   });
 
   it('responds to the commands of the document as it says', async () => {
@@ -138,58 +122,5 @@ describe('product: behind the nginx of ops/docs/tls.md', () => {
     expect(visit).to.match(/^HTTP\/1.1 302 /);
     expect(visit).to.match(/^strict-transport-security: max-age=31536000\r$/im);
     expect(admin).to.match(/^HTTP\/1.1 404 /);
-  });
-
-  it('rejects other host names', async () => {
-    const stranger = 'admin.example.com';
-    const headers = { Host: stranger };
-    expect(await rejection(sendRequest(`${nginx.http}/`, { headers }))).to.have.property(
-      'code',
-      'ECONNRESET',
-    );
-    expect(String(await rejection(nginx.get(stranger, '/')))).to.include('unrecognized name');
-    // The host name of the handshake is ours, that of the request is not.
-    expect(await rejection(nginx.get(go, '/', { headers }))).to.have.property('code', 'ECONNRESET');
-  });
-});
-
-describe('product: headers that the nginx of ops/docs/tls.md forwards', () => {
-  let headers: IncomingHttpHeaders;
-  let nginx: Awaited<ReturnType<typeof startNginx>>;
-  const listener = createServer((request, response) => {
-    headers = request.headers;
-    response.end();
-  });
-
-  before(async () => {
-    listener.listen(0, '127.0.0.1');
-    await once(listener, 'listening');
-    const address = listener.address();
-    if (address === null || typeof address === 'string')
-      throw new Error('the server listens on no TCP port');
-    const url = `http://127.0.0.1:${address.port}`;
-    nginx = await startNginx(configuration, [go, api], { edge: url, api: url, admin: url });
-  });
-  after(async () => {
-    await nginx.stop();
-    listener.closeAllConnections();
-    listener.close();
-  });
-
-  it('have address, host and scheme of the request itself', async () => {
-    const claimed = {
-      'X-Forwarded-For': '198.51.100.7',
-      'X-Forwarded-Host': 'evil.example',
-      'X-Forwarded-Proto': 'http',
-    };
-    for (const host of [go, api]) {
-      await nginx.get(host, '/', { headers: claimed, from: '127.0.0.11' });
-      expect(headers).to.include({
-        host,
-        'x-forwarded-for': '198.51.100.7, 127.0.0.11',
-        'x-forwarded-host': host,
-        'x-forwarded-proto': 'https',
-      });
-    }
   });
 });

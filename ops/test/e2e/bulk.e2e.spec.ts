@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { concurrently, type HttpResponse } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { expectBody, expectError, keyFixture, lacking, monthly, sharedProduct } from './harness.js';
+import { expectBody, expectError, keyFixture, lacking, sharedProduct } from './harness.js';
 
 const path = '/v2/links/bulk';
 const unknown = 'Short URL not found';
@@ -40,14 +40,6 @@ describe('POST /v2/links/bulk', () => {
     ...{ index, success: false, shortCode, statusCode, message },
   });
 
-  it('takes precedence over a short code: other methods get 405', async () => {
-    for (const method of ['GET', 'PATCH', 'DELETE']) {
-      const response = await bench.api(path, pro.key, { method });
-      expectError(response, { status: 405, message: 'Method Not Allowed', path, method });
-      expect(response.headers.allow).to.equal('POST');
-    }
-  });
-
   it('changes each link separately, and returns results in the order of the request', async () => {
     const [first = '', deleted = '', full = ''] = await links(3, { tags: ['old', 'kept'] });
     const tags = Array.from({ length: 20 }, (_, index) => `tag ${index}`);
@@ -73,18 +65,6 @@ describe('POST /v2/links/bulk', () => {
     await eventuallyPasses(async () => {
       expect((await bench.visit(first)).json()).to.include({ errorType: 'DISABLED' });
     });
-  });
-
-  it('shows neither clicks nor texts to a key without links:read', async () => {
-    const [code = ''] = await links(1, { title: 'Secret', tags: ['a'] });
-    const { key: writer } = await bench.key('PRO', { account, scopes: ['links:write'] });
-    expect(resultsOf(await bulk(writer, [code, 'unknown'], { disabled: true }))).to.deep.equal([
-      {
-        ...{ index: 0, success: true, shortCode: code, domain: null },
-        ...{ version: 2, status: 'disabled' },
-      },
-      failed(1, 'unknown', 404, unknown),
-    ]);
   });
 
   it('replaces tags, enables and deletes 100 links, on the edge too', async () => {
@@ -126,36 +106,5 @@ describe('POST /v2/links/bulk', () => {
     expect((await bench.usage(key)).calls).to.equal(5);
     const { key: reader } = await bench.key('PRO', { account, scopes: ['links:read'] });
     expectBody(await bulk(reader, ['a-code'], { delete: true }), 403, lacking('links:write'));
-  });
-
-  it('rejects exactly the codes beyond the monthly limit, also of concurrent requests', async () => {
-    const { key } = await bench.key('FREE', { account });
-    const { shortCode } = await bench.link(key);
-    const codes = [shortCode, ...Array.from({ length: 99 }, (_, index) => `unknown-${index}`)];
-    const send = () => bulk(key, codes, { addTags: ['x'] });
-    const responses: HttpResponse[] = [];
-    // Fewer concurrent ones are not rejected by a slow machine.
-    for (let time = 0; time < 17; time += 1) responses.push(await send());
-    responses.push(...(await concurrently(8, send)));
-    const message = 'Monthly API call limit reached.';
-    // First, because any other response, such as a 503, costs a call too.
-    for (const response of responses) {
-      if (response.status !== 200) expectBody(response, 429, monthly(message, 2_000));
-      else {
-        const left = resultsOf(response).filter(({ statusCode }) => statusCode === 429);
-        const first = codes.length - left.length;
-        expect(left).to.deep.equal(
-          codes.slice(first).map((code, at) => ({
-            ...{ index: first + at, success: false, shortCode: code },
-            ...monthly(message, 2_000),
-          })),
-        );
-      }
-    }
-    const passed = responses.filter(({ status }) => status === 200);
-    const spent = passed.flatMap(resultsOf).filter(({ statusCode }) => statusCode !== 429);
-    // One call created the link.
-    expect(spent).to.have.lengthOf(1_999);
-    expect(await bench.usage(key)).to.include({ calls: 2_000 });
   });
 });

@@ -27,7 +27,7 @@ describe('command API: CORS', () => {
     });
 
   it('responds with 204 to a preflight request from an allowed origin', async () => {
-    for (const path of ['/v2/shorten', '/v2/links/some-code', '/v2/unknown', '/v2']) {
+    for (const path of ['/v2/shorten', '/v2']) {
       const { status, text, headers } = await preflight(bench.product.api + path, allowedOrigin);
       expect([status, text], path).to.deep.equal([204, '']);
       expect(headers).to.include({
@@ -49,14 +49,12 @@ describe('command API: CORS', () => {
   it('rejects every other preflight request with 403, without CORS headers', async () => {
     const { api, admin } = bench.product;
     for (const [url, origin] of [
-      ...[other, allowedOrigin.replace('https', 'http'), `${allowedOrigin}:8443`, 'null'].map(
-        (origin) => [`${api}/v2/shorten`, origin] as const,
-      ),
-      ...[
-        ...[`${api}/openapi.json`, `${api}/v2x`, `${api}/console/v2/links`],
-        ...[`${admin}/admin/keys`, `${admin}/v2/shorten`, `${admin}/console/admin/keys`],
-      ].map((url) => [url, allowedOrigin] as const),
-    ]) {
+      [`${api}/v2/shorten`, other],
+      [`${api}/v2/shorten`, 'null'],
+      [`${api}/openapi.json`, allowedOrigin],
+      [`${api}/console/v2/links`, allowedOrigin],
+      [`${admin}/admin/keys`, allowedOrigin],
+    ] as const) {
       const response = await preflight(url, origin);
       expect(response.status, `${url} from ${origin}`).to.equal(403);
       expect(corsHeaders(response), url).to.deep.equal([]);
@@ -65,13 +63,10 @@ describe('command API: CORS', () => {
 
   it('lets an allowed origin read every response of /v2, errors included', async () => {
     const { key } = await bench.key('PRO');
-    const { shortCode } = await bench.link(key);
     for (const [path, status, own] of [
       ['/v2/usage', 200, key],
       ['/v2/usage', 401, null],
-      [`/v2/qr/${shortCode}`, 200, key],
-      [`/v2/qr/${shortCode}?size=1`, 400, key],
-      ['/v2/unknown', 404, key],
+      ['/v2/qr/unknown', 404, key],
     ] as const) {
       const response = await bench.api(path, own, { headers: { Origin: allowedOrigin } });
       expect(response.status, path).to.equal(status);
@@ -91,19 +86,8 @@ describe('command API: CORS', () => {
     expect(response.headers.vary).to.equal('Origin');
     const { api, admin, adminToken } = bench.product;
     const headers = { Origin: allowedOrigin, Authorization: `Bearer ${adminToken}` };
-    for (const url of [
-      ...[`${api}/openapi.json`, `${api}/health`, `${api}/console/v2/usage`],
-      ...[`${admin}/admin/keys`, `${admin}/console/admin/keys`],
-    ]) {
+    for (const url of [`${api}/openapi.json`, `${api}/console/v2/usage`, `${admin}/admin/keys`]) {
       expect(corsHeaders(await sendRequest(url, { headers })), url).to.deep.equal([]);
     }
-  });
-
-  it('requires Access-Control-Request-Method for a preflight request', async () => {
-    const response = await sendRequest(`${bench.product.api}/v2/shorten`, {
-      ...{ method: 'OPTIONS', headers: { Origin: allowedOrigin } },
-    });
-    expect(response.status).to.equal(401);
-    expect(response.headers).to.include({ 'access-control-allow-origin': allowedOrigin });
   });
 });

@@ -11,12 +11,14 @@ import {
   type PostgresServer,
 } from '../support/postgres-server.js';
 import { runToEnd } from '../support/process.js';
+import { needs } from '../support/needs.js';
 
 /** Where `npm run test:setup` installs a major version that is too old. */
 const oldPostgres = '.postgres-15';
 
 describe('product: a wrong DATABASE_URL', function () {
   this.timeout(120_000);
+  needs('openssl', 'pgbouncer', oldPostgres);
   const dir = folderFixture();
   const stop = (server: PostgresServer): Promise<void> => server.stop();
   const server = fixture(() => startPostgresServer(), stop);

@@ -1,18 +1,10 @@
 import { expect } from 'chai';
 import type { Locator, Page, Response } from 'playwright-core';
 import { asyncApiDocument } from '../../../command-api/http/asyncapi/document.js';
-import { faultsInAllModes, faultsOfPage, openConsole, signIn } from '../support/console.js';
+import { faultsInAllModes, openConsole, signIn } from '../support/console.js';
 import { fixture } from '../support/fixture.js';
 import { browserFixture } from '../support/fixtures.js';
-import { eventuallyPasses } from '../support/waiting.js';
 import { sharedProduct } from './harness.js';
-
-const authorize = async (page: Page, key: string): Promise<void> => {
-  await page.locator('.authorize').click();
-  await page.locator('.modal-ux input').fill(key);
-  await page.locator('.modal-ux button.authorize').click();
-  await page.locator('.modal-ux button.btn-done').click();
-};
 
 /** Opens an operation for “Try it out”. */
 const tryOut = async (page: Page, id: string): Promise<Locator> => {
@@ -75,17 +67,6 @@ describe('command API: GET /docs', () => {
     expectNoErrors();
   });
 
-  it('reports that there is no session, and has the way to the console and to the documents', async () => {
-    expect(await page.locator('#session').textContent()).to.match(/^Sign in to the console/);
-    const links = page.getByRole('navigation', { name: 'Documentation' }).getByRole('link');
-    const targets = await links.evaluateAll((elements) =>
-      elements.map((element) => (element as unknown as { readonly pathname: string }).pathname),
-    );
-    expect(targets).to.deep.equal([
-      ...['/console', '/docs', '/docs/events', '/openapi.json', '/asyncapi.json'],
-    ]);
-  });
-
   describe('with a session of the console', () => {
     const console = fixture(
       () => openConsole(browser, bench.product.api),
@@ -112,19 +93,6 @@ describe('command API: GET /docs', () => {
       await console.page.locator('.opblock').first().waitFor();
     });
 
-    it('has enough contrast in light and in dark mode', async () => {
-      const { page } = console;
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme });
-        const dark = page.locator('html.dark-mode');
-        await dark.waitFor({ state: colorScheme === 'dark' ? 'attached' : 'detached' });
-        // Colours of Swagger UI change by transitions.
-        await eventuallyPasses(async () => {
-          expect(await faultsOfPage(page, ['color-contrast']), colorScheme).to.deep.equal([]);
-        });
-      }
-    });
-
     it('names its key, and calls with its cookie', async function () {
       this.timeout(60_000);
       const { page, faults } = console;
@@ -136,35 +104,6 @@ describe('command API: GET /docs', () => {
       expect(await shorten.locator('.curl-command').textContent())
         .to.include(`${bench.product.api}/v2/shorten`)
         .but.not.include('/console/');
-
-      const { shortCode } = (await created.json()) as { readonly shortCode: string };
-      const qr = await tryOut(page, 'Links-getQrCode');
-      await qr.getByPlaceholder('shortCode').fill(shortCode);
-      const image = await execute(qr);
-      expect([image.status(), image.request().method()]).to.deep.equal([200, 'POST']);
-      // Only an image that the content security policy allows has a width.
-      const shown = qr.locator('.live-responses-table img');
-      await shown.waitFor();
-      const width = await shown.evaluate(async (element) => {
-        const decoded = element as unknown as {
-          decode(): Promise<void>;
-          readonly naturalWidth: number;
-        };
-        await decoded.decode();
-        return decoded.naturalWidth;
-      });
-      expect(width).to.equal(300);
-      expect(faults).to.deep.equal([]);
-    });
-
-    it('calls with an authorized key instead of the session', async function () {
-      this.timeout(60_000);
-      const { page, faults } = console;
-      const { key } = await bench.key('PRO', { name: 'Another key' });
-      await authorize(page, key);
-      const used = await execute(await tryOut(page, 'Reports-getUsage'));
-      expect([used.status(), pathOf(used)]).to.deep.equal([200, '/v2/usage']);
-      expect(used.headers()).to.include({ 'x-api-key-name': 'Another key' });
       expect(faults).to.deep.equal([]);
     });
   });
@@ -209,17 +148,5 @@ describe('command API: GET /docs/events', () => {
       `document.querySelectorAll('details').forEach((details) => { details.open = true; })`,
     );
     expect(await faultsInAllModes(page)).to.deep.equal([]);
-  });
-
-  it('links to the documents, and /docs links to it', async () => {
-    for (const [link, path] of [
-      ['asyncapi.json', '/asyncapi.json'],
-      ['API', '/docs'],
-      ['Events', '/docs/events'],
-    ] as const) {
-      await page.getByRole('link', { name: link, exact: true }).click();
-      await page.waitForURL(bench.product.api + path);
-      if (path === '/asyncapi.json') await page.goBack();
-    }
   });
 });

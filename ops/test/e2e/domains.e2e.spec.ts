@@ -12,6 +12,7 @@ import { destination, expectBody, expectError, lacking, sharedProduct } from './
 
 const invalid = 'Please provide a valid domain';
 const unknown = 'Domain not found';
+const inactive = 'The domain is not active for this account';
 const unverified = 'The TXT record was not found';
 const inactive = 'The domain is not active for this account';
 const invalidUrl = 'Please provide a valid URL';

@@ -26,7 +26,7 @@ describe('product: EDGE_PROCESSES=2', function () {
   let key: string;
 
   before(async () => {
-    const env = { EDGE_PROCESSES: '2', DRAIN_DELAY_MS: '60000' };
+    const env = { EDGE_PROCESSES: '2' };
     bench.use(await startEmbeddedProduct({ env }));
     ({ edges } = readyLine.parse(bench.product.ready));
     ({ key } = await bench.key('PRO'));
@@ -89,21 +89,6 @@ describe('product: EDGE_PROCESSES=2', function () {
       const { clickCount } = await bench.stats(shortCode, key);
       expect(clickCount).to.be.within(redirected, redirected + visitors.length);
     }, 40_000);
-  });
-
-  it('is not ready on any process during the drain delay, and serves', async () => {
-    const { shortCode } = await bench.link(key);
-    process.kill(bench.product.pid, 'SIGTERM');
-    await eventuallyPasses(async () => {
-      for (const admin of [bench.product.admin, ...edges.map((edge) => edge.admin)]) {
-        const { status, text } = await sendRequest(`${admin}/health/ready`);
-        expect(status, text).to.equal(503);
-        expect(JSON.parse(text)).to.have.property('status', 'draining');
-      }
-    });
-    expect((await bench.visit(shortCode)).status).to.equal(302);
-    // The next signal must not count as the same Ctrl-C.
-    await sleep(600);
   });
 
   it('stops all processes', async () => {

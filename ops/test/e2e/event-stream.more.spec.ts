@@ -1,13 +1,10 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { expect } from 'chai';
 import { folderFixture } from '../support/fixtures.js';
 import { concurrently } from '../support/http.js';
-import { withLedger } from '../support/ledger-events.js';
 import { startProduct, type IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { eventStreams, expectEnd, subjectsOf } from './events-harness.js';
-import { Bench, destination, sharedProduct, timestampPattern } from './harness.js';
+import { Bench, sharedProduct, timestampPattern } from './harness.js';
 
 describe('command API: streams of events over a longer time', () => {
   const bench = sharedProduct();
@@ -34,48 +31,6 @@ describe('command API: streams of events over a longer time', () => {
     await resumed.expectEvents(1);
     expect(subjectsOf(resumed)).to.deep.equal([shortCode]);
   });
-
-  const openStreamsOf = ({ id }: IssuedKey): Promise<number> =>
-    withLedger(bench.product, async (pool) => {
-      const { rows } = await pool.query<{ count: number }>(
-        'SELECT count(*) AS count FROM delivery.streams WHERE root_id = $1',
-        [id],
-      );
-      return Number(rows[0]?.count);
-    });
-
-  it('end if the client never reads, while others get their events', async () => {
-    const key = await newKey();
-    const unread = await newKey(key.account);
-    const items = Array.from({ length: 50 }, () => ({
-      url: `${destination}&${'x'.repeat(1_900)}`,
-      note: 'y'.repeat(1_000),
-    }));
-    // More than the kernel and the process buffer.
-    for (let batch = 0; batch < 40; batch += 1) {
-      const options = { method: 'POST', body: { urls: items } };
-      expect((await bench.api('/v2/shorten/batch', key.key, options)).status).to.equal(200);
-    }
-    const { hostname, port } = new URL(bench.product.api);
-    const socket = connect({ host: hostname, port: Number(port) });
-    try {
-      await once(socket, 'connect');
-      socket.write(
-        `GET /v2/events?after=start HTTP/1.1\r\nHost: ${hostname}\r\n` +
-          `Authorization: Bearer ${unread.key}\r\nAccept: text/event-stream\r\n\r\n`,
-      );
-      await eventually('the stream starts', async () => (await openStreamsOf(unread)) === 1);
-      const reading = await open(key);
-      await bench.link(key.key);
-      await reading.expectEvents(1);
-      const isEnded = async (): Promise<boolean> => (await openStreamsOf(unread)) === 0;
-      await eventually('the stream ends', isEnded, 60_000);
-      await bench.link(key.key);
-      await reading.expectEvents(2);
-    } finally {
-      socket.destroy();
-    }
-  }).timeout(120_000);
 });
 
 // A product of its own, because it is stopped.

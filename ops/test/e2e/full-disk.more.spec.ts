@@ -1,16 +1,16 @@
 import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { pausePostgres } from '../../tools/cli/testing/spool-ship.suite.js';
 import type { HttpResponse } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
-import { startEmbeddedProduct, startProduct } from '../support/product.js';
+import { startProduct } from '../support/product.js';
 import { mountTmpfs, type Tmpfs } from '../support/tmpfs.js';
 import { eventuallyPasses, within } from '../support/waiting.js';
 import { Bench, destination } from './harness.js';
+import { needs } from '../support/needs.js';
 
 /** Twice the deadline of the contract, for a busy machine. */
 const refusedWithinMs = 4_000;
@@ -40,6 +40,7 @@ const countRedirectsUntilFull = async (bench: Bench, code: string): Promise<numb
 
 describe('product: on a full disk', function () {
   this.timeout(120_000);
+  needs('mount');
   const bench = new Bench();
   let disk: Tmpfs;
   let dataDir: string;
@@ -84,30 +85,6 @@ describe('product: on a full disk', function () {
     bench.use(await startProduct(options));
     await bench.expectClicks(shortCode, key, counted);
     await bench.expectClicks(limited.shortCode, key, 5);
-  });
-
-  it('of the spool, filled by the spool: the spool empties when the log is available again', async () => {
-    disk = await mountTmpfs(1);
-    const env = { SPOOL_DIR: disk.dir, SPOOL_MAX_BYTES: String(2 ** 21) };
-    bench.use(await startEmbeddedProduct({ dataDir, env }));
-    ({ key } = await bench.key('PRO'));
-    const { shortCode } = await bench.link(key);
-    expect(await countRedirects(bench, shortCode, 1)).to.equal(1);
-    let counted = 1;
-
-    const resume = await pausePostgres(bench.product);
-    try {
-      counted += await countRedirectsUntilFull(bench, shortCode);
-    } finally {
-      resume();
-    }
-    await eventuallyPasses(async () => {
-      const passed = await countRedirects(bench, shortCode, 1);
-      counted += passed;
-      expect(passed).to.equal(1);
-    }, 30_000);
-    await bench.expectClicks(shortCode, key, counted);
-    expect((await readdir(disk.dir)).filter((name) => name.endsWith('.bad'))).to.deep.equal([]);
   });
 
   it('of PostgreSQL: cached links redirect, other requests get 503 in time, until there is space', async () => {

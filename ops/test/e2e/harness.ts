@@ -5,6 +5,7 @@ import {
   type SafeBrowsingDouble,
 } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { invalidUrl, urlFaults } from '../../../schemas/http/link-fields.js';
+import type { StatsResponse } from '../../../schemas/http/statistics.js';
 import type { PlanName } from '../../../schemas/plans.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import { sealKeyFileIn } from '../../app/data-dir.js';
@@ -52,16 +53,6 @@ export interface Link {
   readonly expiresAt?: string;
   readonly maxClicks?: number;
   readonly createdAt: string;
-}
-
-export interface Stats {
-  readonly shortCode: string;
-  readonly url: string;
-  readonly clickCount: number;
-  readonly createdAt: string;
-  readonly lastAccessed: string | null;
-  readonly expiresAt: string | null;
-  readonly maxClicks: number | null;
 }
 
 type Usage = Readonly<Record<'calls' | 'links' | 'qrCodes', number>>;
@@ -135,10 +126,10 @@ export class Bench {
     return sendRequest(`${edges[at % edges.length] ?? ''}/${code}`, options);
   }
 
-  async stats(code: string, key: string): Promise<Stats> {
+  async stats(code: string, key: string): Promise<StatsResponse> {
     const response = await this.api(`/v2/stats/${code}`, key);
     expect(response.status, response.text).to.equal(200);
-    return response.json() as Stats;
+    return response.json() as StatsResponse;
   }
 
   /** Waits until the statistics show this number of clicks. */

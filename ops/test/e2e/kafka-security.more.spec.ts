@@ -6,7 +6,7 @@ import { createLogger } from '../../platform/logging.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { newCode, recordsOf } from '../conformance/event-log/events.js';
 import { sendRequest } from '../support/http.js';
-import { kafkaStartMs } from '../support/kafka.js';
+import { kafkaPrograms, kafkaStartMs } from '../support/kafka.js';
 import { launch, mainFile, readyLine, startLinklogCli, temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';
 import {
@@ -27,6 +27,7 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
   const kafka = fixture(
     () => startSecuredKafka(),
     (kafka) => kafka.stop(),
+    { needs: [...kafkaPrograms, 'openssl'] },
   );
 
   before(async function () {

@@ -4,7 +4,6 @@ import { sendRequest, type HttpResponse } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
-  destination,
   expectBody,
   expectError,
   invalidKey,
@@ -39,8 +38,7 @@ describe('API keys', () => {
   it('are valid: 401 for other texts, for no call', async () => {
     const { id, key } = await bench.key('FREE', { account });
     for (const invalid of [
-      ...['nonsense', `ll_${'0'.repeat(38)}`, mistype(key), key.slice(0, -1), `${key}0`],
-      ...[key.toUpperCase(), `ll_'OR/**/1=1--`, 'x'.repeat(10_000)],
+      ...['nonsense', mistype(key), key.slice(0, -1), `ll_'OR/**/1=1--`, 'x'.repeat(10_000)],
     ]) {
       const response = await bench.api('/v2/usage', invalid);
       expectBody(response, 401, invalidKey);
@@ -51,17 +49,6 @@ describe('API keys', () => {
     expect(usage).to.have.nested.property('minute.used', 0);
     const headers = { Authorization: `bEARER ${key}` };
     expect((await bench.api('/v2/usage', null, { headers })).status).to.equal(200);
-  });
-
-  it('have their name in X-API-Key-Name, percent-encoded', async () => {
-    for (const [name, header] of [
-      ['with space & marks: "100%"!', 'with space & marks: "100%"!'],
-      ['キー ü', '%E3%82%AD%E3%83%BC %C3%BC'],
-    ] as const) {
-      const { key } = await bench.key('FREE', { account, name });
-      const { headers } = await bench.api('/v2/nothing', key);
-      expect(headers['x-api-key-name']).to.equal(header);
-    }
   });
 
   describe('of operators', () => {
@@ -108,56 +95,17 @@ describe('API keys', () => {
       const { id, key } = await bench.key('FREE', { account });
       for (let call = 0; call < 61; call += 1) await bench.api('/v2/usage', key);
       expect((await bench.api('/v2/usage', key)).status).to.equal(429);
-      const change = { plan: 'HOBBY', name: 'renamed' };
+      const change = { plan: 'HOBBY', name: 'キー "100%"' };
       expect((await changeKey(id, change)).json()).to.include(change);
       // A full window is cached as long as a change may take.
       await eventuallyPasses(async () => {
         const response = await bench.api('/v2/usage', key);
         expect(response.status).to.equal(200);
         expect(response.headers).to.include({
-          ...{ 'x-ratelimit-limit': '300', 'x-api-key-name': 'renamed' },
+          ...{ 'x-ratelimit-limit': '300', 'x-api-key-name': '%E3%82%AD%E3%83%BC "100%"' },
         });
         expect(response.json()).to.include({ plan: 'HOBBY' });
       });
-    });
-
-    it('are deactivated and activated, and revoked permanently', async () => {
-      const { id, key } = await bench.key('PRO', { account });
-      const { shortCode } = await bench.link(key);
-      const expectStatus = (status: number): Promise<void> =>
-        eventuallyPasses(async () => {
-          expect((await bench.api('/v2/usage', key)).status).to.equal(status);
-        });
-      for (const active of [false, true]) {
-        expect((await changeKey(id, { active })).json()).to.include({ id, active });
-        await expectStatus(active ? 200 : 401);
-      }
-      const revoked = await bench.admin('DELETE', `/admin/keys/${id}`);
-      expect(revoked.json()).to.include({ id, active: false });
-      await expectStatus(401);
-      expect((await changeKey(id, { active: true })).status).to.equal(409);
-      expectBody(await bench.api('/v2/usage', key), 401, invalidKey);
-      // Its links stay in the account.
-      expect((await bench.visit(shortCode)).headers.location).to.equal(destination);
-      const { key: sibling } = await bench.key('FREE', { account });
-      expect((await bench.stats(shortCode, sibling)).shortCode).to.equal(shortCode);
-    });
-
-    it('are 404 for an unknown id', async () => {
-      for (const id of ['a%00b', '00000000-0000-7000-8000-000000000000']) {
-        for (const method of ['GET', 'PATCH', 'DELETE']) {
-          const path = `/admin/keys/${id}`;
-          const body = method === 'PATCH' ? { name: 'x' } : undefined;
-          const response = await bench.admin(method, path, body);
-          expectError(response, { status: 404, message: 'API key not found', path, method });
-        }
-      }
-    });
-
-    it('are listed after a valid key only', async () => {
-      const message = 'after must be the id of a key';
-      const invalid = await bench.admin('GET', '/admin/keys?after=%00');
-      expectError(invalid, { status: 400, message, path: '/admin/keys' });
     });
 
     it('require the admin token, on the admin listener', async () => {

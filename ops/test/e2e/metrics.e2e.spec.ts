@@ -13,6 +13,7 @@ import { eventually } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { temporaryDir } from '../support/process.js';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
+import { isUsable, needs } from '../support/needs.js';
 
 const requests = 'linklog_http_request_duration_seconds_count';
 /** How to merge values of several processes that must not be added up. */
@@ -57,7 +58,7 @@ describe('product: metrics of the running product', () => {
       BLOCKLIST_FILE: path.join(folder, 'blocklist.txt'),
       SAFE_BROWSING_API_KEY: 'secret-safe-browsing-key',
       SAFE_BROWSING_URL: double.url,
-      REDIS_URL: (await testRedis()).url,
+      ...(isUsable('redis-server') && { REDIS_URL: (await testRedis()).url }),
       EVENTSTORE_URL: archive.url,
     });
   });
@@ -252,37 +253,6 @@ describe('product: metrics of the running product', () => {
     expect(increases).to.deep.equal([2, 2, 1, 1, 3, 2, 1]);
   });
 
-  it('show PostgreSQL’s connections, the outbox, passwords and the process', async () => {
-    const series = await scrape();
-    const pools = series.filter(({ name }) => name === 'linklog_postgres_pool_max_connections');
-    expect(pools.map(({ labels }) => labels['pool'])).to.have.members([
-      'log',
-      'projectors',
-      // The projectors' reader of the log, if they have their own thread.
-      ...(onStack ? [] : ['projectors-log']),
-      'projection-work',
-      'edge',
-      'command-api',
-      'exports',
-      'feed',
-      'webhooks',
-      'archive',
-      // Requests wait for the relay to Kafka.
-      ...(onStack ? ['delivery'] : []),
-    ]);
-    const value = (name: string): number => total(series, name);
-    expect(value('linklog_postgres_pool_connections')).to.be.within(1, 44);
-    expect(value('linklog_postgres_pool_waiting_requests')).to.equal(0);
-    expect(value('linklog_dependency_up')).to.equal(7);
-    expect(value('linklog_edge_shared_cache_circuit')).to.equal(1);
-    expect(value('linklog_outbox_appended_events_total')).to.be.at.least(
-      value('linklog_outbox_append_duration_seconds_count'),
-    );
-    expect(value('linklog_password_hashes_waiting')).to.equal(0);
-    expect(value('linklog_password_hashes_refused_total')).to.equal(0);
-    expect(value('process_resident_memory_bytes')).to.be.above(1e7);
-  });
-
   it('have a bounded number of series', async () => {
     const random = (): string => Math.random().toString(36).slice(2);
     const flood = (): Promise<unknown> =>
@@ -330,16 +300,51 @@ describe('product: metrics of the running product', () => {
     expect(text).not.to.match(/:\/\/|ll_[0-9A-Za-z]/);
   });
 
-  it('are all documented in ops/docs/metrics.md', async () => {
-    const page = await readFile(projectFile('ops', 'docs', 'metrics.md'), 'utf8');
-    const text = await texts();
-    const names = [...text.matchAll(/^# TYPE (linklog_\w+) /gm)].map(([, name]) => name ?? '');
-    expect(names).to.have.length.above(20);
-    const documented = page
-      .split('\n')
-      // The log in Kafka is not compacted by Linklog.
-      .filter((line) => !line.includes(onStack ? 'With the embedded log:' : 'With Kafka:'))
-      .flatMap((line) => [...line.matchAll(/`(linklog_\w+)`/g)].map(([, name]) => name ?? ''));
-    expect([...new Set(documented)]).to.have.members([...new Set(names)]);
+  describe('with Redis', () => {
+    needs('redis-server');
+
+    it('show PostgreSQL’s connections, the outbox, passwords and the process', async () => {
+      const series = await scrape();
+      const pools = series.filter(({ name }) => name === 'linklog_postgres_pool_max_connections');
+      expect(pools.map(({ labels }) => labels['pool'])).to.have.members([
+        'log',
+        'projectors',
+        // The projectors' reader of the log, if they have their own thread.
+        ...(onStack ? [] : ['projectors-log']),
+        'projection-work',
+        'edge',
+        'command-api',
+        'exports',
+        'feed',
+        'webhooks',
+        'archive',
+        // Requests wait for the relay to Kafka.
+        ...(onStack ? ['delivery'] : []),
+      ]);
+      const value = (name: string): number => total(series, name);
+      expect(value('linklog_postgres_pool_connections')).to.be.within(1, 44);
+      expect(value('linklog_postgres_pool_waiting_requests')).to.equal(0);
+      expect(value('linklog_dependency_up')).to.equal(7);
+      expect(value('linklog_edge_shared_cache_circuit')).to.equal(1);
+      expect(value('linklog_outbox_appended_events_total')).to.be.at.least(
+        value('linklog_outbox_append_duration_seconds_count'),
+      );
+      expect(value('linklog_password_hashes_waiting')).to.equal(0);
+      expect(value('linklog_password_hashes_refused_total')).to.equal(0);
+      expect(value('process_resident_memory_bytes')).to.be.above(1e7);
+    });
+
+    it('are all documented in ops/docs/metrics.md', async () => {
+      const page = await readFile(projectFile('ops', 'docs', 'metrics.md'), 'utf8');
+      const text = await texts();
+      const names = [...text.matchAll(/^# TYPE (linklog_\w+) /gm)].map(([, name]) => name ?? '');
+      expect(names).to.have.length.above(20);
+      const documented = page
+        .split('\n')
+        // The log in Kafka is not compacted by Linklog.
+        .filter((line) => !line.includes(onStack ? 'With the embedded log:' : 'With Kafka:'))
+        .flatMap((line) => [...line.matchAll(/`(linklog_\w+)`/g)].map(([, name]) => name ?? ''));
+      expect([...new Set(documented)]).to.have.members([...new Set(names)]);
+    });
   });
 });

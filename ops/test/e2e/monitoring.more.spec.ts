@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { projectFile } from '../../platform/files/project-file.js';
 import { parseExposition } from '../support/exposition.js';
 import { eventStoreFixture, kafkaFixture, safeBrowsingFixture } from '../support/fixtures.js';
 import { sendRequest } from '../support/http.js';
@@ -9,6 +8,7 @@ import { startEmbeddedProduct } from '../support/product.js';
 import { alertRules, metricsIn, monitoringFile } from '../support/prometheus.js';
 import { testRedis } from '../support/redis.js';
 import { Bench } from './harness.js';
+import { needs } from '../support/needs.js';
 
 /** Runs `promtool check metrics`. @returns its findings */
 const checkMetrics = (text: string): Promise<string> =>
@@ -29,6 +29,7 @@ const dashboardExpressions = async (): Promise<readonly string[]> => {
 
 describe('product: metrics for Prometheus and Grafana', function () {
   this.timeout(300_000);
+  needs('promtool', 'redis-server');
   const safeBrowsing = safeBrowsingFixture();
   const archive = eventStoreFixture();
   const kafka = kafkaFixture('monitoring');
@@ -78,37 +79,6 @@ describe('product: metrics for Prometheus and Grafana', function () {
         used.filter((name) => !known.has(name)),
         expr,
       ).to.deep.equal([]);
-    }
-  });
-
-  it('have the same mark in HELP and metrics.md if several processes expose one value', async () => {
-    const marked = (text: string): readonly string[] =>
-      [...text.matchAll(/^# HELP (\w+) .*\(shared: take the maximum, do not add up\)$/gm)].map(
-        ([, name = '']) => name,
-      );
-    const page = await readFile(projectFile('ops', 'docs', 'metrics.md'), 'utf8');
-    const documented = [...page.matchAll(/^\| `(linklog_\w+)` .*\| Shared\. /gm)].map(
-      ([, name = '']) => name,
-    );
-    const exposed = new Set([...marked(texts.get(false) ?? ''), ...marked(texts.get(true) ?? '')]);
-    expect([...exposed].sort()).to.deep.equal(documented.sort());
-  });
-
-  it('are not added up over processes by the alert rules and the dashboard if they are shared', async () => {
-    const page = await readFile(projectFile('ops', 'docs', 'metrics.md'), 'utf8');
-    const shared = [...page.matchAll(/^\| `(linklog_\w+)` .*\| Shared\. /gm)].map(
-      ([, name = '']) => name,
-    );
-    expect(shared).to.have.length.above(10);
-    for (const expr of [
-      ...alertRules().map(({ expr }) => expr),
-      ...(await dashboardExpressions()),
-    ]) {
-      for (const name of shared.filter((name) => metricsIn(expr).includes(name))) {
-        expect(expr, name)
-          .to.match(/\bmax\b/)
-          .and.not.match(/\bsum\b/);
-      }
     }
   });
 });

@@ -1,11 +1,9 @@
 import { expect } from 'chai';
-import { rm } from 'node:fs/promises';
-import path from 'node:path';
 import pg from 'pg';
 import { kafkaStartMs } from '../support/kafka.js';
-import { launch, startLinklogCli, temporaryDir } from '../support/process.js';
+import { launch } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
-import { eventuallyPasses, within } from '../support/waiting.js';
+import { within } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { databaseFixture, folderFixture, kafkaFixture } from '../support/fixtures.js';
 import { fixture } from '../support/fixture.js';
@@ -16,9 +14,8 @@ const refusal =
 describe('product: PostgreSQL older than its Kafka', function () {
   this.timeout(120_000);
   const bench = new Bench();
-  const restored = new Bench();
-  const server = databaseFixture('older');
   const kafka = kafkaFixture('older');
+  const server = databaseFixture('older');
   const admin = fixture(
     () => new pg.Client({ connectionString: server.url }),
     (admin) => admin.end(),
@@ -32,7 +29,6 @@ describe('product: PostgreSQL older than its Kafka', function () {
   });
   after(async () => {
     await bench.product.cleanup();
-    await restored.product.cleanup();
     for (const name of databases) await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
   });
 
@@ -84,31 +80,5 @@ describe('product: PostgreSQL older than its Kafka', function () {
     const next = await launch({ DATA_DIR: dataDir.path, ...environment('of_today') }).ended;
     expect(next).to.include({ exitCode: 78, stdout: '' });
     expect(next.stderr).to.match(refusal);
-  });
-
-  it('is repaired by a backup of the log and a restore into an empty installation', async () => {
-    const target = await temporaryDir();
-    const file = path.join(target, '..', `${path.basename(target)}.backup`);
-    const linklog = (args: readonly string[], env: Record<string, string>) =>
-      within(60_000, args.join(' '), startLinklogCli(args, env).ended);
-    try {
-      const backup = await linklog(['backup', file], {
-        DATA_DIR: dataDir.path,
-        ...environment('of_today'),
-      });
-      expect(backup.exitCode, backup.stderr).to.equal(0);
-      const restore = await linklog(['restore', file], { DATA_DIR: target });
-      expect(restore.exitCode, restore.stderr).to.equal(0);
-      restored.use(await startEmbeddedProduct({ dataDir: target }));
-      await eventuallyPasses(async () => {
-        expect((await restored.visit('late')).headers.location).to.equal(
-          'https://example.com/first-owner',
-        );
-      });
-    } finally {
-      await restored.product.stop();
-      await rm(target, { recursive: true, force: true });
-      await rm(file, { force: true });
-    }
   });
 });

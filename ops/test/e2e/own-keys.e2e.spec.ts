@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import pLimit from 'p-limit';
 import { scopeNames, type Scope } from '../../../schemas/scopes.js';
 import {
   sendRequest,
@@ -84,13 +83,7 @@ describe('/v2/keys', () => {
   const expectNotFound = (response: HttpResponse): void => {
     expect(response.json()).to.include({ statusCode: 404, message: 'API key not found' });
   };
-  const expectNotManageable = async (by: Caller, other: { readonly id: string }): Promise<void> => {
-    for (const body of [{ name: 'renamed' }, { active: false }, { scopes: [] }]) {
-      expectNotFound(await change(by, other, body));
-    }
-    expectNotFound(await rotate(by, other));
-    expectNotFound(await revoke(by, other));
-  };
+  const idsOf = ({ keys: found }: Awaited<ReturnType<typeof listed>>) => found.map(({ id }) => id);
 
   it('creates a key that is shown once and works on every node', async () => {
     const root = await newRoot('FREE');
@@ -111,53 +104,6 @@ describe('/v2/keys', () => {
       ...{ status: 400, message: 'expiresIn must be at least 60 seconds (1 minute)' },
       ...{ path: '/v2/keys', method: 'POST' },
     });
-  });
-
-  it('grants only scopes of the parent, and no later end', async () => {
-    const scopes: readonly Scope[] = ['links:read', 'stats:read', 'keys:manage'];
-    const root = await newRoot('PRO', { scopes, expiresIn: 1_000 });
-    const [{ expiresAt } = {}] = (await listed(root)).keys;
-    expect(await createKey(root)).to.deep.include({ scopes, expiresAt });
-    const child = await createKey(root, { scopes: ['stats:read', 'links:read'], expiresIn: 60 });
-    expect(child.scopes).to.deep.equal(['links:read', 'stats:read']);
-    expect(Date.parse(child.expiresAt ?? '') - Date.parse(child.createdAt)).to.equal(60_000);
-    const more = await keys(root, 'POST', '', { name: 'a', scopes: ['links:read', 'qr:read'] });
-    expectBody(more, 403, lacking('qr:read'));
-    expectBody(await keys(child, 'POST', '', { name: 'a' }), 403, lacking('keys:manage'));
-  });
-
-  it('creates exactly 100 live keys per account for concurrent requests', async () => {
-    const root = await newRoot();
-    const first = await createKey(root);
-    // More at the same time would get 503 on a busy machine.
-    const responses = await pLimit(30).map(Array.from({ length: 120 }), () =>
-      keys(root, 'POST', '', { name: 'concurrent' }),
-    );
-    expect(statuses(responses)).to.deep.equal({ 201: 98, 400: 22 });
-    const message = 'At most 100 keys an account';
-    for (const response of responses.filter(({ status }) => status === 400)) {
-      expectError(response, { status: 400, message, path: '/v2/keys', method: 'POST' });
-    }
-    expect((await revoke(root, first)).status).to.equal(204);
-    await createKey(root);
-    expect((await keys(root, 'POST', '', { name: 'one more' })).status).to.equal(400);
-  });
-
-  it('lists the key and its descendants in pages', async () => {
-    const root = await newRoot();
-    const a = await createKey(root);
-    const b = await createKey(a);
-    const c = await createKey(root);
-    const idsOf = ({ keys: found }: Awaited<ReturnType<typeof listed>>) =>
-      found.map(({ id }) => id);
-    expect(idsOf(await listed(a))).to.deep.equal([a.id, b.id]);
-    const first = await listed(root, '?limit=3');
-    expect(idsOf(first)).to.deep.equal([root.id, a.id, b.id]);
-    const second = await listed(root, `?limit=3&after=${first.next ?? ''}`);
-    expect([idsOf(second), second.next]).to.deep.equal([[c.id], null]);
-    for (const query of ['?limit=101', '?after=x']) {
-      expect((await keys(root, 'GET', query)).status, query).to.equal(400);
-    }
   });
 
   it('lists each key with the usage of the root and the minute of its last use', async () => {
@@ -191,48 +137,26 @@ describe('/v2/keys', () => {
       expect((await change(root, child, { active })).json()).to.include({ active });
       expect(await works(child)).to.equal(active);
     }
-    expectError(await change(root, root, { name: null, plan: 'PRO' }), {
-      ...{
-        status: 400,
-        message: 'Nothing to change',
-        path: `/v2/keys/${root.id}`,
-        method: 'PATCH',
-      },
-    });
   });
 
-  it('manages the key itself and its descendants, with at most its own scopes', async () => {
+  it('manages the key itself and its descendants only, with at most its own scopes', async () => {
     const root = await newRoot();
-    const scopes = ['links:read', 'keys:manage'];
-    const child = await createKey(root, { scopes });
-    const sibling = await createKey(root);
+    const child = await createKey(root, { scopes: ['links:read', 'keys:manage'] });
     const grandchild = await createKey(child, { scopes: [] });
-    const sameAccount = await bench.key('PRO', { account: root.account });
-    for (const key of [child, grandchild]) {
-      expect((await change(child, key, { name: 'renamed' })).status).to.equal(200);
-      const response = await change(child, key, { scopes: ['links:read', 'qr:read'] });
-      expectBody(response, 403, lacking('qr:read'));
+    expect(idsOf(await listed(child))).to.deep.equal([child.id, grandchild.id]);
+    const first = await listed(root, '?limit=2');
+    expect(idsOf(await listed(root, `?after=${first.next ?? ''}`))).to.deep.equal([grandchild.id]);
+    const response = await change(child, grandchild, { scopes: ['links:read', 'qr:read'] });
+    expectBody(response, 403, lacking('qr:read'));
+    for (const other of [root, await newRoot(), { id: 'nothing' }]) {
+      expectNotFound(await change(child, other, { name: 'renamed' }));
+      expectNotFound(await rotate(child, other));
+      expectNotFound(await revoke(child, other));
     }
-    for (const other of [root, sibling, await newRoot(), sameAccount, { id: 'nothing' }]) {
-      await expectNotManageable(child, other);
-    }
-    await change(child, child, { scopes: ['keys:manage'] });
-    expectBody(await change(child, child, { scopes }), 403, lacking('links:read'));
-  });
-
-  it('does not reactivate a key that an operator or an ancestor deactivated', async () => {
-    const root = await newRoot();
-    const parent = await createKey(root);
-    const child = await createKey(parent);
-    const expectRefused = async (by: Caller, message: string): Promise<void> => {
-      const response = await change(by, child, { active: true });
-      expect(response.json()).to.include({ statusCode: 403, message });
-    };
-    await change(root, child, { active: false });
-    await expectRefused(parent, 'A key above this one deactivated it');
-    await change(root, child, { active: true });
     await bench.admin('PATCH', `/admin/keys/${child.id}`, { active: false });
-    await expectRefused(root, 'An operator switched this key off');
+    expect((await change(root, child, { active: true })).json()).to.include({
+      ...{ statusCode: 403, message: 'An operator switched this key off' },
+    });
   });
 
   it('rotates a secret: the earlier ones end after the overlap, the limits stay', async () => {
@@ -247,11 +171,9 @@ describe('/v2/keys', () => {
     const left = (await bench.api('/v2/usage', rotated.key)).headers['x-ratelimit-remaining'];
     expect(Number(left)).to.be.below(60 - 12);
     const second = (await rotate(root, child, { overlapSeconds: 604_800 })).json() as OwnKey;
-    const third = (await rotate(root, child, { overlapSeconds: 600 })).json() as OwnKey;
-    const secrets = [rotated, second, third];
-    expect(await Promise.all(secrets.map(works))).to.deep.equal([true, true, true]);
+    expect(await Promise.all([rotated, second].map(works))).to.deep.equal([true, true]);
     await rotate(root, child, { overlapSeconds: 0 });
-    expect(await Promise.all(secrets.map(works))).to.deep.equal([false, false, false]);
+    expect(await Promise.all([rotated, second].map(works))).to.deep.equal([false, false]);
     const beyond = await rotate(root, child, { overlapSeconds: 604_801 });
     expect(beyond.json()).to.include({ message: 'overlapSeconds must be between 0 and 604800' });
   });
@@ -273,15 +195,6 @@ describe('/v2/keys', () => {
   });
 
   describe('shares the limits of a root and its descendants', () => {
-    it('exactly: 60 calls a minute', async () => {
-      const root = await newRoot('FREE');
-      const child = await createKey(root);
-      const family = [root, child, await createKey(child)];
-      // Two calls created the children.
-      const responses = await callsOf(family, 200, '/v2/stats/nothing');
-      expect(statuses(responses)).to.deep.equal({ 404: 58, 429: 142 });
-    });
-
     it('exactly: 35 links a month', async () => {
       const root = await newRoot('FREE');
       const family = [await createKey(root), await createKey(root), root];

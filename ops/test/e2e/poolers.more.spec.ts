@@ -1,6 +1,4 @@
 import { expect } from 'chai';
-import { createLogger } from '../../platform/logging.js';
-import { createPool } from '../../platform/postgres/pool.js';
 import { fixture } from '../support/fixture.js';
 import { databaseFixture } from '../support/fixtures.js';
 import { startPooler } from '../support/pooler.js';
@@ -22,6 +20,7 @@ describe('product: through the PgBouncer of ops/docs/postgres.md', () => {
         expect(rows).to.have.length(0);
       });
     },
+    { needs: ['pgbouncer'] },
   );
   const bench = productFixture(() => ({ DATABASE_URL: pooler.url }));
   const pro = keyFixture(bench, 'PRO');
@@ -35,19 +34,6 @@ describe('product: through the PgBouncer of ops/docs/postgres.md', () => {
     await bench.expectClicks(shortCode, pro.key, 1);
     await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'a test' });
     await eventually('it is blocked', async () => (await bench.visit(shortCode)).status === 410);
-  });
-
-  it('has the deadlines of its connections', async () => {
-    const pool = createPool({
-      ...{ url: pooler.url, name: 'deadlines', max: 1, deadlines: 'request' },
-      logger: createLogger('silent'),
-    });
-    const { rows } = await pool.query(
-      `SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock,
-         current_setting('idle_in_transaction_session_timeout') AS idle`,
-    );
-    await pool.end();
-    expect(rows).to.deep.equal([{ statement: '1500ms', lock: '1s', idle: '2500ms' }]);
   });
 
   it('recovers when PgBouncer is killed and started again', async () => {

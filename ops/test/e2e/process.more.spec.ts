@@ -10,6 +10,7 @@ import { Bench, destination, passwordForm, productFixture, type Link } from './h
 import { eventuallyPasses, within } from '../support/waiting.js';
 import { type EndedProcess, runToEnd, temporaryDir } from '../support/process.js';
 import { connectTo } from '../support/raw-http.js';
+import { needs } from '../support/needs.js';
 
 const emptyVariables = [
   ...['HOST', 'API_HOST', 'ADMIN_HOST', 'SHORT_URL_HOST', 'UPGRADE_URL'],
@@ -91,17 +92,21 @@ describe('product: process', () => {
       expect(lines.filter((line) => line.startsWith('{'))).to.have.length(1);
     });
 
-    it('prints a curl command that works, without the key in its arguments', async () => {
-      const lines = shared.product.stdout().split('\n');
-      const curl = lines.find((line) => line.startsWith('curl ')) ?? '';
-      const header = path.join(shared.product.dataDir, 'first-key.header');
-      expect(curl).to.include(` -H @${header}`).and.not.include('ll_');
-      expect((await stat(header)).mode & 0o777).to.equal(0o600);
-      const { stdout } = await promisify(execFile)('bash', ['-c', curl]);
-      const link = JSON.parse(stdout) as Link;
-      expect(link.url).to.equal('https://example.com/');
-      const visit = await sendRequest(link.shortUrl);
-      expect([visit.status, visit.headers.location]).to.deep.equal([302, 'https://example.com/']);
+    describe('prints a curl command', () => {
+      needs('curl');
+
+      it('that works, without the key in its arguments', async () => {
+        const lines = shared.product.stdout().split('\n');
+        const curl = lines.find((line) => line.startsWith('curl ')) ?? '';
+        const header = path.join(shared.product.dataDir, 'first-key.header');
+        expect(curl).to.include(` -H @${header}`).and.not.include('ll_');
+        expect((await stat(header)).mode & 0o777).to.equal(0o600);
+        const { stdout } = await promisify(execFile)('bash', ['-c', curl]);
+        const link = JSON.parse(stdout) as Link;
+        expect(link.url).to.equal('https://example.com/');
+        const visit = await sendRequest(link.shortUrl);
+        expect([visit.status, visit.headers.location]).to.deep.equal([302, 'https://example.com/']);
+      });
     });
 
     it('treats an empty variable as unset', async () => {

@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import { concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { needs } from '../support/needs.js';
-import { choices, findMisread, randomLinks, sampleLooks } from '../support/qr-images.js';
+import { findMisread, randomLinks, sampleLooks } from '../support/qr-images.js';
 import { readQrCodes } from '../support/qr-reader.js';
 import { seededRandom } from '../support/random.js';
 import {
-  destination,
   expectBody,
   expectError,
   invalidKey,
@@ -14,8 +13,6 @@ import {
   sharedProduct,
   type Link,
 } from './harness.js';
-
-const sizeMessage = 'size must be between 100 and 4000';
 
 /** Width and height in pixels, from the IHDR chunk. */
 const pngSize = (png: Buffer): readonly [number, number] => {
@@ -67,14 +64,8 @@ describe('GET /v2/qr', () => {
       .and.to.match(/fill="#abcdef" d=/)
       .and.to.match(/fill="#123456" fill-opacity="0.753"/)
       .and.to.not.match(/<script|href/);
-    // Not a multiple of the modules.
-    for (const size of [100, 113, 999, 4_000]) {
-      for (const margin of [0, 10]) {
-        const query = `?size=${size}&margin=${margin}`;
-        expect(pngSize(await image(query)), query).to.deep.equal([size, size]);
-      }
-    }
-    const png = await image('?dark=123456c0&light=abcdef00');
+    const png = await image('?size=4000&dark=123456c0&light=abcdef00');
+    expect(pngSize(png)).to.deep.equal([4_000, 4_000]);
     expect(png.includes(Buffer.from('PLTE\xab\xcd\xef\x12\x34\x56', 'latin1'))).to.be.true;
     expect(png.includes(Buffer.from('tRNS\x00\xc0', 'latin1'))).to.be.true;
   });
@@ -85,12 +76,9 @@ describe('GET /v2/qr', () => {
     const bytes = await typed('application/octet-stream');
     expect(bytes.headers['content-type']).to.equal('application/octet-stream');
     expect(bytes.headers.vary).to.include('Accept');
-    for (const accept of ['image/*', 'application/octet-stream;q=0.5, */*', 'text/plain']) {
-      const response = await typed(accept);
-      expect(response.headers['content-type'], accept).to.equal('image/png');
-      expect(response.bytes.equals(bytes.bytes), accept).to.equal(true);
-      expect(response.headers.etag, accept).not.to.equal(bytes.headers.etag);
-    }
+    const png = await typed('application/octet-stream;q=0.5, */*');
+    expect(png.headers['content-type']).to.equal('image/png');
+    expect(png.headers.etag).not.to.equal(bytes.headers.etag);
   });
 
   it('responds with 304 to its ETag, for free; another appearance has another ETag', async () => {
@@ -98,68 +86,39 @@ describe('GET /v2/qr', () => {
     const { etag = '' } = (await qr('', key)).headers;
     const ask = (url: string, tag: string): Promise<HttpResponse> =>
       bench.api(`/v2/qr/${url}`, key, { headers: { 'If-None-Match': tag } });
-    for (const tag of [etag, `"other", W/${etag}`]) {
-      const response = await ask(link.shortCode, tag);
-      expect([response.status, response.bytes.length]).to.deep.equal([304, 0]);
-      expect(response.headers).to.include({ etag, 'cache-control': 'private, max-age=3600' });
-    }
-    const looks = ['?size=301', '?format=svg', '?ecc=H', '?margin=3', '?dark=111', '?light=eee'];
-    const urls = looks.map((look) => link.shortCode + look);
-    urls.push((await bench.link(pro.key)).shortCode);
-    const tags = new Set([etag]);
-    for (const url of urls) {
-      const response = await ask(url, etag);
-      expect(response.status, url).to.equal(200);
-      tags.add(response.headers.etag ?? '');
-    }
-    expect(tags.size).to.equal(urls.length + 1);
+    const response = await ask(link.shortCode, `"other", W/${etag}`);
+    expect([response.status, response.bytes.length]).to.deep.equal([304, 0]);
+    expect(response.headers).to.include({ etag, 'cache-control': 'private, max-age=3600' });
+    const { shortCode: another } = await bench.link(pro.key);
+    const urls = [`${link.shortCode}?size=301`, `${link.shortCode}?format=svg`, another];
+    for (const url of urls) expect((await ask(url, etag)).status, url).to.equal(200);
     expect((await bench.usage(key)).qrCodes).to.equal(urls.length + 1);
   });
 
-  it('is available from the 201 on, to keys of every account', async () => {
-    const { key: other } = await bench.key('FREE', { account: 'qr-other' });
-    for (let round = 0; round < 5; round += 1) {
-      const { shortCode } = await bench.link(pro.key);
-      expect((await qr('', other, shortCode)).status).to.equal(200);
-    }
-  });
-
   it('is 400 for invalid parameters, 404 for an unknown code, 401 without a key', async () => {
-    for (const [query, message] of [
-      ['size=4001', sizeMessage],
-      ['dark=fff', 'dark must be clearly darker than light'],
-      ['mark=0', 'mark must be 1'],
-    ] as const) {
-      for (const code of [link.shortCode, 'nothing0']) {
-        const response = await qr(`?${query}`, pro.key, code);
-        expectError(response, { status: 400, message, path: `/v2/qr/${code}` });
-      }
+    for (const code of [link.shortCode, 'nothing0']) {
+      const path = `/v2/qr/${code}`;
+      const message = 'mark must be 1';
+      expectError(await qr('?mark=0', pro.key, code), { status: 400, message, path });
     }
-    for (const code of ['nothing0', 'x'.repeat(51), 'Pictured', 'a.b', '%00']) {
-      const response = await qr('', pro.key, code);
-      expectError(response, {
-        status: 404,
-        message: 'Short URL not found',
-        path: `/v2/qr/${code}`,
-      });
+    for (const code of ['nothing0', 'Pictured', '%00']) {
+      const path = `/v2/qr/${code}`;
+      const message = 'Short URL not found';
+      expectError(await qr('', pro.key, code), { status: 404, message, path });
     }
     expectBody(await qr('', 'll_nobody'), 401, invalidKey);
   });
 
-  it('is 410 for an expired or blocked link, and spends nothing', async () => {
-    const { key } = await bench.key('FREE', { account });
-    const used = await bench.link(key, { maxClicks: 1 });
-    expect((await bench.visit(used.shortCode)).status).to.equal(302);
-    const bad = await bench.link(key);
-    await bench.admin('POST', `/admin/links/${bad.shortCode}/block`, { reason: 'phishing' });
-    for (const [{ shortCode }, message, errorType] of [
-      [used, 'This link has expired', 'EXPIRED'],
-      [bad, 'This link has been blocked', 'BLOCKED'],
-    ] as const) {
-      const path = `/v2/qr/${shortCode}`;
-      expectError(await qr('', key, shortCode), { status: 410, message, path, errorType });
-    }
+  it('is 410 for a blocked link, spends nothing; keys of every account have it', async () => {
+    const { key } = await bench.key('FREE', { account: 'qr-other' });
+    const { shortCode } = await bench.link(pro.key);
+    await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
+    expectError(await qr('', key, shortCode), {
+      ...{ status: 410, message: 'This link has been blocked', errorType: 'BLOCKED' },
+      path: `/v2/qr/${shortCode}`,
+    });
     expect((await bench.usage(key)).qrCodes).to.equal(0);
+    expect((await qr('', key)).status).to.equal(200);
   });
 
   it('has a limit of exactly 35 a month on FREE, also with concurrent requests', async () => {
@@ -179,28 +138,21 @@ describe('GET /v2/qr', () => {
     const { key } = await bench.key('FREE', { account });
     const head = await qr('?size=200', key, link.shortCode, { method: 'HEAD' });
     expect([head.status, head.bytes.length]).to.deep.equal([200, 0]);
-    expect((await bench.usage(key)).qrCodes).to.equal(0);
-    const get = await qr('?size=200', key);
-    for (const name of ['etag', 'content-type', 'cache-control']) {
-      expect(head.headers[name], name).to.equal(get.headers[name]);
-    }
     // The length is known only after rendering.
     expect(head.headers).to.not.have.property('content-length');
     await qr('?size=1', key);
     await qr('', key, 'nothing0');
-    expect(await bench.usage(key)).to.include({ calls: 4, qrCodes: 1 });
+    expect(await bench.usage(key)).to.include({ calls: 3, qrCodes: 0 });
   });
 
   it('can be switched off, checked after the query and before the code', async () => {
     const message = 'QR code generation is currently disabled on this platform';
     await bench.admin('PATCH', '/admin/platform', { features: { qr: false } });
     try {
-      for (const code of ['pictured', 'nothing0']) {
-        const response = await qr('', pro.key, code);
-        expectError(response, { status: 400, message, path: `/v2/qr/${code}` });
-      }
-      const invalid = { status: 400, message: sizeMessage, path: '/v2/qr/pictured' };
-      expectError(await qr('?size=1'), invalid);
+      const path = '/v2/qr/nothing0';
+      expectError(await qr('', pro.key, 'nothing0'), { status: 400, message, path });
+      const invalid = { status: 400, message: 'size must be between 100 and 4000', path };
+      expectError(await qr('?size=1', pro.key, 'nothing0'), invalid);
     } finally {
       await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
     }
@@ -210,25 +162,12 @@ describe('GET /v2/qr', () => {
   describe('read by an independent reader', () => {
     needs('zbarimg', 'rsvg-convert');
 
-    it('contains the short URL, marked with mark=1', async () => {
-      const [plain, marked] = await readQrCodes([
-        { format: 'png', bytes: await image('') },
-        { format: 'png', bytes: await image('?mark=1') },
-      ]);
-      expect([plain, marked]).to.deep.equal([link.shortUrl, `${link.shortUrl}?qr`]);
-      const visit = await bench.visit(`${link.shortCode}?qr`);
-      expect(visit.headers.location).to.equal(destination);
-    });
-
     it('contains the short URL in each of 100 random appearances', async () => {
-      const seed = 20_261_121;
-      const looks = sampleLooks(100, seededRandom(seed));
-      for (const name of ['format', 'size', 'ecc', 'margin', 'colours'] as const) {
-        const missed = choices[name].filter((value) => !looks.some((look) => look[name] === value));
-        expect(missed, name).to.deep.equal([]);
-      }
-      const links = await randomLinks(bench.product, 25, seededRandom(seed + 10));
-      expect(await findMisread(bench.product, links, looks)).to.deep.equal([]);
+      const random = seededRandom(20_261_121);
+      const links = await randomLinks(bench.product, 25, random);
+      expect(await findMisread(bench.product, links, sampleLooks(100, random))).to.deep.equal([]);
+      const [marked] = await readQrCodes([{ format: 'png', bytes: await image('?mark=1') }]);
+      expect(marked).to.equal(`${link.shortUrl}?qr`);
     });
   });
 });

@@ -4,18 +4,7 @@ import { destination, expectError, keyFixture, sharedProduct } from './harness.j
 
 const agent = (userAgent: string): RequestOptions => ({ headers: { 'User-Agent': userAgent } });
 
-/** Visitors, although libraries classify some as bots; bots.unit.spec.ts has many more. */
-const visitors: readonly RequestOptions[] = [
-  {},
-  agent(''),
-  agent(
-    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 HeadlessChrome/126.0.0.0 Safari/537.36',
-  ),
-  agent('curl/8.7.1'),
-];
-
 const bot = agent('Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)');
-const previewer = agent('Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)');
 const html = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
 const notFound = 'Short URL not found';
 const expired = 'This link has expired';
@@ -67,11 +56,8 @@ describe('redirect edge', () => {
 
   it('keeps the destination in Location unchanged, except for characters that are no ASCII', async () => {
     for (const [url, location = url] of [
-      ['HTTPS://EXAMPLE.COM'],
-      ['http://example.com:80/a/../b/./c'],
-      ['https://example.com/?a=[1]&b={2}|3^4`5"6\'7<8>9\\#%zz'],
+      ['HTTPS://EXAMPLE.com:443/a/../b?a=[1]&b={2}|3^4`5"6\'7<8>9\\#%zz'],
       ['https://bücher.example:8443/ü b', 'https://xn--bcher-kva.example:8443/%C3%BC%20b'],
-      ['https://fa\u00df.de/a', 'https://xn--fa-hia.de/a'],
     ] as const) {
       expectRedirect(await bench.visit(await code({ url })), location);
     }
@@ -79,71 +65,56 @@ describe('redirect edge', () => {
 
   it('finds a code without the characters that were pasted after it', async () => {
     const known = await code();
-    for (const suffix of ['.', '/', ').', '%20', '%E2%80%9D', '%E2%80%8B', '*_~', '?a=b']) {
+    for (const suffix of ['.', ').', '%E2%80%9D', '?a=b']) {
       expectRedirect(await bench.visit(known + suffix));
     }
     expectPage(await bench.visit(`${known}.+`), 200, 'Link preview');
     const url = `${destination}#exact`;
-    const exact = await code({ alias: `${known}_`, url });
-    expectRedirect(await bench.visit(exact), url);
-    expectRedirect(await bench.visit(known));
+    expectRedirect(await bench.visit(await code({ alias: `${known}_`, url })), url);
     const limited = await code({ maxClicks: 1 });
-    expectSecretivePage(await bench.visit(`${limited}.`, bot), 200, 'A short link');
     expect((await bench.visit(`${limited}.`, { method: 'POST' })).status).to.equal(303);
     expect((await bench.visit(`${limited}.`)).status).to.equal(410);
   });
 
   it('shows Microsoft Office a page that redirects its browser, counted once', async () => {
     const office = agent('Mozilla/4.0 (compatible; ms-office; MSOffice 16)');
-    for (const body of [{}, { maxClicks: 1 }]) {
-      const visited = await code(body);
-      const page = await bench.visit(`${visited}?qr&a="b`, office);
-      expectSecretivePage(page, 200, 'Opening the link');
-      const head = await bench.visit(visited, { ...office, method: 'HEAD' });
-      expect([head.status, head.text]).to.deep.equal([200, '']);
-      expect((await bench.stats(visited, pro.key)).clickCount).to.equal(0);
-      const [, refresh = ''] =
-        /<meta http-equiv="refresh" content="0;url=([^"]+)">/.exec(page.text) ?? [];
-      expect(page.text).to.include(`<a href="${refresh}">`);
-      const marked = refresh.replaceAll('&amp;', '&').slice(1);
-      expect(marked).to.match(new RegExp(`^${visited}\\?qr&a=.+&ms-office$`));
-      // Office may open its own browser.
-      expectRedirect(await bench.visit(marked, office));
-      await bench.expectClicks(visited, pro.key, 1);
-    }
-    const unknown = await bench.visit('nothing0', office);
-    expectError(unknown, { status: 404, message: notFound, path: '/nothing0' });
+    const visited = await code({ maxClicks: 1 });
+    const page = await bench.visit(`${visited}?qr&a="b`, office);
+    expectSecretivePage(page, 200, 'Opening the link');
+    const [, refresh = ''] =
+      /<meta http-equiv="refresh" content="0;url=([^"]+)">/.exec(page.text) ?? [];
+    expect(page.text).to.include(`<a href="${refresh}">`);
+    const marked = refresh.replaceAll('&amp;', '&').slice(1);
+    expect(marked).to.match(new RegExp(`^${visited}\\?qr&a=.+&ms-office$`));
+    // Office may open its own browser.
+    expectRedirect(await bench.visit(marked, office));
+    await bench.expectClicks(visited, pro.key, 1);
   });
 
   it('responds with 404 to unknown and invalid codes, as JSON or a page', async () => {
-    for (const path of [
-      ...['', 'nothing0', 'ab', 'a'.repeat(51), 'a/b', 'a.b', 'nothing0_', 'v2/usage', '%', '%ff'],
-      ...['%2e%2e', '/', '/example.com/a', '\\', '%00', '..', '../..//', ';x'],
-    ]) {
+    for (const path of ['', 'nothing0', 'a/b', '%', '%ff', '//example.com/a', '%00', '../..//']) {
       expectError(await bench.visit(path), { status: 404, message: notFound, path: `/${path}` });
     }
-    for (const path of ['', 'nothing0', 'nothing0+']) {
-      expectSecretivePage(await bench.visit(path, html), 404, notFound);
-    }
-    for (const accept of ['*/*', 'text/*', 'text/html;q=0,*/*;q=0.1']) {
-      const response = await bench.visit('nothing0?secret=1', { headers: { Accept: accept } });
-      expectError(response, { status: 404, message: notFound, path: '/nothing0' });
-    }
+    expectSecretivePage(await bench.visit('nothing0', html), 404, notFound);
+    const any = { headers: { Accept: 'text/html;q=0,*/*;q=0.1' } };
+    const response = await bench.visit('nothing0?secret=1', any);
+    expectError(response, { status: 404, message: notFound, path: '/nothing0' });
     const head = await bench.visit('nothing0', { method: 'HEAD' });
     expect([head.status, head.text]).to.deep.equal([404, '']);
     expect(head.headers['cache-control']).to.equal('no-store');
   });
 
   it('responds with 405 to other methods', async () => {
-    const [known, limited] = [await code(), await code({ maxClicks: 3 })];
-    for (const path of [known, 'nothing0', '', 'health', limited]) {
-      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-        if (path === limited && method === 'POST') continue;
-        const response = await bench.visit(path, { method });
-        const message = 'Method Not Allowed';
-        expectError(response, { status: 405, message, path: `/${path}`, method });
-        expect(response.headers.allow).to.equal(path === limited ? 'GET, HEAD, POST' : 'GET, HEAD');
-      }
+    for (const [path, method, allow] of [
+      [await code(), 'POST', 'GET, HEAD'],
+      [await code({ maxClicks: 3 }), 'PUT', 'GET, HEAD, POST'],
+      ['nothing0', 'DELETE', 'GET, HEAD'],
+    ] as const) {
+      const response = await bench.visit(path, { method });
+      expectError(response, {
+        ...{ status: 405, message: 'Method Not Allowed', path: `/${path}`, method },
+      });
+      expect(response.headers.allow).to.equal(allow);
     }
   });
 
@@ -172,21 +143,15 @@ describe('redirect edge', () => {
 
     it('shows bots a form, sends HEAD no body, and spends no click on them', async () => {
       const limited = await code({ maxClicks: 1 });
-      for (const options of [bot, { headers: { ...html.headers, ...bot.headers } }]) {
-        const response = await bench.visit(limited, options);
-        expectSecretivePage(response, 200, 'A short link');
-        expect(response.headers['content-security-policy']).to.include("form-action 'self' http:");
-        expect(response.text)
-          .to.include('<form method="post">\n<button type="submit">Continue</button>\n</form>')
-          .and.not.to.include('<input');
-      }
-      for (const options of [{}, bot]) {
-        const head = await bench.visit(limited, { method: 'HEAD', ...options });
-        expect([head.status, head.text]).to.deep.equal([200, '']);
-      }
-      expect((await bench.stats(limited, pro.key)).clickCount).to.equal(0);
+      const response = await bench.visit(limited, bot);
+      expectSecretivePage(response, 200, 'A short link');
+      expect(response.headers['content-security-policy']).to.include("form-action 'self' http:");
+      expect(response.text)
+        .to.include('<form method="post">\n<button type="submit">Continue</button>\n</form>')
+        .and.not.to.include('<input');
+      const head = await bench.visit(limited, { method: 'HEAD' });
+      expect([head.status, head.text]).to.deep.equal([200, '']);
       expectRedirect(await bench.visit(limited));
-      expect((await bench.visit(limited, bot)).status).to.equal(410);
     });
 
     it('redirects every client that submits the form, and counts it as a person', async () => {
@@ -206,18 +171,6 @@ describe('redirect edge', () => {
       });
       await bench.expectClicks(limited, pro.key, 3);
     });
-  });
-
-  it('counts people, also of a limited link, but neither bots nor HEAD', async () => {
-    const [visited, limited] = [await code(), await code({ maxClicks: 10 })];
-    for (const options of [bot, previewer, { method: 'HEAD' }]) {
-      expectRedirect(await bench.visit(visited, options));
-    }
-    for (const options of visitors) {
-      for (const path of [visited, limited]) expectRedirect(await bench.visit(path, options));
-    }
-    await bench.expectClicks(visited, pro.key, visitors.length);
-    await bench.expectClicks(limited, pro.key, visitors.length);
   });
 
   describe('with a + after the code shows a preview', () => {
@@ -241,23 +194,14 @@ describe('redirect edge', () => {
       await bench.expectClicks(shortCode, pro.key, 1);
     });
 
-    it('with an escaped destination, and its host in punycode', async () => {
+    it('with an escaped destination in punycode, and none of a link with a limit', async () => {
+      const limited = await code({ maxClicks: 1 });
+      expectSecretivePage(await bench.visit(`${limited}+`), 200, 'Link preview');
       const url = `https://exаmple.com/?a="><script>alert('1')</script>&b=</a>`;
       const { text } = await bench.visit(`${await code({ url })}+`);
       expect(text).not.to.match(/<script|'1'|"><s|exаmple/);
       expect(text.match(/<a /g)).to.have.length(1);
       expect(text).to.include('xn--').and.include('&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)');
-    });
-
-    it('without the destination of a link with a password or a click limit', async () => {
-      for (const body of [{ password: 'long enough' }, { maxClicks: 1 }]) {
-        const shortCode = await code(body);
-        for (let round = 0; round < 2; round += 1) {
-          expectSecretivePage(await bench.visit(`${shortCode}+`), 200, 'Link preview');
-        }
-        const visit = await bench.visit(shortCode);
-        expect(visit.headers.location).to.equal('maxClicks' in body ? destination : undefined);
-      }
     });
   });
 });

@@ -12,11 +12,9 @@ import { withLedger } from '../support/ledger-events.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { eventually } from '../support/waiting.js';
 import { Bench, destination } from './harness.js';
+import { needs } from '../support/needs.js';
 
 const cliFile = fileURLToPath(new URL('../../tools/cli/main.js', import.meta.url));
-
-/** The programs of the commands, besides those of every Debian. */
-const programs = ['bash', 'curl', 'jq'];
 
 /** A folder like that of the project: its `npx linklog` is the command line of this build. */
 const projectFixture = () => {
@@ -29,7 +27,7 @@ const projectFixture = () => {
   });
   const run = (code: string, env: Readonly<Record<string, string>>) => {
     const { PATH = '' } = inheritedEnvironment();
-    return spawnSync(programs[0] ?? '', ['--norc', '-ec', code], {
+    return spawnSync('bash', ['--norc', '-ec', code], {
       cwd: folder.path,
       encoding: 'utf8',
       env: { PATH: `${folder.path}/bin:${PATH}`, ...env },
@@ -40,6 +38,7 @@ const projectFixture = () => {
 
 describe('product: the commands of the runbook', function () {
   this.timeout(120_000);
+  needs('curl', 'jq');
   const page = pageOf('runbook.md');
   const [introduction = '', ...sections] = page.split(/^## /m);
   const [setUp = '', ...others] = blocksIn(introduction, 'sh');

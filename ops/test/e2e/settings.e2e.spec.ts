@@ -1,13 +1,28 @@
 import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { messages } from '../../../schemas/http/errors.js';
-import { hostileUrls, setHostileNames } from '../../platform/networks/testing/hostile-targets.js';
+import { projectFile } from '../../platform/files/project-file.js';
+import { startLinklogCli } from '../support/process.js';
+import { connectTo } from '../support/raw-http.js';
+import { folderFixture } from '../support/fixtures.js';
+import { eventuallyPasses } from '../support/waiting.js';
 import { dnsServerFixture } from '../support/dns-server.js';
 import { sendRequest } from '../support/http.js';
 import { receiverFixture } from '../support/receiver.js';
 import { domainCalls } from './domains-harness.js';
-import { expectEnvelope, keyFixture, productFixture } from './harness.js';
+import {
+  expectEnvelope,
+  expectError,
+  expectRefused,
+  keyFixture,
+  productFixture,
+} from './harness.js';
 import { webhookCalls } from './webhooks-harness.js';
 
+const root = 'https://www.example.com/home';
+const unsafe = 'URL appears to be unsafe and cannot be shortened';
 const toNotFound = 'https://example.com/default?not=found';
 const toExpired = 'https://example.com/default-expired';
 const html = { Accept: 'text/html' };
@@ -17,39 +32,119 @@ const html = { Accept: 'text/html' };
 describe('product: with other settings', () => {
   const dns = dnsServerFixture();
   const receiver = receiverFixture();
-  const bench = productFixture(() => ({
-    CONSOLE: '0',
-    CORS_ORIGINS: '*',
-    DNS_SERVERS: dns.address,
-    SHORT_URL_HOST: 'https://short.own.example',
-    OWN_HOSTS: 'go.own.example:8443,www.own.example',
-    ADMIN_HOSTS: 'admin.own.example',
-    NOT_FOUND_REDIRECT: toNotFound,
-    EXPIRED_REDIRECT: toExpired,
-  }));
+  const folder = folderFixture();
+  const blocklist = (): string => path.join(folder.path, 'blocklist.txt');
+  const bench = productFixture(async () => {
+    await writeFile(blocklist(), '# ours\nblocked.example\n');
+    return {
+      ...{ CONSOLE: '0', CORS_ORIGINS: '*', FIRST_KEY: 'none', LOG_LEVEL: 'trace' },
+      ...{ DNS_SERVERS: dns.address, BLOCKLIST_FILE: blocklist(), ROOT_REDIRECT: root },
+      ...{ NOT_FOUND_REDIRECT: toNotFound, EXPIRED_REDIRECT: toExpired },
+      SHORT_URL_HOST: 'https://short.own.example/',
+      OWN_HOSTS: 'go.own.example:8443,www.own.example',
+      ADMIN_HOSTS: 'ops.example.com,command-api-1:8082,admin.own.example',
+    };
+  });
   const calls = domainCalls(bench, dns);
   const webhooks = webhookCalls(bench);
   const pro = keyFixture(bench, 'PRO');
 
+  it('FIRST_KEY=none creates no key, and prints none', async () => {
+    const { stdout, stderr, ready } = bench.product;
+    expect(ready).not.to.have.property('firstKey');
+    expect(stdout() + stderr()).not.to.match(/ll_[0-9A-Za-z]{38}/);
+    expect((await bench.admin('GET', '/admin/keys')).text).to.not.include('first-key');
+  });
+
+  it('FIRST_KEY=none gets a key with the command of containers.md, and does not log it', async () => {
+    const page = readFileSync(projectFile('ops', 'docs', 'containers.md'), 'utf8');
+    const command = /exec command-api-1 linklog (keys .+)/.exec(page);
+    const { dataDir, stdout, stderr } = bench.product;
+    const args = (command?.[1] ?? '').split(' ');
+    const said = await startLinklogCli([...args, '--json'], { DATA_DIR: dataDir }).ended;
+    expect(said).to.include({ exitCode: 0, stderr: '' });
+    const { key } = JSON.parse(said.stdout) as { key: string };
+    expect((await bench.api('/v2/usage', key)).status).to.equal(200);
+    expect(stdout() + stderr()).not.to.include(key);
+  });
+
+  it('ROOT_REDIRECT redirects from the root', async () => {
+    const { status, headers } = await bench.visit('');
+    expect([status, headers.location]).to.deep.equal([302, root]);
+    expect(headers['cache-control']).to.match(/no-store/);
+  });
+
+  it('ADMIN_HOSTS accepts its names, addresses and localhost; others get 421 (DNS rebinding)', async () => {
+    const { admin, adminToken } = bench.product;
+    const ask = (path: string, Host: string) =>
+      sendRequest(admin + path, { headers: { Host, Authorization: `Bearer ${adminToken}` } });
+    for (const host of [
+      ...['evil.example', 'evil.example:8082', 'localhost.evil.example', 'a b', 'evil#localhost'],
+      ...['127.0.0.1.evil.example', 'notops.example.com', 'a.ops.example.com'],
+    ]) {
+      for (const path of ['/health', '/metrics', '/admin/platform']) {
+        expectError(await ask(path, host), {
+          status: 421,
+          message: 'This listener answers to addresses, localhost and the names in ADMIN_HOSTS',
+          path,
+        });
+      }
+    }
+    for (const host of [
+      ...['10.0.0.1:1', '[::1]:8082', 'LOCALHOST:8082', 'OPS.example.com.:443', 'command-api-1'],
+    ]) {
+      expect((await ask('/admin/platform', host)).status, host).to.equal(200);
+    }
+    const connection = await connectTo(admin);
+    connection.socket.write('GET /metrics HTTP/1.0\r\n\r\n');
+    await connection.closed(10_000);
+    expect(connection.received()).to.match(/^HTTP\/1\.1 421 /);
+  });
+
+  it('BLOCKLIST_FILE blocks live links on a new list, also those of rules', async () => {
+    const { key } = await bench.key('PRO');
+    const bad = 'https://attacked-later.example/login';
+    const rules = [{ name: 'bad', when: { os: ['iOS'] }, url: bad }];
+    const { shortCode: code } = await bench.link(key, { url: bad });
+    const { shortCode: ruled } = await bench.link(key, { rules });
+    const { shortCode: other } = await bench.link(key);
+    const expectStatus = (code: string, status: number): Promise<void> =>
+      eventuallyPasses(async () => {
+        expect((await bench.visit(code)).status).to.equal(status);
+      });
+    await expectStatus(code, 302);
+    await writeFile(blocklist(), 'attacked-later.example\n');
+    await expectStatus(code, 410);
+    await expectStatus(ruled, 410);
+    await expectStatus(other, 302);
+    expectRefused(await bench.shorten(key, { url: bad }), 400, unsafe);
+    const { events } = (await bench.admin('GET', `/admin/links/${code}/history`)).json() as {
+      readonly events: readonly object[];
+    };
+    expect(events.at(-1)).to.deep.include({
+      ...{ type: 'linklog.LinkBlocked.v1', actor: 'web-safety' },
+      data: { reason: 'The destination is on the blocklist' },
+    });
+  });
+
   it('has no console with CONSOLE=0, and no address or link of it', async () => {
     const { api, admin, ready } = bench.product;
     for (const listener of [api, admin]) {
-      for (const path of ['', '/session', '/v2/usage', '/admin/platform']) {
+      for (const at of ['', '/session', '/v2/usage', '/admin/platform']) {
         for (const method of ['GET', 'POST']) {
           const options = { method, headers: { Origin: listener } };
-          const response = await sendRequest(`${listener}/console${path}`, options);
-          const error = { status: 404, message: 'Not Found', path: `/console${path}`, method };
+          const response = await sendRequest(`${listener}/console${at}`, options);
+          const error = { status: 404, message: 'Not Found', path: `/console${at}`, method };
           expectEnvelope(response, error);
         }
       }
     }
-    for (const path of ['/docs', '/docs/events']) {
-      const page = await sendRequest(api + path);
-      expect(page.text, path)
+    for (const at of ['/docs', '/docs/events']) {
+      const page = await sendRequest(api + at);
+      expect(page.text, at)
         .to.include('asyncapi.json')
         .but.not.match(/href="[^"]*console|data-address/);
     }
-    expect(ready).to.have.property('firstKey');
     expect(ready).not.to.have.property('console');
     expect((await bench.admin('POST', '/admin/console', {})).status).to.equal(404);
   });
@@ -137,19 +232,6 @@ describe('product: with other settings', () => {
       for (const url of ['https://8.8.8.8', 'https://\ua7cb.example']) {
         await webhooks.create(pro, { url, types: ['LinkBlocked'] });
       }
-    });
-
-    it('rejects hostile URLs, such as those of the listeners', async () => {
-      setHostileNames(dns);
-      const key = await bench.key('PRO', { account: 'hostile' });
-      const { api, edge } = bench.product;
-      for (const listener of [api, edge]) {
-        for (const hostile of hostileUrls) {
-          const url = hostile.replace('PORT', new URL(listener).port);
-          expect((await webhooks.send(key, 'POST', '', { url })).status, url).to.equal(400);
-        }
-      }
-      expect((await webhooks.send(key, 'GET')).json()).to.deep.equal({ webhooks: [] });
     });
   });
 });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { fileURLToPath } from 'node:url';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { fixture } from '../support/fixture.js';
-import { dedicatedKafka } from '../support/kafka.js';
+import { dedicatedKafka, kafkaPrograms } from '../support/kafka.js';
 import { launch, startLinklogCli } from '../support/process.js';
 import { onStack } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -33,6 +33,7 @@ describe('product: stderr while Kafka is unavailable', function () {
   const kafka = fixture(
     () => dedicatedKafka('stderr'),
     (kafka) => kafka.drop(),
+    { needs: kafkaPrograms },
   );
   const bench = productFixture(() => ({
     ...{ KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix },

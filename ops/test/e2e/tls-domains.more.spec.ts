@@ -1,62 +1,46 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { inheritedEnvironment } from '../../config/config.js';
 import { codeIn } from '../support/documented-code.js';
 import { fixture } from '../support/fixture.js';
 import { sendRequest } from '../support/http.js';
-import { startCaddy, startNginx } from '../support/proxies.js';
+import { startCaddy } from '../support/proxies.js';
 import { eventuallyPasses, rejection } from '../support/waiting.js';
 import { destination, keyFixture, productFixture } from './harness.js';
+import { needs } from '../support/needs.js';
 
 const go = 'go.example.com';
 const api = 'api.example.com';
 /** The domain of the documents. */
 const links = 'links.example.org';
 
-const benchFixture = () => {
+describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
   const bench = productFixture({
     SHORT_URL_HOST: `https://${go}`,
     OWN_HOSTS: api,
     TRUSTED_PROXIES: '127.0.0.1',
   });
   const pro = keyFixture(bench, 'PRO');
-
-  const isAllowed = async (domain: string): Promise<boolean> => {
-    const { status } = await sendRequest(`${bench.product.admin}/tls/ask?domain=${domain}`);
-    expect(status).to.be.oneOf([200, 404]);
-    return status === 200;
-  };
-
-  return {
-    bench,
-    pro,
-    /** Adds an active domain, without DNS. */
-    add: async (domain: string): Promise<void> => {
-      const added = await bench.admin('POST', '/admin/domains', { domain, account: 'default' });
-      expect(added.status, added.text).to.equal(201);
-      await eventuallyPasses(async () => {
-        expect(await isAllowed(domain)).to.equal(true);
-      });
-    },
-    remove: async (domain: string): Promise<void> => {
-      expect((await bench.admin('DELETE', `/admin/domains/${domain}`)).status).to.equal(200);
-      await eventuallyPasses(async () => {
-        expect(await isAllowed(domain)).to.equal(false);
-      });
-    },
-  };
-};
-
-describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
-  const { bench, pro, add, remove } = benchFixture();
   const caddy = fixture(
     () => startCaddy(codeIn('tls.md', 'caddy'), bench.product),
     (proxy) => proxy.stop(),
   );
+
+  const expectAsk = (domain: string, expected: number): Promise<void> =>
+    eventuallyPasses(async () => {
+      const { status } = await sendRequest(`${bench.product.admin}/tls/ask?domain=${domain}`);
+      expect(status).to.equal(expected);
+    });
+  /** Adds an active domain, without DNS. */
+  const add = async (domain: string): Promise<void> => {
+    const added = await bench.admin('POST', '/admin/domains', { domain, account: 'default' });
+    expect(added.status, added.text).to.equal(201);
+    await expectAsk(domain, 200);
+  };
 
   const hasCertificate = (host: string): boolean =>
     existsSync(path.join(caddy.dir, 'certificates', 'local', host));
@@ -92,44 +76,9 @@ describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
     await expectNoCertificate(pending);
     const released = 'released.example.org';
     await add(released);
-    await remove(released);
+    expect((await bench.admin('DELETE', `/admin/domains/${released}`)).status).to.equal(200);
+    await expectAsk(released, 404);
     await expectNoCertificate(released);
-  });
-
-  it('redirects http to https, and keeps method, path and query', async () => {
-    const domain = 'plain.example.org';
-    await add(domain);
-    for (const host of [go, api, domain]) {
-      const response = await sendRequest(`${caddy.http}/a%2Fb?c=d`, {
-        method: 'POST',
-        headers: { Host: host },
-        body: '{}',
-      });
-      expect([response.status, response.headers.location]).to.deep.equal([
-        308,
-        `https://${host}/a%2Fb?c=d`,
-      ]);
-    }
-  });
-
-  it('determines the domain by the requested host, whatever its X-Forwarded-Host', async () => {
-    const domain = 'host.example.org';
-    await add(domain);
-    const { shortCode } = await bench.link(pro.key, { domain });
-    const forged = { headers: { 'X-Forwarded-Host': domain, 'X-Forwarded-For': '203.0.113.1' } };
-    await eventuallyPasses(async () => {
-      expect((await caddy.get(domain, `/${shortCode}`)).status).to.equal(302);
-    });
-    expect((await caddy.get(go, `/${shortCode}`, forged)).status).to.equal(404);
-  });
-
-  it('serves the API and no admin listener', async () => {
-    const headers = { Authorization: `Bearer ${bench.product.adminToken}` };
-    expect((await caddy.get(api, '/openapi.json')).status).to.equal(200);
-    for (const host of [go, api]) {
-      expect((await caddy.get(host, '/admin/keys', { headers })).status).to.equal(404);
-      expect((await caddy.get(host, `/tls/ask?domain=${go}`)).status).to.equal(404);
-    }
   });
 
   it('works with the commands of ops/docs/domains.md', async () => {
@@ -147,42 +96,5 @@ describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
     const shortUrl = `https://${links}/hello`;
     expect(stdout).to.include('"status":"active"').and.to.include(`"shortUrl":"${shortUrl}"`);
     expect(stdout).to.match(/HTTP\/2 302 *\r\n(?:.+\r\n)*location: https:\/\/example\.com\/\r\n/);
-  });
-});
-
-describe('product: an own domain behind the nginx of ops/docs/domains.md', () => {
-  const { bench, pro, add } = benchFixture();
-  const nginx = fixture(
-    () =>
-      startNginx(
-        codeIn('tls.md', 'nginx') + codeIn('domains.md', 'nginx'),
-        [go, api, links],
-        bench.product,
-      ),
-    (proxy) => proxy.stop(),
-  );
-
-  it('redirects a link of the domain over https', async () => {
-    await add(links);
-    const { shortCode } = await bench.link(pro.key, { domain: links });
-    await eventuallyPasses(async () => {
-      const visit = await nginx.get(links, `/${shortCode}`);
-      expect([visit.status, visit.headers.location]).to.deep.equal([302, destination]);
-      expect(visit.headers['strict-transport-security']).to.equal('max-age=31536000');
-    });
-    expect((await nginx.get(go, `/${shortCode}`)).status).to.equal(404);
-  });
-
-  it('serves the challenges of certbot, and redirects other http requests to https', async () => {
-    const at = '/.well-known/acme-challenge/token';
-    await mkdir(path.dirname(path.join(nginx.webRoot, at)), { recursive: true });
-    await writeFile(path.join(nginx.webRoot, at), 'proof');
-    const headers = { Host: links };
-    expect((await sendRequest(nginx.http + at, { headers })).text).to.equal('proof');
-    const response = await sendRequest(`${nginx.http}/a%2Fb?c=d`, { headers });
-    expect([response.status, response.headers.location]).to.deep.equal([
-      308,
-      `https://${links}/a%2Fb?c=d`,
-    ]);
   });
 });

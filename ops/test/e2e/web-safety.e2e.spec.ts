@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { HttpResponse } from '../support/http.js';
-import { destination, expectRefused, keyFixture, monthly, sharedProduct } from './harness.js';
+import { destination, expectRefused, keyFixture, sharedProduct } from './harness.js';
 
 const unsafe = 'URL appears to be unsafe and cannot be shortened';
 const unavailable = 'Web safety check is temporarily unavailable';
@@ -23,15 +23,6 @@ describe('the web safety check', () => {
 
   const shorten = (body: object, headers: Record<string, string> = {}): Promise<HttpResponse> =>
     bench.shorten(pro.key, body, headers);
-  const batch = async (urls: readonly object[], name: string) => {
-    const headers = { 'Idempotency-Key': name };
-    const options = { method: 'POST', headers, body: { urls } };
-    const response = await bench.api('/v2/shorten/batch', pro.key, options);
-    const { results } = response.json() as {
-      readonly results: readonly { readonly statusCode?: number; readonly message?: string }[];
-    };
-    return { response, results };
-  };
 
   it('accepts a safe URL, and looks it up once', async () => {
     const url = 'https://fine.example/a?b=c';
@@ -46,6 +37,8 @@ describe('the web safety check', () => {
     const body = { url: 'https://evil-1.example/', alias: 'not-spent-unsafe' };
     for (let time = 0; time < 2; time += 1) expectRefused(await shorten(body), 400, unsafe);
     expect(callsWith(body.url)).to.have.length(1);
+    // The alias is checked later.
+    expectRefused(await shorten({ ...body, alias: 'admin' }), 400, unsafe);
     const rules = [{ name: 'bad', when: {}, url: body.url }];
     expectRefused(await shorten({ url: destination, rules }), 400, unsafe);
     expect((await bench.usage(pro.key)).links).to.equal(links);
@@ -56,44 +49,15 @@ describe('the web safety check', () => {
     }
   });
 
-  it('comes after the monthly links, and looks up no URL for a refused alias', async () => {
+  it('looks up no URL for a refused alias', async () => {
     const url = 'https://evil.example/order';
     const { shortCode } = await bench.link(pro.key, { alias: 'looked-up-once' });
     const reserved = 'This alias is reserved and cannot be used';
     const taken = 'Alias is already taken';
     expectRefused(await shorten({ url, alias: 'admin' }), 400, reserved);
     expectRefused(await shorten({ url, alias: shortCode }), 400, taken);
-    const urls = [{ url, alias: shortCode }];
-    const { results } = await batch(urls, 'refused-alias');
-    expect(results[0]).to.include({ statusCode: 400, message: taken });
     expect(callsWith(url)).to.deep.equal([]);
     expectRefused(await shorten({ url: 'http://grabify.link/', alias: 'admin' }), 400, unsafe);
-    const { key } = await bench.key('FREE', { account });
-    for (let link = 0; link < 35; link += 1) await bench.link(key);
-    const response = await bench.shorten(key, { url });
-    expect(response.json()).to.deep.equal(monthly('Monthly link limit reached.', 35));
-  });
-
-  it('checks all items of a batch in one call, each with its own outcome', async () => {
-    const { links } = await bench.usage(pro.key);
-    const { results } = await batch(
-      [
-        { url: 'https://batch-1.example/' },
-        { url: 'https://evil.example/batch' },
-        // On the built-in blocklist.
-        { url: 'http://grabify.link/' },
-        { url: 'not a url' },
-        { url: 'https://batch-2.example/' },
-      ],
-      'batch-of-five',
-    );
-    expect(results.map(({ message }) => message)).to.deep.equal([
-      ...[undefined, unsafe, unsafe, 'Please provide a valid URL', undefined],
-    ]);
-    expect(callsWith('https://batch-1.example/')).to.deep.equal([
-      ['https://batch-1.example/', 'https://evil.example/batch', 'https://batch-2.example/'],
-    ]);
-    expect((await bench.usage(pro.key)).links).to.equal(links + 2);
   });
 
   it('responds with 503 while Safe Browsing is unavailable, and spends no link', async () => {
@@ -114,25 +78,5 @@ describe('the web safety check', () => {
     expect((await shorten(body, idempotent)).status).to.equal(201);
     // The requests to Safe Browsing have its API key in their URL.
     expect(bench.product.stderr()).to.not.include('key=a-key');
-  });
-
-  it('decides a batch again that created no link without Safe Browsing', async () => {
-    await bench.link(pro.key);
-    const [none, partial] = [
-      [{ url: 'https://away.example/' }, { url: 'no url' }],
-      [{ url: 'https://away.example/' }, { url: destination }],
-    ] as const;
-    const statusesOf = ({ results }: Awaited<ReturnType<typeof batch>>) =>
-      results.map(({ statusCode }) => statusCode);
-    bench.safeBrowsing.behaviour = 'fail';
-    expect(statusesOf(await batch(none, 'none-made'))).to.deep.equal([503, 400]);
-    expect(statusesOf(await batch(partial, 'one-made'))).to.deep.equal([503, undefined]);
-    bench.safeBrowsing.behaviour = 'answer';
-    const again = await batch(none, 'none-made');
-    expect(statusesOf(again)).to.deep.equal([undefined, 400]);
-    expect(again.response.headers).not.to.have.property('idempotency-replayed');
-    const replay = await batch(partial, 'one-made');
-    expect(statusesOf(replay)).to.deep.equal([503, undefined]);
-    expect(replay.response.headers['idempotency-replayed']).to.equal('true');
   });
 });

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { fuzz } from './fuzz.js';
+import { needs } from '../support/needs.js';
 
 describe('fuzzing: API, fuzzed by schemathesis with its document', () => {
+  needs('schemathesis');
   // `npm run fuzz` sends twenty times as many random examples.
   it('conforms to the document for all generated requests', async function () {
     this.timeout(600_000);

@@ -47,17 +47,8 @@ const exportRequest = z.object({
 
 export type ExportedSpan = z.output<typeof span> & { readonly service: unknown };
 
-/** A collector on loopback. */
-export interface Collector {
-  readonly url: string;
-  readonly spans: readonly ExportedSpan[];
-  /** Of all requests. Spans are decoded from JSON only. */
-  readonly requests: readonly { readonly path: string; readonly contentType: string }[];
-  close(): Promise<void>;
-}
-
-/** @param isSilent the collector never responds */
-export const startCollector = async (isSilent = false): Promise<Collector> => {
+/** A collector on loopback. @param isSilent the collector never responds */
+const startCollector = async (isSilent: boolean) => {
   const spans: ExportedSpan[] = [];
   const requests: { path: string; contentType: string }[] = [];
   const server = createServer((request, response) => {
@@ -84,14 +75,17 @@ export const startCollector = async (isSilent = false): Promise<Collector> => {
   return {
     url: `http://127.0.0.1:${port}`,
     spans,
+    /** Of all requests. Spans are decoded from JSON only. */
     requests,
-    async close() {
+    async close(): Promise<void> {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
     },
   };
 };
+
+export type Collector = Awaited<ReturnType<typeof startCollector>>;
 
 export const collectorFixture = (isSilent = false): Collector =>
   fixture(

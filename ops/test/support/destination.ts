@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface ReceivedRequest {
+interface ReceivedRequest {
   readonly method: string;
   readonly host: string;
   readonly path: string;
@@ -10,14 +10,7 @@ export interface ReceivedRequest {
 }
 
 /** A website that links redirect to. */
-export interface Destination {
-  readonly port: number;
-  /** Oldest first. */
-  readonly requests: ReceivedRequest[];
-  close(): Promise<void>;
-}
-
-export const startDestination = async (): Promise<Destination> => {
+export const startDestination = async () => {
   const requests: ReceivedRequest[] = [];
   const server = createServer((request, response) => {
     const { method = '', url: path = '', headers } = request;
@@ -28,11 +21,14 @@ export const startDestination = async (): Promise<Destination> => {
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
+    /** Oldest first. */
     requests,
-    async close() {
+    async close(): Promise<void> {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
     },
   };
 };
+
+export type Destination = Awaited<ReturnType<typeof startDestination>>;

@@ -5,7 +5,7 @@ import { decode, encode, streamDecode, streamEncode, type Answer, type Packet } 
 import { fixture, type FixtureOptions } from './fixture.js';
 
 /** A value of a TXT record: a text, or the strings of at most 255 bytes each that it consists of. */
-export type TxtValue = string | readonly string[];
+type TxtValue = string | readonly string[];
 
 /** The records of a name. */
 interface NameRecords {
@@ -24,31 +24,10 @@ const codes = { noError: 0, serverFailure: 2, nameError: 3 } as const;
 const truncatedFlag = 1 << 9;
 
 /** How the server responds to a query; `records`: with the records of the name, or NXDOMAIN without any. */
-export type DnsMode = 'records' | 'silent' | 'SERVFAIL' | 'truncated';
+type DnsMode = 'records' | 'silent' | 'SERVFAIL' | 'truncated';
 
 /** A DNS server on loopback, by UDP and TCP, for records that tests set. */
-export interface DnsServerDouble {
-  /** For DNS_SERVERS. */
-  readonly address: string;
-  /** The number of queries, those without a response included. */
-  readonly queries: number;
-  /** `truncated`: complete responses only by TCP. */
-  mode: DnsMode;
-  /** Sets the values of a name; without values, the name exists without TXT records. */
-  setTxt(name: string, ...values: readonly TxtValue[]): void;
-  /**
-   * Sets the IPv4 and IPv6 addresses of a name. With several lists, each query of a type gets the next list; the last
-   * one is repeated.
-   */
-  setAddresses(name: string, ...responses: readonly (readonly string[])[]): void;
-  /** Makes a name an alias. */
-  setCname(name: string, target: string): void;
-  /** Removes the name: queries get NXDOMAIN. */
-  remove(name: string): void;
-  close(): Promise<void>;
-}
-
-export const startDnsServer = async (): Promise<DnsServerDouble> => {
+export const startDnsServer = async () => {
   const records = new Map<string, NameRecords>();
   const connections = new Set<Socket>();
   let mode: DnsMode = 'records';
@@ -121,32 +100,42 @@ export const startDnsServer = async (): Promise<DnsServerDouble> => {
   await once(udp, 'listening');
 
   return {
+    /** For DNS_SERVERS. */
     address: `127.0.0.1:${port}`,
+    /** The number of queries, those without a response included. */
     get queries() {
       return queries;
     },
-    get mode() {
+    /** `truncated`: complete responses only by TCP. */
+    get mode(): DnsMode {
       return mode;
     },
-    set mode(next) {
+    set mode(next: DnsMode) {
       mode = next;
     },
-    setTxt(name, ...values) {
+    /** Sets the values of a name; without values, the name exists without TXT records. */
+    setTxt(name: string, ...values: readonly TxtValue[]) {
       setRecords(name, { txt: values });
     },
-    setAddresses(name, ...responses) {
+    /**
+     * Sets the IPv4 and IPv6 addresses of a name. With several lists, each query of a type gets the next list; the
+     * last one is repeated.
+     */
+    setAddresses(name: string, ...responses: readonly (readonly string[])[]) {
       setRecords(name, {
         A: responses.map((addresses) => addresses.filter(isIPv4)),
         AAAA: responses.map((addresses) => addresses.filter((address) => !isIPv4(address))),
       });
     },
-    setCname(name, target) {
+    /** Makes a name an alias. */
+    setCname(name: string, target: string) {
       setRecords(name, { cname: target });
     },
-    remove(name) {
+    /** Removes the name: queries get NXDOMAIN. */
+    remove(name: string) {
       records.delete(name.toLowerCase());
     },
-    async close() {
+    async close(): Promise<void> {
       for (const socket of connections) socket.destroy();
       udp.close();
       tcp.close();
@@ -154,6 +143,8 @@ export const startDnsServer = async (): Promise<DnsServerDouble> => {
     },
   };
 };
+
+export type DnsServerDouble = Awaited<ReturnType<typeof startDnsServer>>;
 
 export const dnsServerFixture = (options?: FixtureOptions): DnsServerDouble =>
   fixture(

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { request, type IncomingMessage } from 'node:http';
 import type { FeedEvent } from './feed-event.js';
 import { eventually } from './waiting.js';
 
@@ -11,32 +11,14 @@ export interface StreamMessage {
   readonly data: string;
 }
 
-/** A client of `GET /v2/events` with `Accept: text/event-stream`. */
-export interface EventStream {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  /** Everything that was received. */
-  readonly text: () => string;
-  readonly messages: () => readonly StreamMessage[];
-  /** The events of the messages without an `event:` field. */
-  readonly events: () => readonly FeedEvent[];
-  /** The ID of the last message. */
-  readonly lastEventId: () => string;
-  /** Whether the response has ended. */
-  readonly isEnded: () => boolean;
-  /** Waits until the stream has sent this number of events in all. */
-  expectEvents(count: number): Promise<readonly FeedEvent[]>;
-  close(): void;
-}
-
 const fieldOf = (message: string, name: string): string | null =>
   new RegExp(`^${name}: (.*)$`, 'm').exec(message)?.[1] ?? null;
 
-/** Opens a stream on a connection of its own. Resolves with the head of the response. */
-export const openEventStream = async (
-  url: string,
-  headers: Readonly<Record<string, string>>,
-): Promise<EventStream> => {
+/**
+ * A client of `GET /v2/events` with `Accept: text/event-stream`, on a connection of its own. Resolves with the head of
+ * the response.
+ */
+export const openEventStream = async (url: string, headers: Readonly<Record<string, string>>) => {
   const outgoing = request(url, {
     headers: { Accept: 'text/event-stream', ...headers },
     agent: false,
@@ -69,12 +51,15 @@ export const openEventStream = async (
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
+    /** Everything that was received. */
     text: () => text,
     messages,
+    /** The events of the messages without an `event:` field. */
     events,
     lastEventId: () => messages().at(-1)?.id ?? '',
     isEnded: () => isEnded,
-    async expectEvents(count) {
+    /** Waits until the stream has sent this number of events in all. */
+    async expectEvents(count: number): Promise<readonly FeedEvent[]> {
       await eventually(
         `the stream sends ${count} events`,
         () => events().length >= count || isEnded,
@@ -84,8 +69,10 @@ export const openEventStream = async (
         throw new Error(`the stream sent ${received.length} events, expected ${count}:\n${text}`);
       return received;
     },
-    close() {
+    close(): void {
       outgoing.destroy();
     },
   };
 };
+
+export type EventStream = Awaited<ReturnType<typeof openEventStream>>;

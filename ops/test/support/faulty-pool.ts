@@ -23,11 +23,9 @@ export type StatementFault = (typeof statementFaults)[number];
 export interface PlannedFault {
   readonly statement: number;
   readonly fault: StatementFault;
-  /** No fault in COMMIT, which would close the connection. */
-  readonly sparesCommit?: boolean;
 }
 
-export class InjectedFault extends Error {
+class InjectedFault extends Error {
   readonly code = 'INJECTED_FAULT';
 }
 
@@ -40,9 +38,6 @@ const refuse = (query: Client['query'], sqlState: string): unknown =>
     text: 'SELECT public.injected_fault($1)',
     values: [sqlState],
   });
-
-const isCommit = (query: unknown): boolean =>
-  (typeof query === 'string' ? query : (query as pg.QueryConfig).text) === 'COMMIT';
 
 /** Must be created in the database. */
 export const injectedFaultFunction = `
@@ -105,8 +100,7 @@ export const injectFaults = (
     originals.set(client, query);
     let sent = 0;
     client.query = ((...args: unknown[]) => {
-      const isSpared = planned.sparesCommit === true && isCommit(args[0]);
-      const fails = sent === planned.statement && !isSpared;
+      const fails = sent === planned.statement;
       sent += 1;
       if (!fails) return query(...(args as [string]));
       injected(planned);

@@ -65,9 +65,13 @@ export const fixture = <Value extends object>(
   };
   const [begin, end] =
     per === 'suite' ? ([before, 'afterAll'] as const) : ([beforeEach, 'afterEach'] as const);
+  if (needs.length > 0) {
+    before('find the programs of a fixture', function () {
+      skipWithout(this, needs, (suite) => tearDowns.afterAll.has(suite));
+    });
+  }
   begin('set up a fixture', async function () {
     this.timeout(timeoutMs);
-    skipWithout(this, needs);
     const created = await setUp();
     current = created;
     tearDownLater(this, end, () => tearDown(created));

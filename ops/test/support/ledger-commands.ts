@@ -17,7 +17,7 @@ import { actor, spendQrCode, type TestKey } from '../../../command-api/testing/k
 import { randomCode, shortenCommand, type LinkValues } from '../../../command-api/testing/links.js';
 import { ClickBudget } from '../../../redirect-edge/links/click-budget.js';
 import { platformSubject } from '../../../schemas/folds/platform.js';
-import { defaultPlanTable, type PlanTable } from '../../../schemas/plans.js';
+import { defaultPlanTable } from '../../../schemas/plans.js';
 import { scopeNames } from '../../../schemas/scopes.js';
 import { unknownVisitor } from '../../../schemas/testing/visitor.js';
 import { aliasOverrides } from '../../ledger/alias-overrides.js';
@@ -53,30 +53,18 @@ export type LedgerCommands = Readonly<Record<LedgerCommandName, () => Promise<un
  *
  * @param key the key of the calls; its limits must not be reached
  * @param rotated a key that gets new secrets
- * @param link returns the code of a link with a click limit, which must not be reached
- * @param blocked returns the code of a link to block and unblock
- * @param table the plans
+ * @param link the code of a link with a click limit, which must not be reached
  */
 export const ledgerCommands = (
   node: Pick<TestNode, 'pool' | 'outbox' | 'clock'>,
-  {
-    key,
-    rotated,
-    link,
-    blocked,
-    table = defaultPlanTable,
-  }: {
-    readonly key: TestKey;
-    readonly rotated: TestKey;
-    readonly link: () => string;
-    readonly blocked: () => string;
-    readonly table?: PlanTable;
-  },
+  key: TestKey,
+  rotated: TestKey,
+  link: string,
 ): LedgerCommands => {
   const { pool, outbox, clock } = node;
   const ledger = { pool, outbox };
   const creation = { ...ledger, clock, generateCode: randomCode };
-  const admission = createAdmission(pool, clock, table);
+  const admission = createAdmission(pool, clock, defaultPlanTable);
   const consoleAdmission = createConsoleAdmission(pool, admission);
   const { shorten } = createShortenHandler(creation);
   const { admitAndCreate } = createAdmittingHandler({
@@ -113,7 +101,7 @@ export const ledgerCommands = (
     'admit a call': () => admission.admit(call),
     'admit a call of the console': () => consoleAdmission.admit(call),
     'take a click': () =>
-      clicks.take({ subject: link(), requestId: 'request-1', data: unknownVisitor }),
+      clicks.take({ subject: link, requestId: 'request-1', data: unknownVisitor }),
     'spend a QR code': () => qrCodes.spend(spendQrCode(key, null)),
     'create a root key': () =>
       keys.issue(
@@ -127,7 +115,7 @@ export const ledgerCommands = (
       changeLinks([
         {
           type: 'ChangeLink',
-          subject: link(),
+          subject: link,
           data: {
             ...{ account: null, versions: null, safeUrls: [], countedClicks: 0 },
             change: { title: `title ${next()}` },
@@ -136,13 +124,12 @@ export const ledgerCommands = (
         },
       ]),
     'block a link': async () => {
-      const code = blocked();
       const { rows } = await pool.query<{ blocked: boolean }>(
         'SELECT blocked FROM ledger.links WHERE subject = $1',
-        [code],
+        [link],
       );
       const type = rows[0]?.blocked === true ? 'UnblockLink' : 'BlockLink';
-      return blocks.handle(code, { type, reason: 'phishing' }, actor);
+      return blocks.handle(link, { type, reason: 'phishing' }, actor);
     },
     'switch the platform': async () => {
       const { features } = await readPlatform(pool);

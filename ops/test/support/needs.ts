@@ -31,6 +31,12 @@ const mayUnshare = (): boolean => {
   return succeeds(unshare, ...options, 'true');
 };
 
+/** Needs root, and a project that other users can read. */
+const maySetPriv = (): boolean => {
+  const user = ['--reuid=65534', '--regid=65534', '--clear-groups'];
+  return succeeds('setpriv', ...user, 'test', '-r', projectFile('package.json'));
+};
+
 const isExecutable = (file: string): boolean => {
   try {
     accessSync(file, constants.X_OK);
@@ -48,7 +54,11 @@ export const findProgram = (...names: readonly string[]): string | null => {
 };
 
 /** Programs that can be installed, but not usable. */
-const probes: Readonly<Record<string, () => boolean>> = { mount: mayMount, unshare: mayUnshare };
+const probes: Readonly<Record<string, () => boolean>> = {
+  mount: mayMount,
+  setpriv: maySetPriv,
+  unshare: mayUnshare,
+};
 const known = new Map<string, boolean>();
 
 /** @param program names of equivalent programs are separated by ` or ` */
@@ -61,24 +71,30 @@ export const isUsable = (program: string): boolean => {
 };
 
 /**
- * Skips the suite of a hook if a program is missing, and records the number of its tests.
+ * Skips the tests of the suite of a hook if a program is missing, and records their number. The hooks of the suite run
+ * only if it already has something to tear down.
  *
  * @throws with `CI=true`, where all programs must be installed
  */
-export const skipWithout = (context: Context, programs: readonly string[]): void => {
+export const skipWithout = (
+  context: Context,
+  programs: readonly string[],
+  tearsDown: (suite: Suite) => boolean = () => false,
+): void => {
   const missing = programs.filter((program) => !isUsable(program));
   if (missing.length === 0) return;
-  const names = missing.join(', ');
+  const names = missing.map((name) => (name in probes ? `${name} (not usable)` : name)).join(', ');
   if (process.env['CI'] === 'true') throw new Error(`${names} missing: npm run test:setup`);
-  const suite: Suite | undefined = context.test?.parent;
+  const suite = context.test?.parent;
   const file = process.env[skippedVariable];
   if (file !== undefined) appendFileSync(file, `${names}\t${suite?.total() ?? 1}\n`);
+  if (suite && !tearsDown(suite)) suite.pending = true;
   context.skip();
 };
 
 /**
  * Declares the programs that the tests of the surrounding `describe` run, and that its fixtures do not declare already.
- * Without them, the tests are skipped. `npm run test:setup` installs them.
+ * Without them, the tests and hooks are skipped, so it comes before fixtures. `npm run test:setup` installs them.
  */
 export const needs = (...programs: readonly string[]): void => {
   before('find programs', function () {

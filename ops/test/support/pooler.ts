@@ -8,13 +8,6 @@ import { temporaryDir } from './process.js';
 import { codeIn } from './documented-code.js';
 import { eventually } from './waiting.js';
 
-export interface Pooler {
-  readonly url: string;
-  /** Kills it (-9) and starts another one. */
-  restart(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 const answers = async (url: string): Promise<boolean> => {
   const client = new pg.Client({ connectionString: url });
   try {
@@ -31,7 +24,7 @@ const answers = async (url: string): Promise<boolean> => {
 export const startPooler = async (
   database: string,
   mode: 'session' | 'transaction' | 'statement' = 'session',
-): Promise<Pooler> => {
+) => {
   const dir = await temporaryDir();
   const url = new URL(database);
   const server = `host=${url.hostname} port=${url.port}`;
@@ -61,10 +54,13 @@ export const startPooler = async (
   };
   return {
     url: url.href,
-    async restart() {
+    /** Kills it (-9) and starts another one. */
+    async restart(): Promise<void> {
       await stop();
       child = await start();
     },
     stop,
   };
 };
+
+export type Pooler = Awaited<ReturnType<typeof startPooler>>;

@@ -10,6 +10,7 @@ import { layoutOf, readPassword, superuser } from '../../local/postgres/layout.j
 import { postgresPids } from '../../local/postgres/orphans.js';
 import { launch, minimalEnv, stopChild, untilReady } from '../../local/process/child.js';
 import { freePort } from '../../local/process/server.js';
+import { nullOnThrow } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import type { KeyPair } from './certificates.js';
 import { temporaryDir } from './process.js';
@@ -119,7 +120,10 @@ const start = async (
     ...{ port, password, url, query },
     cluster: layout.cluster,
     async kill() {
-      for (const pid of await postgresPids(layout, account)) process.kill(pid, 'SIGKILL');
+      for (const pid of await postgresPids(layout, account)) {
+        // It may have ended with the postmaster.
+        nullOnThrow(() => process.kill(pid, 'SIGKILL'), 'ESRCH');
+      }
       await child.exited;
     },
     async stop() {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { quoted } from '../../platform/process/own-command.js';
+import { nullOnThrow } from '../../platform/errors.js';
 import { eventually, within } from './waiting.js';
 
 export const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
@@ -34,18 +35,9 @@ export interface RunningProcess {
 const start = (
   program: readonly string[],
   env: Readonly<Record<string, string>>,
-  {
-    detached,
-    input = '',
-    runner = [],
-  }: {
-    readonly detached: boolean;
-    readonly input?: string;
-    readonly runner?: readonly string[];
-  },
+  { detached, input = '' }: { readonly detached: boolean; readonly input?: string },
 ): RunningProcess => {
-  const [command = '', ...args] = [...runner, process.execPath, ...program];
-  const child = spawn(command, args, {
+  const child = spawn(process.execPath, program, {
     cwd: '/',
     detached,
     env: { ...env },
@@ -79,17 +71,12 @@ process.once('exit', () => {
   for (const child of products) child.kill('SIGTERM');
 });
 
-/**
- * Starts the product, or a similar program, on free ports and in a new process group.
- *
- * @param runner command prefix, such as `inContainer`
- */
+/** Starts the product, or a similar program, on free ports and in a new process group. */
 export const launch = (
   env: Readonly<Record<string, string>>,
   program: readonly string[] = [mainFile],
-  runner: readonly string[] = [],
 ): RunningProcess => {
-  const running = start(program, { ...hermetic, ...env }, { detached: true, runner });
+  const running = start(program, { ...hermetic, ...env }, { detached: true });
   products.add(running.child);
   running.child.once('close', () => products.delete(running.child));
   return running;
@@ -101,14 +88,12 @@ export const lastLines = (text: string): string => text.trimEnd().split('\n').sl
 export const runToEnd = async (
   env: Readonly<Record<string, string>>,
   withinMs = 30_000,
-  runner: readonly string[] = [],
 ): Promise<EndedProcess> => {
-  const { child, ended } = launch(env, [mainFile], runner);
+  const { child, ended } = launch(env);
   try {
     return await within(withinMs, 'the process did not exit', ended);
   } catch (error) {
-    // `unshare` ignores SIGTERM while it waits for its child.
-    child.kill(runner.length === 0 ? 'SIGTERM' : 'SIGKILL');
+    child.kill('SIGTERM');
     throw error;
   }
 };
@@ -201,6 +186,7 @@ export const stopProcess = async (pid: number): Promise<() => void> => {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
   children.split(' ').filter(Boolean).map(Number).forEach(stop);
   return () => {
-    for (const target of stopped) process.kill(target, 'SIGCONT');
+    // A killed process may have been reaped.
+    for (const target of stopped) nullOnThrow(() => process.kill(target, 'SIGCONT'), 'ESRCH');
   };
 };

@@ -197,8 +197,6 @@ interface StartOptions {
   readonly dataDir?: string;
   /** The main file of another build. */
   readonly program?: string;
-  /** Command prefix, such as `inContainer`: then `pid` is the pid of the command. */
-  readonly runner?: readonly string[];
 }
 
 /**
@@ -216,7 +214,7 @@ export const startProduct = async (
   const isOurs = options.program === undefined;
   if (isOurs && !options.env?.['DATABASE_URL']) await copyClusterTemplate(dataDir);
   const env = { ...(await serversFor(dataDir, isStack)), DATA_DIR: dataDir, ...options.env };
-  const running = launch(env, [program], options.runner);
+  const running = launch(env, [program]);
   const { child, ended } = running;
 
   let ready: unknown;
@@ -295,7 +293,3 @@ export const startProduct = async (
 /** Starts all services in one process, also on `LINKLOG_TEST_ON=stack`. */
 export const startEmbeddedProduct = (options: StartOptions = {}): Promise<Product> =>
   startProduct(options, false);
-
-/** Starts the stack, for tests of several nodes. */
-export const startStackProduct = (options: StartOptions = {}): Promise<Product> =>
-  startProduct(options, true);

@@ -77,23 +77,15 @@ const alertsResponse = z.object({
   }),
 });
 
-/** Prometheus with the example configuration and the alert rules, both faster. */
-export interface Prometheus {
-  /** Waits until an alert with each name and these labels fires. */
-  untilFiring(names: readonly string[], withinMs?: number): Promise<void>;
-  /** Waits until no alert with any of these names fires. */
-  untilEnded(names: readonly string[], withinMs?: number): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** For a busy machine. */
 const changesWithinMs = 240_000;
 
+/** Prometheus with the example configuration and the alert rules, both faster. */
 export const startPrometheus = async (options: {
   /** The admin listeners. */
   readonly admins: readonly string[];
   readonly metricsToken: string;
-}): Promise<Prometheus> => {
+}) => {
   const dir = await temporaryDir();
   const file = (name: string): string => path.join(dir, name);
   const config = configFile.parse(readYaml('prometheus.yml'));
@@ -150,7 +142,8 @@ export const startPrometheus = async (options: {
     throw error;
   }
   return {
-    async untilFiring(names, withinMs = changesWithinMs) {
+    /** Waits until an alert with each name fires. */
+    async untilFiring(names: readonly string[], withinMs = changesWithinMs): Promise<void> {
       const missing = new Set(names);
       await eventually(
         `the alerts fire: ${names.join(', ')}`,
@@ -164,7 +157,8 @@ export const startPrometheus = async (options: {
         throw new Error(`alerts that did not fire: ${[...missing].join(', ')}`, { cause: error });
       });
     },
-    async untilEnded(names, withinMs = changesWithinMs) {
+    /** Waits until no alert with any of these names fires. */
+    async untilEnded(names: readonly string[], withinMs = changesWithinMs): Promise<void> {
       let left: readonly string[] = names;
       await eventually(
         `the alerts end: ${names.join(', ')}`,
@@ -181,3 +175,5 @@ export const startPrometheus = async (options: {
     stop,
   };
 };
+
+export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>;

@@ -83,6 +83,9 @@ const clientOf =
     return { status, headers: response.headers, body: await text(response) };
   };
 
+/** The programs that `startNginx` runs. */
+export const nginxPrograms = ['nginx', 'openssl'];
+
 /** Starts nginx with one certificate for all hosts. */
 export const startNginx = async (
   configuration: string,

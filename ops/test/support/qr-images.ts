@@ -5,11 +5,8 @@ import { createLink } from './create-links.js';
 import type { Product } from './product.js';
 import { readQrCodes, type QrImage } from './qr-reader.js';
 
-/** A long host, for large codes with small modules. */
-export const longHost = 'https://links.a-long-company-name.example.com';
-
 /** Parameters of an image. All colours are dark on light: zbarimg does not read other pairs reliably. */
-export const choices = {
+const choices = {
   format: ['png', 'svg'],
   size: [100, 101, 110, 137, 200, 300, 517, 1_000],
   ecc: ['L', 'M', 'Q', 'H'],

@@ -3,19 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { WakeUp } from '../../platform/concurrency/wake-up.js';
 import { eventually } from './waiting.js';
 
-/** A connection on which a test writes every byte. */
-export interface RawConnection {
-  readonly socket: Socket;
-  /** All received bytes. */
-  readonly received: () => string;
-  /** @throws if the pattern is not received within `ms` */
-  until(pattern: RegExp, ms?: number): Promise<string>;
-  /** Resolves with the milliseconds from connect to close. @throws if the connection is open after `ms` */
-  closed(ms: number): Promise<number>;
-}
-
-/** Connects to an address of a product. A reset counts as a close. */
-export const connectTo = async (origin: string): Promise<RawConnection> => {
+/** A connection to an address of a product, on which a test writes every byte. A reset counts as a close. */
+export const connectTo = async (origin: string) => {
   const { hostname, port } = new URL(origin);
   const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) });
   let received = '';
@@ -33,16 +22,20 @@ export const connectTo = async (origin: string): Promise<RawConnection> => {
   return {
     socket,
     received: () => received,
-    async until(pattern, ms = 5_000) {
+    /** @throws if the pattern is not received within `ms` */
+    async until(pattern: RegExp, ms = 5_000): Promise<string> {
       await eventually(`${pattern.source} is received`, () => pattern.test(received), ms);
       return received;
     },
-    async closed(ms) {
+    /** Resolves with the milliseconds from connect to close. @throws if the connection is open after `ms` */
+    async closed(ms: number): Promise<number> {
       await eventually('the connection is closed', () => closedAt !== null, ms);
       return closedAt ?? 0;
     },
   };
 };
+
+export type RawConnection = Awaited<ReturnType<typeof connectTo>>;
 
 /** A response, parsed strictly from its bytes. */
 export interface RawResponse {

@@ -6,9 +6,13 @@ import type { PartKind, Pids } from '../../local/stack/parts.js';
 import type { StackAddresses } from '../../local/stack/stack.js';
 import { type EndedProcess, launch, readyLine, temporaryDir } from './process.js';
 import { within } from './waiting.js';
+import { kafkaPrograms } from './kafka.js';
 
 /** For Java, Maven and their caches. */
 const { PATH = '', HOME = '' } = inheritedEnvironment();
+
+/** The programs that start the stack. */
+export const stackPrograms = [...kafkaPrograms, 'redis-server'];
 
 /** Options for a short life: less compilation. */
 export const briefJava = { JAVA_TOOL_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' };

@@ -29,28 +29,8 @@ interface Relay {
   forwardClose(): void;
 }
 
-/** A TCP proxy with network failures. */
-export interface TcpProxy {
-  /** The URL of the server with the address of the proxy. */
-  readonly url: string;
-  /** The number of open connections. */
-  connections(): number;
-  /** Delays new connections until `resume`. */
-  pause(): void;
-  resume(): void;
-  /** Inspects chunks from clients; `cut` closes both sides before the chunk is sent. */
-  inspect(inspector: ((chunk: Buffer, cut: () => void) => void) | null): void;
-  /** Starts a network failure, until `mend`. @param slowMs latency of `slow`, each way; by default 200 ms */
-  disturb(how: Disturbance, slowMs?: number): void;
-  mend(): void;
-  /** Drops all bytes of the server until `cut`. */
-  mute(): void;
-  /** Closes all connections, and ends `mute`. */
-  cut(): void;
-  close(): Promise<void>;
-}
-
-export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
+/** Starts a TCP proxy with network failures. */
+export const startTcpProxy = async (serverUrl: string) => {
   const url = new URL(serverUrl);
   const target = { host: url.hostname, port: Number(url.port) };
   const open = new Set<Socket>();
@@ -135,8 +115,11 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
   url.port = String((server.address() as AddressInfo).port);
 
   return {
+    /** The URL of the server with the address of the proxy. */
     url: url.href,
+    /** The number of open connections. */
     connections: () => open.size,
+    /** Delays new connections until `resume`. */
     pause() {
       isPaused = true;
     },
@@ -144,10 +127,12 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
       isPaused = false;
       relayWaiting();
     },
-    inspect(next) {
+    /** Inspects chunks from clients; `cut` closes both sides before the chunk is sent. */
+    inspect(next: typeof inspector) {
       inspector = next;
     },
-    disturb(how, slowMs = 200) {
+    /** Starts a network failure, until `mend`. @param slowMs latency of `slow`, each way */
+    disturb(how: Disturbance, slowMs = 200) {
       disturbance = how;
       latencyMs = slowMs;
       if (how === 'half-open') for (const connection of relays) connection.halve();
@@ -157,17 +142,21 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
       for (const connection of relays) connection.forwardClose();
       relayWaiting();
     },
+    /** Drops all bytes of the server until `cut`. */
     mute() {
       isMuted = true;
     },
+    /** Closes all connections, and ends `mute`. */
     cut() {
       for (const socket of open) socket.destroy();
       isMuted = false;
     },
-    async close() {
+    async close(): Promise<void> {
       for (const socket of open) socket.destroy();
       server.close();
       await once(server, 'close');
     },
   };
 };
+
+export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;

@@ -163,7 +163,7 @@ describe('archive: archive', () => {
         spooledVisit(`code-${index % 3}`, { sequence: index + 1 }),
       );
       await newArchiver()(visits, 0, events.map(recordOf));
-      expect(double.calls).to.deep.equal({ read: 0, append: 3, batchAppend: 0 });
+      expect(double.calls).to.deep.equal({ read: 0, append: 3 });
       for (const code of ['code-0', 'code-1', 'code-2']) {
         const expected = events.filter(({ subject }) => subject === code);
         expect(ids(`visits-${code}`)).to.deep.equal(idsOf(expected));

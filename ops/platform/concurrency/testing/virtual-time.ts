@@ -8,8 +8,8 @@ interface Timer {
   unref(): Timer;
 }
 
-/** Moves the clock forward and fires the timers that are due, in their order. */
-export type Advance = (ms: number) => Promise<void>;
+/** Moves the clock forward and fires the timers that are due, in their order. Returns the number of pending timers. */
+export type Advance = (ms: number) => Promise<number>;
 
 /** Runs `work` with a clock and timers that only `advance` moves. Timers of `node:timers/promises` are real. */
 export const withVirtualTime = async (work: (advance: Advance) => Promise<void>): Promise<void> => {
@@ -48,6 +48,7 @@ export const withVirtualTime = async (work: (advance: Advance) => Promise<void>)
         next.run();
       }
       now = until;
+      return timers.size;
     });
   } finally {
     Object.assign(globalThis, { setTimeout, setInterval, clearTimeout });

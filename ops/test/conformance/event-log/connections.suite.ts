@@ -23,16 +23,6 @@ export const describeConnections = (bench: () => LogBench): void => {
       }
     };
 
-    it('are replaced: an idle reader receives later records', async () => {
-      const { log, harness, follow, ends } = bench();
-      const reader = follow({ topics: [links], positions: await ends([links]) });
-      await fence(log, reader, [links]);
-      await harness.cutConnections();
-      const records = recordsOf(links, newCode(), 3);
-      await appendWithRetry(records);
-      await reader.has(records.map(eventIdOf));
-    });
-
     it('lose no record while records are written, read and handled', async () => {
       const { log, harness, follow, ends } = bench();
       const from = await ends([links]);

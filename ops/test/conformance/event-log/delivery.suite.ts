@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { topics } from '../../../../schemas/events/topics.js';
-import { eventually, within } from '../../support/waiting.js';
+import { eventually } from '../../support/waiting.js';
 import type { LogBench } from './bench.js';
 import { codeIn, eventIdOf, manyPartitions, newCode, recordsOf } from './events.js';
 import { fence, Positions } from './reader.js';
@@ -12,23 +12,6 @@ const visits = topics.visits.name;
 
 export const describeDelivery = (bench: () => LogBench): void => {
   describe('delivery', () => {
-    it('resumes at the checkpoint, also in another client', async () => {
-      const { log, harness, follow, ends } = bench();
-      const positions = await ends([links]);
-      const first = follow({ topics: [links], positions });
-      const before = recordsOf(links, newCode(), 5);
-      await log.append(links, before);
-      await first.has(before.map(eventIdOf));
-      await first.subscription.stop();
-
-      const after = recordsOf(links, newCode(), 5);
-      await log.append(links, after);
-      const other = await harness.connect();
-      const second = follow({ topics: [links], positions }, other.log);
-      await second.has(after.map(eventIdOf));
-      expect(second.ids).to.deep.equal(after.map(eventIdOf));
-    });
-
     it('resumes in the middle of a batch', async () => {
       const { log, follow, ends } = bench();
       const positions = await ends([links]);
@@ -61,21 +44,6 @@ export const describeDelivery = (bench: () => LogBench): void => {
         }
         expect(index).to.equal(next - first);
       }
-    });
-
-    it('reaches a reader at the end of the log promptly if mayWaitMs is 0', async () => {
-      const { log, follow, ends } = bench();
-      const reader = follow({ topics: [links], positions: await ends([links]), mayWaitMs: 0 });
-      await fence(log, reader, [links]);
-      const rounds = async (): Promise<void> => {
-        for (let round = 0; round < 20; round += 1) {
-          const records = recordsOf(links, newCode(), 1);
-          await log.append(links, records);
-          await reader.has(records.map(eventIdOf));
-        }
-      };
-      // Polling every 500 ms would need twice as long.
-      await within(5_000, 'all records are delivered', rounds());
     });
 
     it('reaches every group completely', async () => {

@@ -71,17 +71,6 @@ export const describePositions = (bench: () => LogBench): void => {
       expect(await rejection(reader.subscription.done)).to.be.instanceOf(ForeignPosition);
     });
 
-    it('at the end of the log is accepted', async () => {
-      const { log, follow } = bench();
-      const positions = await bench().ends([links]);
-      const reader = follow({ topics: [links], positions });
-      const records = recordsOf(links, codeIn(links, partition), 1);
-      await log.append(links, records);
-      await reader.has(records.map(eventIdOf));
-      await reader.subscription.stop();
-      await reader.subscription.done;
-    });
-
     it('that another reader moves past new records during the read is accepted', async () => {
       const { log, follow, ends } = bench();
       const positions = await ends([links]);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { topics } from '../../../../schemas/events/topics.js';
-import { eventually, endsWithin, within } from '../../support/waiting.js';
+import { eventually, endsWithin } from '../../support/waiting.js';
 import type { LogBench } from './bench.js';
 import { eventIdOf, newCode, recordsOf } from './events.js';
 import { fence } from './reader.js';
@@ -44,18 +44,6 @@ export const describeStop = (bench: () => LogBench): void => {
       await reader.subscription.done;
     });
 
-    it('is final: later records are never handled', async () => {
-      const { log, follow, ends } = bench();
-      const stopped = follow({ topics: [links], positions: await ends([links]) });
-      const witness = follow({ topics: [links], positions: await ends([links]) });
-      await fence(log, stopped, [links]);
-      await stopped.subscription.stop();
-      const before = stopped.ids.length;
-      await fence(log, witness, [links]);
-      await fence(log, witness, [links]);
-      expect(stopped.ids).to.have.lengthOf(before);
-    });
-
     it('keeps the checkpoint of the last batch: the next reader receives the rest once', async () => {
       const { log, follow, ends } = bench();
       const positions = await ends([links]);
@@ -67,13 +55,6 @@ export const describeStop = (bench: () => LogBench): void => {
       const second = follow({ topics: [links], positions });
       await second.has(records.slice(first.ids.length).map(eventIdOf));
       expect([...first.ids, ...second.ids]).to.deep.equal(records.map(eventIdOf));
-    });
-
-    it('is immediate for an idle reader', async () => {
-      const { log, follow, ends } = bench();
-      const reader = follow({ topics: [links], positions: await ends([links]) });
-      await fence(log, reader, [links]);
-      await within(2_000, 'the subscription stops', reader.subscription.stop());
     });
 
     it('works right after the start, and twice', async () => {

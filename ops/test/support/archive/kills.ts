@@ -54,17 +54,6 @@ function* history(
   }
 }
 
-export interface KillReport {
-  readonly events: number;
-  readonly repeats: number;
-  readonly kills: number;
-  readonly streams: number;
-  readonly seconds: number;
-  /** Streams with wrong events. */
-  readonly wrong: readonly string[];
-  readonly archived: number;
-}
-
 /**
  * Archives events with two concurrent archivers, while the double of EventStoreDB is killed and restarted, every third
  * time together with an archiver; then compares every stream.
@@ -72,7 +61,7 @@ export interface KillReport {
 export const archiveUnderKills = async (options: {
   readonly events: number;
   readonly kills: number;
-}): Promise<KillReport> => {
+}) => {
   const dir = await mkdtemp(path.join(tmpdir(), 'linklog-archive-'));
   const file = path.join(dir, 'streams');
   const database = await testDatabase('kills');

@@ -1,76 +1,51 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { GossipService, ServerFeaturesService, StreamsService } from './protocol.js';
-import { featuresService, gossipService, streamsService, type Behaviour } from './service.js';
+import { GossipService, StreamsService } from './protocol.js';
+import { gossipService, streamsService, type Behaviour } from './service.js';
 import { Streams } from './streams.js';
 import { deferred, type Deferred } from '../../../platform/concurrency/deferred.js';
 
-export interface DoubleOptions {
+interface DoubleOptions {
   /** A free port by default. */
   readonly port?: number;
   /** Stores the streams; they are only in memory by default. */
   readonly file?: string;
   readonly maxAppendSize?: number;
-  /** With TLS, the server requires credentials; the client sends them only over TLS. */
-  readonly tls?: { readonly key: Buffer; readonly cert: Buffer; readonly credentials: string };
 }
 
 /** A test double of EventStoreDB with its gRPC protocol. */
-export interface EventStoreDouble {
-  readonly port: number;
-  /** The connection string. */
-  readonly url: string;
-  readonly streams: Streams;
-  /** The number of calls by method. */
-  readonly calls: Readonly<Record<Parameters<Behaviour['called']>[0], number>>;
-  /** Delays the responses until `resume`; connections stay open. */
-  stall(): void;
-  resume(): void;
-  /** Closes the server and all connections immediately. */
-  kill(): void;
-}
-
-export const startEventStoreDouble = async (
-  options: DoubleOptions = {},
-): Promise<EventStoreDouble> => {
-  const streams = new Streams(options.file);
-  const calls = { read: 0, append: 0, batchAppend: 0 };
+export const startEventStoreDouble = async ({
+  port: wantedPort = 0,
+  file,
+  maxAppendSize = 1_048_576,
+}: DoubleOptions = {}) => {
+  const streams = new Streams(file);
+  const calls = { read: 0, append: 0 };
   let stalled: Deferred<void> | null = null;
   const server = new Server();
-  server.addService(
-    StreamsService,
-    streamsService({
-      streams,
-      maxAppendSize: options.maxAppendSize ?? 1_048_576,
-      credentials: options.tls?.credentials ?? null,
-      async called(method) {
-        calls[method] += 1;
-        await stalled?.promise;
-      },
-    }),
-  );
-  server.addService(ServerFeaturesService, featuresService());
+  const called: Behaviour['called'] = async (method) => {
+    calls[method] += 1;
+    await stalled?.promise;
+  };
+  server.addService(StreamsService, streamsService({ streams, maxAppendSize, called }));
   server.addService(
     GossipService,
     gossipService(() => port),
   );
-  const { tls } = options;
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(
-      `127.0.0.1:${options.port ?? 0}`,
-      tls
-        ? ServerCredentials.createSsl(null, [{ private_key: tls.key, cert_chain: tls.cert }])
-        : ServerCredentials.createInsecure(),
-      (error, bound) => {
-        if (error) reject(error);
-        else resolve(bound);
-      },
-    );
+    const address = `127.0.0.1:${wantedPort}`;
+    server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
+      if (error) reject(error);
+      else resolve(bound);
+    });
   });
   return {
     port,
-    url: tls ? `esdb://${tls.credentials}@localhost:${port}` : `esdb://127.0.0.1:${port}?tls=false`,
+    /** The connection string. */
+    url: `esdb://127.0.0.1:${port}?tls=false`,
     streams,
+    /** The number of calls by method. */
     calls,
+    /** Delays the responses until `resume`; connections stay open. */
     stall() {
       stalled ??= deferred();
     },
@@ -78,9 +53,12 @@ export const startEventStoreDouble = async (
       stalled?.resolve();
       stalled = null;
     },
+    /** Closes the server and all connections immediately. */
     kill() {
       server.forceShutdown();
       streams.close();
     },
   };
 };
+
+export type EventStoreDouble = Awaited<ReturnType<typeof startEventStoreDouble>>;

@@ -8,14 +8,7 @@ import { launch } from '../../../local/process/child.js';
 const mainFile = fileURLToPath(new URL('./main.js', import.meta.url));
 
 /** The double as a process, with its streams in a file. */
-export interface EventStoreProcess {
-  readonly port: number;
-  readonly url: string;
-  readonly pid: number;
-  kill(): Promise<void>;
-}
-
-export const launchEventStore = async (file: string, port = 0): Promise<EventStoreProcess> => {
+export const launchEventStore = async (file: string, port = 0) => {
   const child = await launch({
     name: 'the double of EventStoreDB',
     program: process.execPath,
@@ -37,8 +30,7 @@ export const launchEventStore = async (file: string, port = 0): Promise<EventSto
   return {
     port: bound,
     url: `esdb://127.0.0.1:${bound}?tls=false`,
-    pid: child.pid,
-    async kill() {
+    async kill(): Promise<void> {
       child.process.kill('SIGKILL');
       await child.exited;
     },

@@ -1,12 +1,7 @@
 import { createRequire } from 'node:module';
-import type { Any as AnyMessage } from 'google-protobuf/google/protobuf/any_pb.js';
-import type { Empty as EmptyMessage } from 'google-protobuf/google/protobuf/empty_pb.js';
-import type * as features from '@eventstore/db-client/generated/serverfeatures_pb.js';
-import type * as featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import type * as gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import type * as gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type * as shared from '@eventstore/db-client/generated/shared_pb.js';
-import type * as status from '@eventstore/db-client/generated/status_pb.js';
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js';
 import type * as streamsService from '@eventstore/db-client/generated/streams_grpc_pb.js';
 
@@ -20,17 +15,6 @@ const load = createRequire(
 
 export const messages = load('./streams_pb.js') as typeof streams;
 export const sharedMessages = load('./shared_pb.js') as typeof shared;
-export const statusMessages = load('./status_pb.js') as typeof status;
-export const featureMessages = load('./serverfeatures_pb.js') as typeof features;
 export const gossipMessages = load('./gossip_pb.js') as typeof gossip;
 export const { GossipService } = load('./gossip_grpc_pb.js') as typeof gossipService;
 export const { StreamsService } = load('./streams_grpc_pb.js') as typeof streamsService;
-export const { ServerFeaturesService } = load(
-  './serverfeatures_grpc_pb.js',
-) as typeof featuresService;
-export const { Any } = load('google-protobuf/google/protobuf/any_pb.js') as {
-  readonly Any: typeof AnyMessage;
-};
-export const { Empty: GoogleEmpty } = load('google-protobuf/google/protobuf/empty_pb.js') as {
-  readonly Empty: typeof EmptyMessage;
-};
