@@ -14,7 +14,6 @@ const invalid = 'Please provide a valid domain';
 const unknown = 'Domain not found';
 const inactive = 'The domain is not active for this account';
 const unverified = 'The TXT record was not found';
-const inactive = 'The domain is not active for this account';
 const invalidUrl = 'Please provide a valid URL';
 const none = { rootRedirect: null, notFoundRedirect: null, expiredRedirect: null };
 
