@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { createLogger } from '../ops/platform/logging.js';
 import { ForeignPosition, type EventLog } from '../ops/event-log/port.js';
-import { createPool } from '../ops/platform/postgres/pool.js';
 import { topics } from '../schemas/events/topics.js';
 import { rebuildDue } from '../schemas/read-models/rebuild-due.js';
 import { projectionStatus, startProjectors, type Projectors } from './main.js';
@@ -53,20 +52,6 @@ describe('projectors: projectors', () => {
     }
   };
   const clicks = () => query('SELECT clicks FROM projection_stats.links');
-
-  it('drop old previous tables', async () => {
-    await database.pool.query(`CREATE SCHEMA projection_stats_previous;
-      COMMENT ON SCHEMA projection_stats_previous IS '2020-01-01';
-      CREATE SCHEMA projection_history_previous;
-      CREATE TABLE projection_history_previous.undated ()`);
-    await start();
-    await eventually('they are gone', async () => {
-      const left = await query(
-        `SELECT FROM pg_namespace WHERE nspname LIKE 'projection_%_previous'`,
-      );
-      return left.length === 0;
-    });
-  });
 
   it('report lag, dead letters and parked events', async () => {
     const poison = created('b', { maxClicks: 3_000_000_000 });
@@ -138,23 +123,5 @@ describe('projectors: projectors', () => {
     await projectors.stop();
     const error = await rejection(start());
     expect(error).to.be.instanceOf(ForeignPosition).and.to.include({ code: 'FOREIGN_POSITION' });
-  });
-
-  it('survive the loss of every connection', async () => {
-    const pool = createPool({ url: database.url, name: 'victims', max: 4, logger });
-    const { log: theirs } = await openTestLog({ pool, url: database.url, logger });
-    const projectors = await start(pool, theirs);
-    await appendVisits(100, async (sequence) => {
-      if (sequence % 20 !== 0) return;
-      await query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE datname = current_database() AND application_name = 'linklog victims'`,
-      );
-    });
-    await caughtUp();
-    await projectors.stop();
-    await theirs.close();
-    await pool.end();
-    expect(await clicks()).to.deep.equal([{ clicks: 100 }]);
   });
 });

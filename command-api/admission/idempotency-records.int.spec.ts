@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { LedgerClock } from '../../ops/ledger/clock.js';
 import { execute, transaction } from '../../ops/platform/postgres/pool.js';
-import { rejection } from '../../ops/test/support/waiting.js';
 import {
   findRecords,
   deleteExpiredRecords,
@@ -59,15 +58,5 @@ describe('command API: idempotency records', () => {
     const next = record({ bodyHash: Buffer.alloc(32, 2), status: 200, body: 'the next' });
     await save(0, next);
     expect(await findRecords(database.pool, [record()], clock)).to.deep.equal([next]);
-  });
-
-  it('are visible after the commit of the deciding transaction', async () => {
-    const aborted = transaction(database.pool, async (tx) => {
-      await execute(tx, writeOnly(saveRecords([record()], new Date())));
-      expect(await findRecords(database.pool, [record()], clock)).to.deep.equal([null]);
-      throw new Error('rolled back');
-    });
-    expect(await rejection(aborted)).to.include({ message: 'rolled back' });
-    expect(await findRecords(database.pool, [record()], clock)).to.deep.equal([null]);
   });
 });

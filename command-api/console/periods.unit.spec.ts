@@ -1,11 +1,9 @@
 import { readZone } from '../../schemas/statistics/period.js';
 import { expect } from 'chai';
-import fc from 'fast-check';
 import {
   addDays,
   alignSeries,
   comparedDays,
-  countDays,
   dayIn,
   intervals,
   intervalsOf,
@@ -116,45 +114,6 @@ describe('the compared period', () => {
     const days = ['2026-02-22', '2026-03-01'];
     expect(compared('custom', '2026-11-24T12:00Z', query)).to.deep.equal(days);
   });
-
-  const times = fc
-    .date({ min: new Date('1990-01-01'), max: new Date('2090-01-01'), noInvalidDate: true })
-    .map((date) => new Date(Math.floor(date.getTime() / 60_000) * 60_000));
-  const zones = fc.constantFrom(
-    ...['UTC', zone, 'America/St_Johns', 'Africa/Cairo', 'Pacific/Apia', 'Australia/Lord_Howe'],
-  );
-  const presetNames = fc.constantFrom(...presets.filter((name) => name !== 'custom'));
-
-  it('ends before the period, differs in length by at most 3 days, and begins on the first of months', () => {
-    fc.assert(
-      fc.property(times, zones, presetNames, (time, tz, period) => {
-        const view = readView({ period, tz }, time, tz);
-        const { from, to } = comparedDays(view, time);
-        expect(from < to).to.equal(true);
-        expect(to <= view.from).to.equal(true);
-        const difference = countDays(view) - countDays({ from, to: to.slice(0, 10) });
-        expect(Math.abs(difference)).to.be.at.most(3);
-        if (period !== 'month' && period !== '12m') return;
-        expect(from).to.match(/-01$/);
-        // A year with 29 February has one day more.
-        expect(difference).to.be.at.least(period === '12m' ? -1 : 0);
-      }),
-    );
-  });
-
-  it('of today ends at most a quarter of an hour after the current time of day', () => {
-    fc.assert(
-      fc.property(times, zones, (time, tz) => {
-        const view = readView({ period: 'today', tz }, time, tz);
-        const { from, to } = comparedDays(view, time);
-        expect(from).to.equal(addDays(dayIn(tz, time), -1));
-        const local = new Intl.DateTimeFormat('sv-SE', { timeZone: tz, timeStyle: 'short' });
-        const minutesOf = (text: string) => Number(text.slice(0, 2)) * 60 + Number(text.slice(3));
-        const end = to === view.from ? 1_440 : minutesOf(to.slice(11));
-        expect(end - minutesOf(local.format(time))).to.be.within(1, 15);
-      }),
-    );
-  });
 });
 
 describe('the series of two periods', () => {
@@ -203,21 +162,6 @@ describe('the series of two periods', () => {
     expect(aligned(ahead, plain, 'hour')).to.deep.equal(['2026-10-24T01:00', '2026-10-24T03:00']);
     const hours = ['2026-03-29T01:00', null, '2026-03-29T03:00'];
     expect(aligned(plain, ahead, 'hour')).to.deep.equal(hours);
-  });
-
-  it('have the clicks of the earlier one at most once', () => {
-    const starts = fc.integer({ min: 1, max: 60 }).map((count) => days('2027-12-20', count));
-    fc.assert(
-      fc.property(starts, starts, fc.constantFrom(...intervals), (now, earlier, interval) => {
-        const shown = alignSeries(now, earlier, interval);
-        expect(shown).to.have.length(now.length);
-        const sum = (counted: readonly ({ readonly clicks: number } | null)[]) =>
-          counted.reduce((total, interval) => total + (interval?.clicks ?? 0), 0);
-        expect(sum(shown)).to.be.at.most(sum(earlier));
-        if (now.length >= earlier.length) expect(sum(shown)).to.equal(sum(earlier));
-      }),
-      { numRuns: 50 },
-    );
   });
 });
 

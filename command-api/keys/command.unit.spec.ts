@@ -116,11 +116,6 @@ describe('command API: a command of an operator on an API key', () => {
     ignores([rootKey, inactive], change({ active: false }));
   });
 
-  it('reactivates an inactive key', () => {
-    const on = keyChanged('key-1', 3, {}, metadata);
-    accepts([rootKey, inactive], change({ active: true }), on);
-  });
-
   it('revokes a key permanently, with one event', () => {
     accepts([rootKey], revoke(), keyRevoked('key-1', 2, metadata));
     ignores(gone, revoke());
@@ -190,14 +185,6 @@ describe('command API: a key that creates a key', () => {
 });
 
 describe('command API: a key that manages a key', () => {
-  it('changes only itself and its descendants', () => {
-    accepts([childKey], rename(root), renamed('key-2'));
-    accepts([grandchild], rename(root), renamed('key-3'));
-    accepts([rootKey], rename(root), renamed('key-1', {}));
-    for (const by of [child, keyWith({}, 'key-8')]) refuses([rootKey], rename(by), 'unknown');
-    refuses([grandchild], rename(keyWith(underRoot, 'key-4')), 'unknown');
-  });
-
   it('rotates and revokes only itself and its descendants, with keys:manage', () => {
     for (const values of [rotate(0, child), revoke(child)]) refuses([rootKey], values, 'unknown');
     const missing = { scope: 'keys:manage' } as const;

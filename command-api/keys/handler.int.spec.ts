@@ -123,32 +123,6 @@ describe('command API: API-key handler, on two nodes', () => {
     expect(state.status).to.equal('revoked');
   });
 
-  it('never rotates a descendant that exceeds its concurrently reduced scopes, on two nodes', async () => {
-    const root = await newKey(nodes[0]);
-    const parent = await derivedKey(nodes[0], root);
-    const child = await derivedKey(nodes[0], parent);
-    const narrow: readonly Scope[] = ['keys:manage'];
-    await Promise.all(
-      Array.from({ length: 40 }, async (_, index) => {
-        await sleep(index * 2);
-        if (index % 4 > 0) return handlers[0].rotate(callerOf(parent), child.id, 0);
-        const scopes = index % 8 === 0 ? narrow : scopeNames;
-        const change = { type: 'ChangeApiKey', data: { scopes } } as const;
-        return handlers[1].handleFor(callerOf(root), parent.id, change);
-      }),
-    );
-    // In log order: when it rotated the child, it had all scopes.
-    let state: ApiKeyState = noKey;
-    for (const event of (await nodes[0].events('accounts')) as readonly ApiKeyEvent[]) {
-      if (event.subject === parent.id) state = evolveApiKey(state, event);
-      else if (event.subject === child.id && event.actor === parent.id) {
-        if (event.type === 'linklog.ApiKeyCreated.v3') continue;
-        expect(state.status !== 'none' && state.key.scopes).to.deep.equal([...scopeNames]);
-      }
-    }
-    expect(state.status).to.equal('active');
-  });
-
   it('lists keys page by page in the order of creation', async () => {
     const created: string[] = [];
     for (let index = 0; index < 5; index += 1) created.push((await newKey(nodes[0])).id);

@@ -292,17 +292,6 @@ describe('command API: links that are checked again, by two nodes', () => {
     expect(rows, 'ended scans are deleted').to.have.length(1);
   });
 
-  it('completes the scans of two nodes with different lists', async () => {
-    await record(linkOf('one', 0), linkOf('other', 0));
-    await writeFile(file, 'one.example\n');
-    const first = await checker(nodes[0], { schedule: [] });
-    await writeFile(file, 'other.example\n');
-    const second = await checker(nodes[1], { schedule: [] });
-    await Promise.all([first.runAll(), second.runAll()]);
-    expect(await blocked()).to.deep.equal(['one', 'other']);
-    expect((await first.runAll()) + (await second.runAll())).to.equal(0);
-  });
-
   it('does not block a link again after an operator unblocked it', async () => {
     await record(linkOf('spring', 2 * minuteMs));
     await writeFile(file, 'spring.example\n');

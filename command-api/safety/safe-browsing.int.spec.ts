@@ -226,15 +226,4 @@ describe('command API: Safe Browsing over HTTP', () => {
       expect(verdicts).to.deep.equal([['unknown'], ['unknown'], ['unknown']]);
     });
   });
-
-  describe('while the circuit breaker is open', () => {
-    it('still returns cached verdicts', async () => {
-      const { check } = service({ failures: 1, pauseMs: 1_000 });
-      await check([evil]);
-      double.behaviour = 'fail';
-      expect(await check([good, evil])).to.deep.equal(['unknown', 'unsafe']);
-      expect(await check([good, evil])).to.deep.equal(['unknown', 'unsafe']);
-      expect(double.asked).to.have.length(2);
-    });
-  });
 });

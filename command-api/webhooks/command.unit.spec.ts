@@ -89,12 +89,6 @@ describe('command API: webhooks', () => {
     accepts(disabled, rotate(), changedTo({ secrets, status: 'disabled' }, 3));
   });
 
-  it('change never earlier than their last event', () => {
-    const late = [webhookCreated(subject, {}, { time: at(99) })];
-    const event = newEvent('WebhookDeleted', {}, { ...metadata(2), time: at(99) });
-    accepts(late, remove, event);
-  });
-
   it('are deleted permanently', () => {
     accepts(created, remove, newEvent('WebhookDeleted', {}, metadata(2)));
     for (const command of [remove, rotate(), change({ status: 'enabled' })]) {
@@ -136,14 +130,5 @@ describe('command API: secrets of webhooks', () => {
     if (!b || !c || !d || !e) throw new Error('too few secrets');
     const full = after({ secrets: [{ secret: 'a', endsAt: null }, b, c, d, e] });
     accepts(full, rotate(200), changedTo({ secrets: [next, ending('a', 210), b, c, d] }, 3));
-  });
-
-  it('are not changed by other commands', () => {
-    const secrets = [next, ending(secret, 5)];
-    accepts(
-      after({ secrets }),
-      change({ status: 'paused' }),
-      changedTo({ status: 'paused', secrets }, 3),
-    );
   });
 });

@@ -1,13 +1,10 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { promisify } from 'node:util';
 import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { projectFile } from '../platform/files/project-file.js';
-import { folderFixture } from '../test/support/fixtures.js';
 import { needs } from '../test/support/needs.js';
 
 const container = z.object({
@@ -51,7 +48,6 @@ const validate = (...files: readonly string[]) =>
 
 describe('Kubernetes manifests', function () {
   this.timeout(120_000);
-  const dir = folderFixture();
   const names = (folder: string): readonly string[] =>
     readdirSync(projectFile('ops', 'kubernetes', folder)).filter(
       (name) => name !== 'kustomization.yaml',
@@ -77,17 +73,6 @@ describe('Kubernetes manifests', function () {
         );
       });
     }
-
-    it('with an unknown field are invalid', async () => {
-      const file = path.join(dir.path, 'wrong.yaml');
-      const text = textOf('single', 'linklog.yaml');
-      await writeFile(file, text.replace('readinessProbe:', 'readynessProbe:'));
-      const outcome = await validate(file).then(
-        () => 'valid',
-        (error: unknown) => (error as { readonly stdout: string }).stdout,
-      );
-      expect(outcome).to.include('readynessProbe');
-    });
   });
 
   for (const folder of folders) {

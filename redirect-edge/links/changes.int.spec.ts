@@ -3,12 +3,7 @@ import { notifyChanges } from '../../ops/ledger/changes.js';
 import { readPlatform, savePlatform } from '../../ops/ledger/platform.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { listenToPostgres } from '../../ops/platform/postgres/listener.js';
-import {
-  execute,
-  createPool,
-  transaction,
-  type Queryable,
-} from '../../ops/platform/postgres/pool.js';
+import { execute, createPool, transaction } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { notify } from '../../ops/test/support/notify.js';
 import { fixture } from '../../ops/test/support/fixture.js';
@@ -186,34 +181,5 @@ describe('redirect edge: notifications of changes', () => {
     await change(subject, blocked, 2);
     await dropped(subject);
     expect(await edge.status(subject)).to.equal('blocked');
-  });
-
-  it('that cannot be parsed cause one query at a time, and one after the last', async () => {
-    const response = deferred();
-    let queries = 0;
-    const counted = {
-      async query(text: string) {
-        queries += 1;
-        if (queries === 2) await response.promise;
-        return node.pool.query(text);
-      },
-    } as unknown as Queryable;
-    const { listener, links } = edge;
-    const watch = await watchChanges({ listener, pool: counted, links, logger });
-    let received = 0;
-    const unsubscribe = listener.on('linklog_changes', () => {
-      received += 1;
-    });
-    const payloads = Array.from({ length: 100 }, (_, index) => `forged ${index}`);
-    await notify(node.pool, 'linklog_changes', payloads);
-    await eventually('all notifications have arrived', () => received === payloads.length);
-    await switchMaintenance(true);
-    await eventually('the switch is notified', () => received === payloads.length + 1);
-    unsubscribe();
-    response.resolve();
-    await eventually('the switch is read', () => watch.maintenance);
-    expect(queries).to.equal(3);
-    watch.stop();
-    await switchMaintenance(false);
   });
 });

@@ -1,11 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 import { expect } from 'chai';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
-import { createLogger } from '../../ops/platform/logging.js';
-import { execute, createPool, transaction } from '../../ops/platform/postgres/pool.js';
+import { execute, transaction } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
-import { openTestLog } from '../../ops/test/support/node.js';
-import { within } from '../../ops/test/support/waiting.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { evolveLink, initialState } from '../../schemas/folds/link.js';
 import { rowOfState } from '../../schemas/read-models/redirects.js';
@@ -145,24 +142,6 @@ describe('redirect edge: link reader', () => {
       { subject: 'both', sequence: 2 },
       { subject: 'lifted', sequence: 3 },
     ]);
-  });
-
-  it('uses only its own pool', async () => {
-    const { url } = database;
-    const logger = createLogger('silent');
-    const logPool = createPool({ url, name: 'log', max: 1, deadlines: 'patient', logger });
-    const { log, outbox } = await openTestLog({ pool: logPool, url, logger });
-    const taken = await logPool.connect();
-    try {
-      const own = new LinkReader(node.pool, outbox, new LinkCache(1e6));
-      await recordHistory(node, created('apart'));
-      const link = await within(20_000, 'the link was not read', own.read('apart'));
-      expect(link?.subject).to.equal('apart');
-    } finally {
-      taken.release();
-      await log.close();
-      await logPool.end();
-    }
   });
 
   it('reads later changes of a dropped link', async () => {

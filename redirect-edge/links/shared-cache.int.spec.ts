@@ -278,15 +278,6 @@ describe('redirect edge: shared cache in Redis', () => {
       });
     });
 
-    it('gets a new connection if it does not respond', async () => {
-      proxy.mute();
-      const connection = far.redis.stream;
-      await far.status('none');
-      await eventually('the connection is closed', () => connection.destroyed);
-      proxy.cut();
-      await ready(far.redis);
-    });
-
     it('fails no visit if it is killed, and is used again after a restart', async () => {
       const subject = await sharedLink();
       const port = portOf(server);

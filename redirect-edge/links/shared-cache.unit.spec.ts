@@ -265,7 +265,7 @@ describe('redirect edge: shared cache', () => {
         }
         expect(world.violations).to.deep.equal([]);
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     );
     // The property covers hits and refusals.
     expect(lookups.hit).to.be.above(10);

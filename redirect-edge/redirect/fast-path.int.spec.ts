@@ -334,37 +334,12 @@ describe('redirect edge: fast path', () => {
     expect(edge.counts).to.deep.equal({ handled: 40, fallbacks: 0 });
   });
 
-  it('serves pasted subjects and Microsoft Office like node:http', async () => {
-    const edge = await start();
-    const office = 'User-Agent: Mozilla/4.0 (compatible; ms-office; MSOffice 16)\r\n';
-    for (const [path, lines, status, subject] of [
-      ...[['/plain.', '', 302, 'plain'] as const, ['/plain%E2%80%9D', '', 302, 'plain'] as const],
-      ...[['/cold_', '', 302, 'cold'] as const, ['/plain?qr', office, 200, null] as const],
-      ['/plain?qr&ms-office', office, 302, 'plain'],
-    ] as const) {
-      const response = await edge.exchange([`GET ${path} HTTP/1.1\r\nHost: a\r\n${lines}\r\n`]);
-      expect(response, path).to.match(new RegExp(`^HTTP/1\\.1 ${status} `));
-      if (subject) expect(response).to.include(`\r\nLocation: https://example.com/${subject}?`);
-      const recorded = edge.visits.splice(0).map((visit) => visit.subject);
-      expect(recorded, path).to.deep.equal(subject === null ? [] : [subject]);
-    }
-  });
-
   it('redirects links with ASCII codes of any length', async () => {
     const edge = await start();
     const codes = ['a', 'a.b', '~', 'x'.repeat(190)];
     for (const code of codes) await edge.exchange([get.replace('plain', code)]);
     expect(edge.visits.map(({ subject }) => subject)).to.deep.equal(codes);
     expect(edge.counts).to.deep.equal({ handled: codes.length, fallbacks: 0 });
-  });
-
-  it('falls back to node:http, which decodes and normalises paths', async () => {
-    const edge = await start();
-    const paths = ['/caf%C3%A9', '/cafe%CC%81', '/caf%c3%a9.', '/%F0%9F%8E%89'];
-    for (const path of paths) await edge.exchange([get.replace('/plain', path)]);
-    const subjects = edge.visits.map(({ subject }) => subject);
-    expect(subjects).to.deep.equal(['café', 'café', 'café', '🎉']);
-    expect(edge.counts.handled).to.equal(0);
   });
 
   it('responds to a client that closes its side after the request', async () => {

@@ -157,16 +157,6 @@ for (const [name, openTarget] of Object.entries(targets))
       }, patienceMs);
     };
 
-    it('ships each visit unchanged, with one thread', async () => {
-      const spool = await open();
-      const last = await appendDuring(spool, () =>
-        eventually('enough visits are shipped', () => spool.counters.shipped > 2_000),
-      );
-      await expectCounted(spool, last);
-      expect(spool.counters).to.include({ shipped: last, shipFailures: 0 });
-      expect(workers).lengthOf(1);
-    });
-
     it('continues after the server was killed, and ships all visits', async () => {
       const spool = await open();
       const last = await appendDuring(spool, async () => {

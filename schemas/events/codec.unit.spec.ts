@@ -38,19 +38,6 @@ describe('schemas: codec of events', () => {
     );
   });
 
-  it('writes sequences that sort as text', () => {
-    fc.assert(
-      fc.property(someEvent, someEvent, (first, second) => {
-        const [a, b] = [first, second].map((event) => {
-          return (JSON.parse(writeEvent(event)) as { sequence: string }).sequence;
-        });
-        expect(a !== undefined && b !== undefined && a < b).to.equal(
-          first.sequence < second.sequence,
-        );
-      }),
-    );
-  });
-
   it('throws only UnreadableEvent, for any input', () => {
     const anything = fc.oneof(
       fc.string({ unit: codePoint }),
@@ -73,15 +60,10 @@ describe('schemas: codec of events', () => {
   const unreadable: readonly [string, string, RegExp][] = [
     ['what is not JSON', '{"specversion":', /not JSON/],
     ['another type', withChange({ type: 'com.example.LinkCreated.v1' }), /unknown type/],
-    ['a version that never was', withChange({ type: 'linklog.LinkCreated.v9' }), /unknown type/],
     ['a name of Object’s own', withChange({ type: 'constructor' }), /unknown type/],
     ['an id that is neither UUID nor number', withChange({ id: '01' }), /id/],
-    ['an empty subject', withChange({ subject: '' }), /subject/],
     ['a time without milliseconds', withChange({ time: '2026-05-20T12:00:00Z' }), /time/],
-    ['a time with an offset', withChange({ time: '2026-05-20T12:00:00.000+02:00' }), /time/],
     ['a day that never was', withChange({ time: '2026-02-30T12:00:00.000Z' }), /time/],
-    ['a sequence that is a number', withChange({ sequence: 1 }), /sequence/],
-    ['a sequence of 0', withChange({ sequence: '0'.repeat(16) }), /sequence/],
     ['a sequence beyond 2^53', withChange({ sequence: '9'.repeat(16) }), /sequence/],
     ['null for an absent attribute', withChange({ actor: null }), /actor/],
     ['a prototype among the attributes', `{"__proto__":{},${withChange({}).slice(1)}`, /__proto__/],
@@ -137,16 +119,6 @@ describe('schemas: upcasting', () => {
       });
     });
   }
-
-  it('accepts the data of each version in that version only', () => {
-    for (const [version] of cases) {
-      for (const [other, data] of cases.filter(([number]) => number !== version)) {
-        const value = withChange({ type: `linklog.GuestSeated.v${version}`, data });
-        const fault = faultOf(value, read);
-        expect(fault, `v${other} as v${version}`).to.be.instanceOf(UnreadableEvent);
-      }
-    }
-  });
 });
 
 describe('schemas: catalogue', () => {

@@ -31,9 +31,6 @@ const claimed = domainClaimed(name, 1, 'a');
 const verified = domainVerified(name, 2, { time: at(1) });
 
 describe('schemas: state of a domain', () => {
-  it('has no owner and no claims at first', () => {
-    given().then({ owner: null, claims: {}, sequence: 0, lastEventAt: new Date(0) });
-  });
 
   const otherClaim = domainClaimed(name, 2, 'b', { ...others, time: at(1) });
 

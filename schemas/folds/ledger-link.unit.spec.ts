@@ -74,18 +74,6 @@ describe('schemas: link in the ledger', () => {
     });
   });
 
-  it('has no limits by default, and the account default', () => {
-    given(created('plain')).then({
-      ...taken,
-      subject: 'plain',
-      keyId: 'key-1',
-      account: 'default',
-      reuseKey: reuseKeyOf('default', 'https://example.com/plain'),
-      expiresAt: null,
-      maxClicks: null,
-    });
-  });
-
   it('counts clicks by their number, without changing the sequence of link events', () => {
     given(creation, visited('spring', 1, { time: at(1) }))
       .when(visited('spring', 2, { time: at(2) }))

@@ -97,20 +97,3 @@ export const foldSpecification =
       }),
     };
   };
-
-/** Given events, when a query is run on the state, then this is the result. */
-export const answerSpecification =
-  <State, Event, Question, Answer>({
-    initialState,
-    evolve,
-    answer,
-  }: Fold<State, Event> & {
-    readonly answer: (question: Question, state: State) => Answer;
-  }) =>
-  (...history: readonly Event[]) => ({
-    when: (question: Question) => ({
-      then: (expected: Answer): void => {
-        expect(answer(question, history.reduce(evolve, initialState))).to.deep.equal(expected);
-      },
-    }),
-  });

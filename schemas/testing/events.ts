@@ -285,7 +285,7 @@ export const firstVisitRecordOf = ({
 };
 
 /** Times that four-digit years can write. */
-export const someTime = fc.date({
+const someTime = fc.date({
   min: new Date('2020-01-01T00:00:00.000Z'),
   max: new Date('9999-12-31T23:59:59.999Z'),
   noInvalidDate: true,

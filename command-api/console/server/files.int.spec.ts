@@ -76,7 +76,7 @@ describe('command API: files of the console', () => {
     }
   });
 
-  it('accept only GET and HEAD', async () => {
+  it('accept only GET and HEAD, and are 404 below reserved prefixes', async () => {
     const get = await serve('index.html');
     for (const at of ['/console', '/console/assets/index-a1.js']) {
       const refused = await get(at, { method: 'POST' });
@@ -84,10 +84,6 @@ describe('command API: files of the console', () => {
       expect(refused.headers['cache-control']).to.equal('no-store');
       expect(await get(at, { method: 'HEAD' })).to.include({ status: 200, text: '' });
     }
-  });
-
-  it('are 404 below reserved prefixes', async () => {
-    const get = await serve('index.html');
     for (const at of [
       '/console/assets/index-a2.js',
       '/console/assets/../../../package.json',

@@ -7,18 +7,15 @@ import {
   type NotificationListener,
 } from '../../../ops/platform/postgres/listener.js';
 import { foldedLinks, recordHistory, storedLinks } from '../../../ops/test/support/ledger-links.js';
-import { eventually, rejection } from '../../../ops/test/support/waiting.js';
+import { eventually } from '../../../ops/test/support/waiting.js';
 import { type TestNode } from '../../../ops/test/support/node.js';
-import { accepted } from '../../../schemas/decision.js';
-import { at, blocked, created } from '../../../schemas/testing/events.js';
+import { at, created } from '../../../schemas/testing/events.js';
 import { actor } from '../../testing/keys.js';
 import { onBoth } from '../../testing/nodes.js';
 import { expireDueLinks } from '../expire/expiry.js';
-import { linkBlockDecider } from './command.js';
 import { createLinkBlockHandler } from './handler.js';
 import { platformDecider, type SwitchPlatform } from '../../platform/command.js';
 import { decideOne } from '../../../ops/ledger/decide.js';
-import { ledgerLinks } from '../../../ops/ledger/links.js';
 import { platformSwitches, readPlatform } from '../../../ops/ledger/platform.js';
 import { platformSubject } from '../../../schemas/folds/platform.js';
 import { fixture } from '../../../ops/test/support/fixture.js';
@@ -60,17 +57,6 @@ describe('command API: blocks and switches, on two nodes', () => {
 
   const eventsOf = async (topic: 'links' | 'platform', subject: string) =>
     (await nodes[0].events(topic)).filter((event) => event.subject === subject);
-
-  it('records no event of a code without a link, even if a decider accepts it', async () => {
-    const decider = { ...linkBlockDecider, decide: () => accepted(blocked('missing', 1)) };
-    const deciding = decideOne(nodes[0], ledgerLinks, decider, {
-      ...{ type: 'BlockLink', subject: 'missing', data: { reason: 'spam' }, metadata: actor },
-    });
-    expect(await rejection(deciding))
-      .to.have.property('message')
-      .that.includes('a subject without a link');
-    expect(await eventsOf('links', 'missing')).to.deep.equal([]);
-  });
 
   it('notifies all processes of changes only', async () => {
     await recordHistory(nodes[0], created('spring'));

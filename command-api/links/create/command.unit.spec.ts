@@ -50,10 +50,6 @@ describe('command API: creating a link', () => {
     accepts([], createLink, created('spring', data, origin));
   });
 
-  it('sets no limits by default', () => {
-    accepts([], { ...withoutLimits, custom: false }, created('spring', {}, origin));
-  });
-
   it('sets a start and an end as times', () => {
     const times = { startsAt: at(10).toISOString(), expiresAt: at(90).toISOString() };
     const event = created('spring', { custom: true, ...times }, origin);

@@ -8,7 +8,7 @@ import { created } from '../../../schemas/testing/events.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
 import type { BatchItem, CreateLink, ShortenOutcome } from './command.js';
 import { admissionsOf } from '../../testing/admission.js';
-import { meterOf, newKey, setMeter, type TestKey } from '../../testing/keys.js';
+import { meterOf, newKey, type TestKey } from '../../testing/keys.js';
 import { linkToCreate, randomCode, shortenCommand } from '../../testing/links.js';
 import { alternate, countTypes, onBoth, waitForLockWaits } from '../../testing/nodes.js';
 import type { IdempotencyScope } from '../../admission/idempotency-records.js';
@@ -100,18 +100,6 @@ describe('command API: shorten handler, on two nodes', () => {
     expect(monthLinks.sort()).to.deep.equal([0, 0, 1]);
   });
 
-  it('rejects a command whose statement fails, and creates the links of the group', async () => {
-    const key = await newKey(node);
-    const commands = Array.from({ length: 20 }, () => command(key));
-    // PostgreSQL rejects this character in a text.
-    const invalid = command(key, [alias(key, 'nul\0')]);
-    const requests = commands.toSpliced(7, 0, invalid);
-    const results = await Promise.allSettled(requests.map(handlers[0].shorten));
-    const rejected = requests.filter((_, index) => results[index]?.status === 'rejected');
-    expect(rejected).to.deep.equal([invalid]);
-    expect(await monthLinksOf(key)).to.equal(20);
-  });
-
   it('creates exactly the 35 links of FREE for 100 concurrent requests', async () => {
     const key = await newKey(node);
     const commands = Array.from({ length: 100 }, () => command(key, [linkToCreate(key)], 35));
@@ -160,12 +148,6 @@ describe('command API: shorten handler, on two nodes', () => {
     expect(await monthLinksOf(key)).to.equal(1);
   });
 
-  it('distinguishes codes by case', async () => {
-    const key = await newKey(node);
-    const commands = ['Case', 'case', 'CASE'].map((code) => command(key, [alias(key, code)]));
-    expect(countTypes(await shorten(...commands))).to.deep.equal({ created: 3 });
-  });
-
   it('generates codes until one is free', async () => {
     const key = await newKey(node);
     await recordHistory(node, created('used-1'), created('used-2'));
@@ -176,13 +158,6 @@ describe('command API: shorten handler, on two nodes', () => {
     );
     const outcomes = await shortenInGroup(commands, handler);
     expect([...codesOf(outcomes)].sort()).to.deep.equal(['fresh-1', 'fresh-2']);
-  });
-
-  it('generates another code if two links of a group have the same generated code', async () => {
-    const key = await newKey(node);
-    const link = linkToCreate(key, { code: 'twice' });
-    const outcomes = await shortenInGroup([command(key, [link]), command(key, [link])]);
-    expect(countTypes(outcomes)).to.deep.equal({ created: 2 });
   });
 
   it('reuses the oldest link without options, after a page of links with options', async () => {
@@ -201,16 +176,6 @@ describe('command API: shorten handler, on two nodes', () => {
     const key = await newKey(node);
     const reuse = command(key, [linkToCreate(key, { url: 'https://a.example/', reuse: true })]);
     expect(typesOf(await shortenInGroup([reuse, reuse]))).to.deep.equal(['created', 'reused']);
-  });
-
-  it('starts a month without usage', async () => {
-    const key = await newKey(node);
-    const usage = 'month_links = 35, month_calls = 9, month_qr_codes = 8';
-    await setMeter(node, key, `${usage}, month = '2026-01-01'`);
-    expect(typesOf(await shorten(command(key, [linkToCreate(key)], 35)))).to.include('created');
-    const month = `${new Date().toISOString().slice(0, 7)}-01`;
-    const meter = { month, month_links: 1, month_calls: 0, month_qr_codes: 0 };
-    expect(await meterOf(node, key)).to.include(meter);
   });
 
   describe('with an Idempotency-Key', () => {
@@ -296,17 +261,6 @@ describe('command API: shorten handler, on two nodes', () => {
     const outcomes = (await groups).flatMap(outcomesOf);
     expect(countTypes(outcomes)).to.deep.equal({ created: 2, aliasTaken: 4 });
     expect([...codesOf(outcomes)].sort()).to.deep.equal(['crossed-1', 'crossed-2']);
-  });
-
-  it('assigns each code once to two groups that request the same codes in opposite order', async () => {
-    const [first, second] = [await newKey(node), await newKey(node)];
-    for (let round = 0; round < 5; round += 1) {
-      const codes = Array.from({ length: 400 }, (_, index) => `opposite-${round}-${index}`);
-      const forward = codes.map((code) => alias(first, code));
-      const backward = codes.map((code) => alias(second, code)).reverse();
-      const outcomes = await shorten(command(first, forward), command(second, backward));
-      expect(countTypes(outcomes)).to.deep.equal({ created: 400, aliasTaken: 400 });
-    }
   });
 
   it('keeps quotas, without a deadlock, while groups overlap', async () => {

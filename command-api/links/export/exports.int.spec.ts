@@ -97,39 +97,4 @@ describe('command API: exports', () => {
     expect(await rejection(readLines(response))).to.include({ code: 'ECONNRESET' });
     expect(response.complete).to.equal(false);
   });
-
-  it('are complete, or reset the connection, if a rebuild replaces the tables', async () => {
-    const live = 'projection_redirects';
-    const previous = `${live}_previous`;
-    let reads = 0;
-    const outbox: Outbox = {
-      ...node.outbox,
-      async after(...parameters) {
-        reads += 1;
-        if (reads === 2) {
-          await database.pool.query(
-            `ALTER SCHEMA ${live} RENAME TO ${previous}; CREATE SCHEMA ${live};
-             CREATE TABLE ${live}.links (LIKE ${previous}.links);
-             CREATE TABLE ${live}.link_tags (LIKE ${previous}.link_tags)`,
-          );
-        }
-        return node.outbox.after(...parameters);
-      },
-    };
-    try {
-      const response = await respond(exportsOf(outbox));
-      // It depends on when PostgreSQL processes the invalidation of its caches.
-      const lines = await readLines(response).catch((error: unknown) => {
-        expect(error).to.include({ code: 'ECONNRESET' });
-        return null;
-      });
-      expect([links, null]).to.include(lines);
-      expect(response.complete).to.equal(lines !== null);
-      expect(reads).to.be.at.least(2);
-    } finally {
-      await database.pool.query(
-        `DROP SCHEMA ${live} CASCADE; ALTER SCHEMA ${previous} RENAME TO ${live}`,
-      );
-    }
-  });
 });

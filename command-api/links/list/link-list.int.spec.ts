@@ -21,7 +21,6 @@ import {
 } from '../../../schemas/testing/events.js';
 import { readCursor, writeCursor, type AccountQuery, type ListQuery } from './link-query.js';
 import { listAll, listLinks, startSnapshot, type Effort } from './link-list.js';
-import { findExamined, selectionOf } from './link-selection.js';
 import { fixture } from '../../../ops/test/support/fixture.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
@@ -307,52 +306,6 @@ describe('command API: lists of links', () => {
       } while (next !== null);
       expect(seen.filter(isOld)).to.deep.equal(before);
     }
-  });
-
-  describe('search', () => {
-    const found = async (query: object) => (await wholeList(queryOf(query), 100)).sort();
-
-    it('compares folded texts, including tags', async () => {
-      const texts = {
-        ...{ street: 'Große STRASSE', capital: 'GROẞE', composed: 'Müller', plain: 'Muller' },
-        ...{ decomposed: 'Mu\u0308ller', turkish: 'İzmir', japanese: '東京タ', emoji: '🏕️ site' },
-      };
-      await given(
-        ...Object.entries(texts).map(([subject, text]) =>
-          created(subject, { url: 'https://e.test/', title: text, tags: [text] }, acme),
-        ),
-      );
-      for (const [search, subjects] of [
-        ['grosse', ['capital', 'street']],
-        ['straße', ['street']],
-        ['mu\u0308ller', ['composed', 'decomposed']],
-        ['muller', ['plain']],
-        ['i\u0307zmir', ['turkish']],
-        ['izmir', []],
-        ['京タ', ['japanese']],
-        ['🏕️', ['emoji']],
-      ] as const) {
-        expect(await found({ search }), search).to.deep.equal(subjects);
-      }
-      for (const [tag, subjects] of [
-        ['grosse strasse', ['street']],
-        ['große', ['capital']],
-        ['MU\u0308LLER', ['composed', 'decomposed']],
-        ['izmir', []],
-      ] as const) {
-        expect(await found({ tag }), tag).to.deep.equal(subjects);
-        expect(await found({ tag: [tag, tag.toUpperCase()] }), tag).to.deep.equal(subjects);
-      }
-    });
-
-    it('reads no texts of links that do not match', async () => {
-      await given(created('one', { title: 'One' }, acme), created('two', { note: 'Two' }, acme));
-      const examined = await transaction(node.pool, async (tx) => {
-        const selection = await selectionOf(tx, queryOf({ search: 'zzz' }), now);
-        return findExamined(tx, selection, null, { examined: 1_000, wanted: 21 });
-      });
-      expect(examined).to.deep.include({ candidates: [], end: null });
-    });
   });
 
   it('finds rare matches among many links on one page, including links created while the clock was behind', async () => {

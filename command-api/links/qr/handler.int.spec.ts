@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { rejection } from '../../../ops/test/support/waiting.js';
 import { named } from '../../../ops/test/support/node.js';
 import { meterOf, newKey, setMeter, spendQrCode, type TestKey } from '../../testing/keys.js';
 import { alternate, countTypes, onBoth } from '../../testing/nodes.js';
@@ -67,18 +66,5 @@ describe('command API: quota of QR codes, on two nodes', () => {
     expect(await spend(1, key, 35)).to.equal('accepted');
     const meter = { month_qr_codes: 1, month_links: 0, month_calls: 0 };
     expect(await meterOf(node, key)).to.include(meter);
-  });
-
-  it('counts nothing if the event cannot be recorded', async () => {
-    const key = await newKey(node);
-    const { pool, outbox, clock } = node;
-    const record = () => {
-      throw new Error('the log is unavailable');
-    };
-    const failing = createQrCodeQuota({ pool, outbox: { ...outbox, record }, clock });
-    const error = await rejection(failing.spend(spendQrCode(key, 35)));
-    expect(error).to.have.property('message', 'the log is unavailable');
-    expect(await used(key)).to.equal(0);
-    expect(await eventsOf(key)).to.be.empty;
   });
 });

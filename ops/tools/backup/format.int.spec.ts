@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { rejection } from '../../test/support/waiting.js';
@@ -138,30 +138,10 @@ describe('backup: file of a backup', () => {
     );
   });
 
-  it('throws the error of the reader of its batches', async () => {
-    await writeFile(file, await encode(small));
-    const backup = await openBackup(file);
-    const failure = new Error('the log is unavailable');
-    expect(await rejection(backup.read(() => Promise.reject(failure)))).to.equal(failure);
-    await backup.close();
-  });
-
   describe('is written', () => {
     const target = () => path.join(dir.path, 'target.backup');
-    const write = (text: string, replace = false) =>
-      writeNewFile(target(), { replace }, (append) => append(Buffer.from(text)));
 
     afterEach(() => rm(target(), { force: true }));
-
-    it('with mode 0600, and replaces a file only on request', async () => {
-      await write('first');
-      expect((await stat(target())).mode & 0o777).to.equal(0o600);
-      expect(await rejection(write('second'))).to.be.instanceOf(FileExists);
-      expect(await readFile(target(), 'utf8')).to.equal('first');
-      await write('third', true);
-      expect(await readFile(target(), 'utf8')).to.equal('third');
-      expect((await stat(target())).mode & 0o777).to.equal(0o600);
-    });
 
     it('atomically, without a temporary file after a failure', async () => {
       const failure = new Error('the log is unavailable');

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { createAdmission } from '../../../command-api/admission/admission.js';
@@ -278,21 +278,6 @@ describe('backup: restore', () => {
     const { usage, visits, links: ofLinks, platform, accounts } = topics;
     const names = [usage, visits, ofLinks, platform, accounts].map(({ name }) => name);
     expect(requested).to.deep.equal(names);
-  });
-
-  it('leaves no file after an abort', async () => {
-    const stop = new AbortController();
-    const reason = new Error('stopped by the test');
-    const unwanted = path.join(dir.path, 'unwanted.backup');
-    const ended = backUp({
-      target: (write) => writeNewFile(unwanted, { replace: false }, write),
-      progress: (done) => {
-        if (done > 0) stop.abort(reason);
-      },
-      signal: stop.signal,
-    });
-    expect(await rejection(ended)).to.equal(reason);
-    expect((await readdir(dir.path)).filter((name) => name.includes('unwanted'))).to.be.empty;
   });
 
   it('reports visits that were not shipped in time', async () => {

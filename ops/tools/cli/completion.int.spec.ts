@@ -75,23 +75,17 @@ describe('CLI: completion in shells', () => {
         return stdout.split('\n').filter((line) => line !== '');
       };
 
-      it('completes commands and subcommands', () => {
+      it('completes commands, options, choices and files', () => {
         expect(complete('ke')).to.deep.equal(['keys']);
         const subcommands = ['change', 'create', 'list', 'revoke', 'show'];
         expect([...complete('keys', '')].sort()).to.deep.equal(subcommands);
         expect(complete('audit', 'ver')).to.deep.equal(['verify']);
         expect(complete('help', 'plat')).to.deep.equal(['platform']);
-      });
-
-      it('completes options', () => {
         expect(complete('links', 'create', '--exp')).to.have.members([
           '--expires-in',
           '--expires-at',
         ]);
         expect(complete('keys', 'revoke', 'shop', '--y')).to.deep.equal(['--yes']);
-      });
-
-      it('completes choices of options and arguments', () => {
         expect([...complete('keys', 'create', '--plan', '')].sort()).to.deep.equal(
           [...planNames].sort(),
         );
@@ -99,14 +93,8 @@ describe('CLI: completion in shells', () => {
         expect([...complete('projections', 'rebuild', '')].sort()).to.deep.equal(
           [...projectionNames].sort(),
         );
-      });
-
-      it('takes the value of an option for no command', () => {
         expect(complete('--actor', 'links', 'key')).to.deep.equal(['keys']);
         expect(complete('keys', 'create', '--name', 'list', '--pl')).to.deep.equal(['--plan']);
-      });
-
-      it('completes files', () => {
         expect(complete('import', 'link')).to.deep.equal(['links.csv']);
         expect(complete('links', 'show', 'link')).to.deep.equal([]);
       });

@@ -1,13 +1,10 @@
 import { expect } from 'chai';
-import { folderFixture } from '../../test/support/fixtures.js';
 import type { RunningCommand } from '../../test/support/process.js';
-import { startTcpProxy } from '../../test/support/tcp-proxy.js';
 import { eventually } from '../../test/support/waiting.js';
 import { onService } from './testing/on-service.js';
 
 describe('CLI: linklog events tail, on a running service', () => {
   const { bench, service, startLinklog, createKey } = onService();
-  const emptyDir = folderFixture();
   const running = new Set<RunningCommand>();
 
   const tail = (args: readonly string[], env = service.env): RunningCommand => {
@@ -86,46 +83,5 @@ describe('CLI: linklog events tail, on a running service', () => {
     for (const line of linesOf(command)) {
       expect(line).to.match(new RegExp(`^\\S+Z {2}LinkVisited {6}${code} {2}\\S+ {2}`));
     }
-  });
-
-  it('continues after a lost connection, without a loss or a repeat', async () => {
-    const proxy = await startTcpProxy(bench.product.admin);
-    try {
-      const key = await createKey('PRO', '--account', 'cli-lost');
-      const env = {
-        DATA_DIR: emptyDir.path,
-        ADMIN_PORT: new URL(proxy.url).port,
-        ADMIN_TOKEN: bench.product.adminToken,
-      };
-      const command = tail(['--account', 'cli-lost', '--after', 'start', '--json'], env);
-      await waitForLines(command, 1);
-      proxy.pause();
-      proxy.cut();
-      const codes = [await shorten(key.key), await shorten(key.key)];
-      proxy.resume();
-      await waitForLines(command, 3);
-      command.child.kill('SIGINT');
-      const { exitCode, stderr } = await command.ended;
-      expect(exitCode).to.equal(0);
-      expect(stderr).to.match(
-        /^linklog: the connection to \S+ failed: [^\n]+; trying again\nlinklog: continue with --after \S+\n$/,
-      );
-      expect(subjectsOf(command)).to.deep.equal([key.id, ...codes]);
-    } finally {
-      await proxy.close();
-    }
-  });
-
-  it('ends successfully when the reader of its output exits, as head does', async () => {
-    const key = await createKey('PRO', '--account', 'cli-head');
-    const command = tail(['--account', 'cli-head', '--after', 'start', '--json']);
-    await waitForLines(command, 1);
-    command.child.stdout?.destroy();
-    await shorten(key.key);
-    // The event that could not be written follows the cursor.
-    const cursor = await cursorOf(command);
-    const continued = tail(['--account', 'cli-head', '--after', cursor, '--json']);
-    await waitForLines(continued, 1);
-    await end(continued, 'SIGINT');
   });
 });

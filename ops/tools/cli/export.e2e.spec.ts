@@ -1,14 +1,12 @@
 import { expect } from 'chai';
-import { once } from 'node:events';
 import { exportedLink } from '../../../schemas/http/export.js';
 import { parseCsv } from '../../../schemas/testing/csv.js';
-import { createLink, createLinks } from '../../test/support/create-links.js';
+import { createLink } from '../../test/support/create-links.js';
 import { fixture } from '../../test/support/fixture.js';
 import { onService } from './testing/on-service.js';
 
 describe('CLI: linklog export and stats, on a running service', () => {
-  const { bench, text, processText, startLinklog, json, createKey, expectFailure, projected } =
-    onService();
+  const { bench, text, processText, json, createKey, projected } = onService();
   const key = fixture(() => createKey('PRO', '--account', 'cli-export'));
   const codes: string[] = [];
 
@@ -29,20 +27,6 @@ describe('CLI: linklog export and stats, on a running service', () => {
     const [head, ...rows] = parseCsv(await processText([...args, '--format', 'CSV']));
     expect(head?.slice(0, 4)).to.deep.equal(['domain', 'code', 'alias', 'url']);
     expect(rows.map(([, code]) => code)).to.deep.equal([...codes].reverse());
-  });
-
-  it('ends successfully when the reader of its output exits, as head does', async () => {
-    const many = await createKey('PRO', '--account', 'cli-many');
-    const urlOf = (index: number): string => `https://example.com/${index}?${'x'.repeat(1_000)}`;
-    await createLinks(bench.product.api, many.key, 2_000, urlOf);
-    await projected();
-    const command = startLinklog(['export', '--account', 'cli-many']);
-    const { stdout } = command.child;
-    if (!stdout) throw new Error('the command has no stdout');
-    await once(stdout, 'data');
-    stdout.destroy();
-    const { exitCode, stderr } = await command.ended;
-    expect([exitCode, stderr]).to.deep.equal([0, '']);
   });
 
   it('prints the statistics of the API with --json', async () => {
@@ -84,15 +68,5 @@ describe('CLI: linklog export and stats, on a running service', () => {
     expect(lines.slice(0, 2)).to.deep.equal(['list,value,clicks,bots,uniques', 'period,,3,0,']);
     expect(lines.filter((line) => line.startsWith('timeseries,'))).to.have.length.within(31, 32);
     expect(lines.slice(-2)).to.deep.equal(['triggers,link,2,,', 'triggers,qr,1,,']);
-  });
-
-  it('rejects invalid options of statistics in one line', async () => {
-    const [code = ''] = codes;
-    const zone = 'tz must be an IANA time zone, such as Europe/Berlin';
-    await expectFailure(['stats', code, '--tz', 'Berlin'], 2, zone);
-    const long = ['stats', code, '--from', '2020-01-01'];
-    await expectFailure(long, 2, 'The period has more than 400 intervals');
-    const conflict = "option '--csv' cannot be used with option '--json'";
-    await expectFailure(['stats', code, '--csv', '--json'], 2, conflict);
   });
 });

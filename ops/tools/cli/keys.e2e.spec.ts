@@ -1,12 +1,9 @@
 import { expect } from 'chai';
-import { readEvent } from '../../../schemas/events/codec.js';
 import type { HttpResponse } from '../../test/support/http.js';
-import { runOnTerminal } from '../../test/support/process.js';
-import { actorName } from './service.js';
 import { onService } from './testing/on-service.js';
 
 describe('CLI: linklog keys, on a running service', () => {
-  const { bench, service, text, json, createKey, expectFailure } = onService();
+  const { bench, text, json, createKey, expectFailure } = onService();
 
   const usage = (key: string): Promise<HttpResponse> => bench.api('/v2/usage', key);
 
@@ -71,22 +68,6 @@ describe('CLI: linklog keys, on a running service', () => {
     expect(await text('keys', 'show', id ?? '')).to.match(/scopes +stats:read\n/);
   });
 
-  it('record the actor of a change in the event', async () => {
-    const { id } = await createKey('PRO');
-    await json('keys', 'change', id, '--plan', 'FREE');
-    await json('keys', 'revoke', id, '--yes');
-    const { rows } = await service.pool.query<{ value: string }>(
-      'SELECT value FROM log.events WHERE key = $1 ORDER BY record_offset',
-      [id],
-    );
-    const events = rows.map(({ value }) => readEvent(value));
-    expect(events.map(({ type, actor }) => [type, actor])).to.deep.equal([
-      ['linklog.ApiKeyCreated.v3', actorName()],
-      ['linklog.ApiKeyChanged.v4', actorName()],
-      ['linklog.ApiKeyRevoked.v1', actorName()],
-    ]);
-  });
-
   it('names a key by its name', async () => {
     const { id } = await createKey('PRO', '--account', 'named', '--name', 'by name');
     expect(await json('keys', 'show', 'by name')).to.include({ id, name: 'by name' });
@@ -99,19 +80,5 @@ describe('CLI: linklog keys, on a running service', () => {
       1,
       `2 keys have the name "by name": use the id, ${id} (active) or ${other} (inactive)`,
     );
-  });
-
-  it('asks on a terminal before it revokes a key', async () => {
-    const { id } = await createKey('PRO');
-    const question = `The API rejects the key ${id} permanently.\nType yes to continue: `;
-    const refused = await runOnTerminal(['keys', 'revoke', id], service.env, 'no\n');
-    expect(refused.exitCode).to.equal(1);
-    expect(refused.shown.replace('no\n', '')).to.equal(
-      `${question}linklog: yes was not typed; nothing was changed\n`,
-    );
-    expect(await json('keys', 'show', id)).to.include({ active: true });
-    const accepted = await runOnTerminal(['keys', 'revoke', id], service.env, 'yes\n');
-    expect(accepted.exitCode).to.equal(0);
-    expect(accepted.shown).to.include(`Revoked: a key (${id})\n`);
   });
 });

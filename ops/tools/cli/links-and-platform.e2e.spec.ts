@@ -99,6 +99,7 @@ describe('CLI: links and the platform, on a running service', () => {
   it('succeeds if the reader of its output exits, with every kind of output', async () => {
     for (const args of [
       ['links', 'list', '--account', 'cli-created'],
+      ['export', '--account', 'cli-created'],
       ['keys', 'list', '--json'],
       ['audit', 'replay'],
       ['--help'],

@@ -17,6 +17,8 @@ describe('CLI: refusals of a running service', () => {
       'name must have 1 to 100 characters, none of them control characters',
     ],
     [['keys', 'show', unknownId], 'API key not found'],
+    [['webhooks', 'test', unknownId], 'Webhook not found'],
+    [['imports', 'show', unknownId], 'Import not found'],
     [['keys', 'show', '..'], 'no key has the id or the name ".."; see "linklog keys list"'],
     [
       ['console', '--key', 'unknown'],

@@ -17,7 +17,7 @@ import { onService } from './testing/on-service.js';
 describe('CLI: linklog projections, on a running service', () => {
   // The tests stop commands, and leave dead letters: other specs cannot share the product.
   const { bench, service, startLinklog, text, json, createKey, ...more } = onService('own');
-  const { expectFailure, projected } = more;
+  const { projected } = more;
 
   /** Runs a command that prints its progress. */
   const run = (...args: readonly string[]): Promise<CommandOutput> => startLinklog(args).ended;
@@ -65,19 +65,6 @@ describe('CLI: linklog projections, on a running service', () => {
     await bench.expectClicks(shortCode, key, 5);
   });
 
-  it('reports events and seconds as JSON, also with DATABASE_URL and another DATA_DIR', async () => {
-    const env = { ...service.env, DATA_DIR: '/nowhere', DATABASE_URL: service.databaseUrl };
-    for (const projection of projectionNames) {
-      const args = ['projections', 'rebuild', projection, '--yes', '--json'];
-      const { exitCode, stdout } = await startLinklog(args, '', env).ended;
-      expect(exitCode).to.equal(0);
-      const result = JSON.parse(stdout) as Record<string, number>;
-      expect(result).to.include({ projection, repeats: 0, deadLetters: 0, parked: 0 });
-      expect(result['events']).to.be.above(0).and.to.equal(result['applied']);
-      expect(result['seconds']).to.be.a('number');
-    }
-  });
-
   it('rolls a projection back, and back again, by operators and analysts', async () => {
     const { key } = await createKey('PRO');
     const { shortCode } = await bench.link(key);
@@ -115,20 +102,6 @@ describe('CLI: linklog projections, on a running service', () => {
       );
       return rows.length > 0;
     });
-
-  it('rejects a second rebuild of one projection', async () => {
-    let first: Promise<unknown> | undefined;
-    await whileSwapIsBlocked(async () => {
-      first = rebuild('stats');
-      await untilRebuildWaits();
-      await expectFailure(
-        ['projections', 'rebuild', 'stats', '--yes'],
-        1,
-        'The projection stats is being rebuilt already; wait until that has ended',
-      );
-    });
-    await first;
-  });
 
   for (const signals of [
     ['SIGINT', 'SIGTERM'],

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { receiverFixture } from '../../test/support/receiver.js';
 import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
-import { onService, unknownId } from './testing/on-service.js';
+import { onService } from './testing/on-service.js';
 
 describe('CLI: linklog webhooks, on a running service', () => {
-  const { bench, text, json, linklog, createKey, expectFailure } = onService();
+  const { bench, text, json, linklog, createKey } = onService();
   const receiver = receiverFixture();
 
   const createWebhook = async (
@@ -83,29 +83,5 @@ describe('CLI: linklog webhooks, on a running service', () => {
     await untilDelivered(2);
     expect(await json(...replay, 'start')).to.deep.equal({ id, after: 'start' });
     await untilDelivered(3);
-  });
-
-  it('reports a mistake in one line', async () => {
-    const replay = ['webhooks', 'replay', unknownId, '--yes'];
-    for (const [args, exitCode, line] of [
-      [['webhooks', 'test', unknownId], 1, 'Webhook not found'],
-      [[...replay, '--after', 'start'], 1, 'Webhook not found'],
-      [['webhooks', 'test', ''], 2, 'the id is empty'],
-      [replay, 2, '--after is missing; see "linklog webhooks replay --help"'],
-      [
-        [...replay, '--after', 'yesterday'],
-        1,
-        'after must be start, a cursor or a time: must be a time in ISO 8601 with an offset, such as ' +
-          '2030-12-31T18:00:00+01:00',
-      ],
-      [
-        [...replay, '--after', '2026-05-20T12:00'],
-        2,
-        '"2026-05-20T12:00" is not a time: use 2026-05-20T12:00:00Z, 2026-05-20T14:00:00+02:00, ' +
-          'or 2026-05-20 for 00:00 UTC',
-      ],
-    ] as const) {
-      await expectFailure(args, exitCode, line);
-    }
   });
 });

@@ -63,16 +63,6 @@ describe('CLI: API of Kutt', () => {
     ]);
   });
 
-  it('misses no link while links are deleted', async () => {
-    links = numbers(300);
-    intercept = ({ count }) => {
-      if (count === 3) links = links.filter((number) => number <= 230);
-      if (count === 6) links = links.filter((number) => number !== 200);
-      return undefined;
-    };
-    expect(await readCodes()).to.have.members(codes(numbers(300)));
-  });
-
   it('passes a link on whose other fields are invalid', async () => {
     intercept = () => ({ body: { total: 2, data: [{ id: 'x', address: null }, link(1)] } });
     expect(await readCodes()).to.deep.equal(['invalid', 'a1']);

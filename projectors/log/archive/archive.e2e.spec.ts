@@ -1,12 +1,10 @@
 import { expect } from 'chai';
-import { codeIn } from '../../../ops/test/support/documented-code.js';
 import {
   startEventStoreDouble,
   type EventStoreDouble,
 } from '../../../ops/test/support/eventstore/double.js';
 import { parseExposition } from '../../../ops/test/support/exposition.js';
 import { sendRequest } from '../../../ops/test/support/http.js';
-import { withLedger } from '../../../ops/test/support/ledger-events.js';
 import { startProduct, type Product } from '../../../ops/test/support/product.js';
 import { eventually } from '../../../ops/test/support/waiting.js';
 
@@ -45,14 +43,14 @@ describe('archive: archive of the running product', () => {
     const response = await sendRequest(`${product.admin}/health/ready`);
     const { dependencies } = response.json() as {
       readonly dependencies: {
-        readonly archive: { readonly state: string; readonly code?: string };
+        readonly archive: { readonly state: string };
       };
     };
     return { status: response.status, ...dependencies.archive };
   };
 
-  const isArchived = (alias: string, events = 1): Promise<void> =>
-    eventually(`${alias} is archived`, () => typesIn(`link-${alias}`).length === events);
+  const isArchived = (alias: string): Promise<void> =>
+    eventually(`${alias} is archived`, () => typesIn(`link-${alias}`).length === 1);
 
   it('contains all events, without secrets', async () => {
     const { key, id } = await product.createKey({ plan: 'PRO' });
@@ -84,24 +82,5 @@ describe('archive: archive of the running product', () => {
     expect(lag?.value).to.be.greaterThan(0);
     double = await startEventStoreDouble({ port });
     await isArchived('meanwhile');
-  });
-
-  it('is filled again from the start of the log with the statement of archive.md', async () => {
-    const { key } = await product.createKey({ plan: 'PRO' });
-    await shorten(key, 'lost');
-    await isArchived('lost');
-    double.streams.cut('link-lost', 0);
-    const changed = await sendRequest(`${product.api}/v2/links/lost`, {
-      method: 'PATCH',
-      headers: { Authorization: `Bearer ${key}` },
-      body: { title: 'Lost' },
-    });
-    expect(changed.status, changed.text).to.equal(200);
-    await eventually('health reports it', async () => (await readiness()).code === 'ARCHIVE_CUT');
-    const [, statement = ''] =
-      /'(TRUNCATE [^']+)'/.exec(codeIn('archive.md', 'sh', 'Monitor')) ?? [];
-    await withLedger(product, (pool) => pool.query(statement));
-    await isArchived('lost', 2);
-    await eventually('the archive is up', async () => (await readiness()).state === 'up');
   });
 });

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import pino from 'pino';
-import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../../../ops/platform/logging.js';
 import type { EventLog, LogRecord, NewRecord } from '../../../ops/event-log/port.js';
@@ -8,7 +7,6 @@ import { recordsOf, codeIn, eventIn } from '../../../ops/test/conformance/event-
 import { execute, transaction } from '../../../ops/platform/postgres/pool.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import { openTestLog } from '../../../ops/test/support/node.js';
-import { launch } from '../../../ops/test/support/process.js';
 import { alterRecord, newSealKey, sealAll, splitRows } from '../../../ops/test/support/sealing.js';
 import { eventually } from '../../../ops/test/support/waiting.js';
 import { verifySeals } from '../../../ops/tools/audit/seals/verify.js';
@@ -124,21 +122,6 @@ describe('compaction of the embedded log', () => {
     expect(await rowsIn('segments')).to.deep.equal([1_000, 1_000, 345]);
   });
 
-  it('makes progress in a process that is never idle', async () => {
-    await append(2_345);
-    await seal();
-    let isBusy = true;
-    const keepBusy = (): void => {
-      for (const end = performance.now() + 1; performance.now() < end;);
-      if (isBusy) setImmediate(keepBusy);
-    };
-    keepBusy();
-    await compact().finally(() => {
-      isBusy = false;
-    });
-    expect(await rowsIn('segments')).to.deep.equal([1_000, 1_000, 345]);
-  });
-
   it('extends the last segment when there are enough records', async () => {
     await append(150);
     await seal();
@@ -187,15 +170,6 @@ describe('compaction of the embedded log', () => {
     await compact();
     expect(await rowsIn('segments')).to.deep.equal([300]);
     expect(await verified()).to.equal(false);
-  });
-
-  it('reports a missing large row', async () => {
-    await appendRows(300, 300, 300);
-    await seal();
-    await database.pool.query('DELETE FROM log.records WHERE first_offset = 300');
-    const compactor = start();
-    await eventually('the alarm is given', () => compactor.brokenChains().size === 1);
-    expect(await rowsIn('records')).to.deep.equal([300, 300]);
   });
 
   it('does not compact records without a checkpoint', async () => {
@@ -310,27 +284,5 @@ describe('compaction of the embedded log', () => {
       for (const compactor of compactors) await waitingIs(compactor, 0);
     });
     expect(await rowsIn('segments')).to.deep.equal([1_000, 1_000, 1_000, 1_000]);
-  });
-
-  it('loses nothing when it is killed at any moment', async () => {
-    await append(8_000);
-    await seal();
-    const before = await readAll();
-    const program = fileURLToPath(new URL('testing/compact.js', import.meta.url));
-    let kills = 0;
-    while ((await rowsIn('records')).length > 0) {
-      const rows = (await rowsIn('segments')).length;
-      const keyFile = signer.memory.folder.replace(/\.signed$/, '');
-      const { child, ended } = launch({}, [program, database.url, keyFile]);
-      await eventually('it works', async () => (await rowsIn('segments')).length > rows);
-      await sleep(kills);
-      child.kill('SIGKILL');
-      await ended;
-      kills += 1;
-      expect(await readAll()).to.deep.equal(before);
-    }
-    expect(kills).to.be.above(2);
-    expect(await rowsIn('segments')).to.have.lengthOf(8);
-    expect(await verified()).to.equal(true);
   });
 });

@@ -5,7 +5,7 @@ import { createPool } from '../../../ops/platform/postgres/pool.js';
 import { extendChain, genesisOf } from './chain.js';
 import type { SealKey } from './seal-key.js';
 import { eventually, rejection } from '../../../ops/test/support/waiting.js';
-import { topicNames, topics } from '../../../schemas/events/topics.js';
+import { topics } from '../../../schemas/events/topics.js';
 import { recordOf, spooledVisit } from '../../../schemas/testing/events.js';
 import { allSealed, newSealKey, sealAll } from '../../../ops/test/support/sealing.js';
 import { startSealing, type Sealing } from './sealing.js';
@@ -172,30 +172,6 @@ describe('seals: sealing', () => {
     await theirs.close();
     await victims.end();
     expect((await offsets()).at(-1)).to.equal(sequence);
-  });
-
-  it('maintains one chain for each partition', async () => {
-    const sealings = [await start(), await start()];
-    await Promise.all(sealings.map((sealing) => sealing.stop()));
-    const { rows } = await database.pool.query('SELECT topic FROM seals.chains');
-    const partitions = await Promise.all(topicNames.map((topic) => log.ranges(topic)));
-    expect(rows).to.have.length(partitions.flat().length);
-  });
-
-  it('starts while another projector seals new records', async () => {
-    await visit(1);
-    await sealAll({ pool: database.pool, log, signer });
-    const busy: EventLog = {
-      ...log,
-      async ranges(topic) {
-        const ranges = await log.ranges(topic);
-        await visit(1);
-        await sealAll({ pool: database.pool, log, signer });
-        return ranges;
-      },
-    };
-    await start(patient, database.pool, busy);
-    await chainHas(1 + topicNames.length);
   });
 
   it('refuses the chains of another log, and a truncated log', async () => {

@@ -13,8 +13,7 @@ import type { Shipping } from '../shipper.js';
 import { openSpool } from '../spool.js';
 import { append, visit } from './harness.js';
 
-export type EdgeTask =
-  'write' | 'write-without-log' | 'adopt' | 'adopt-uncopied' | 'fill' | 'write-64-mib';
+export type EdgeTask = 'write' | 'write-without-log' | 'adopt' | 'adopt-uncopied' | 'fill';
 
 const [, , dataDir = '', task = '', notes = ''] = process.argv as [
   string,
@@ -42,7 +41,6 @@ const ships: Record<EdgeTask, Shipping> = {
   adopt: toFile,
   'adopt-uncopied': shipHere(() => Promise.resolve()),
   fill: unavailable,
-  'write-64-mib': unavailable,
 };
 
 const spool = await openSpool({
@@ -52,7 +50,7 @@ const spool = await openSpool({
   shipping: ships[task as EdgeTask],
   logger: pino({ level: 'silent' }),
   scanEveryMs: 20,
-  ...(task.startsWith('write') && task !== 'write-64-mib' && { segmentBytes: 64 * 1024 }),
+  ...(task.startsWith('write') && { segmentBytes: 64 * 1024 }),
 });
 
 const report = (result: object): void => {
@@ -109,9 +107,4 @@ switch (task as EdgeTask) {
     process.kill(process.pid, 'SIGKILL');
     break;
   }
-  case 'write-64-mib':
-    while (spool.depth().bytes < 64 * 1024 ** 2) await appendSome(1000);
-    report({ ...spool.depth() });
-    process.kill(process.pid, 'SIGKILL');
-    break;
 }

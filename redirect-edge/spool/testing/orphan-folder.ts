@@ -6,7 +6,7 @@ import { RecordBuffer } from '../record.js';
 import { segmentPath } from '../segment.js';
 import { visit } from './harness.js';
 
-export interface OrphanFolder {
+interface OrphanFolder {
   readonly id: string;
   readonly path: string;
   readonly segments: readonly string[];

@@ -17,7 +17,7 @@ const loopbackNames: Readonly<Record<string, readonly string[]>> = {
  * Has a public address and 127.0.0.1. If 127.0.0.1 is in an allowed network, a request by https may connect to the
  * public one.
  */
-export const mixedName = 'mixed.example';
+const mixedName = 'mixed.example';
 
 /** Other names in the DNS server. Each has an address that is not public. */
 const otherNames: Readonly<Record<string, readonly string[]>> = {
@@ -36,7 +36,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Addresses of hostile names, by name. */
-export const hostileNames = { ...loopbackNames, ...otherNames };
+const hostileNames = { ...loopbackNames, ...otherNames };
 
 export const setHostileNames = (dns: DnsServerDouble): void => {
   for (const [name, addresses] of Object.entries(hostileNames)) dns.setAddresses(name, addresses);
@@ -71,7 +71,7 @@ const otherHosts = [
 const urlOf = (host: string): string => `https://${host}:PORT/hook`;
 
 /** URLs of 127.0.0.1, which requests may reach only if an allowed network has that address. */
-export const loopbackUrls: readonly string[] = [
+const loopbackUrls: readonly string[] = [
   ...loopbackHosts.map(urlOf),
   ...['https:///127.0.0.1:PORT', 'https:\\\\127.0.0.1:PORT', 'https://127.0.0.1:PORT#@example.com'],
   'https://127.0.0.1:PORT\\@example.com',

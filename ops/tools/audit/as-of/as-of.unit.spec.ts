@@ -8,13 +8,9 @@ import {
   at,
   blocked,
   created,
-  deleted,
-  described,
-  disabled,
   domainClaimed,
   domainReleased,
   domainVerified,
-  edited,
   expired,
   featureSwitched,
   idOf,
@@ -29,7 +25,6 @@ import {
   rendered,
   spooledVisit,
   unblocked,
-  visited,
 } from '../../../../schemas/testing/events.js';
 import { partitionOf } from '../../../event-log/partition.js';
 import type { EventLog, LogRecord, NewRecord } from '../../../event-log/port.js';
@@ -132,32 +127,6 @@ describe('audit as-of', () => {
         [100, 'expired', 'time'],
       ] as const) {
         expect(await link('brief', seconds)).to.include({ state, expired: reason });
-      }
-    });
-
-    it('returns the changes of its owner, and its clicks, up to each moment', async () => {
-      const later = 'https://example.com/later';
-      append(
-        created('mine', { maxClicks: 1, title: 'first', tags: ['a'] }, { time: at(0) }),
-        visited('mine', 1, { time: at(5) }),
-        visited('mine', 1, { time: at(5) }),
-        expired('mine', 2, 'clicks', { time: at(5) }),
-        edited('mine', 3, { url: later, maxClicks: 9 }, { time: at(10) }),
-        described('mine', 4, { title: null, note: 'n', tags: [] }, { time: at(20) }),
-        disabled('mine', 5, { time: at(30) }),
-        deleted('mine', 6, { time: at(60) }),
-      );
-      const texts = { title: 'first', note: null, tags: ['a'] };
-      const first = { url: 'https://example.com/mine', maxClicks: 1, ...texts };
-      for (const [seconds, expected] of [
-        [4, { state: 'active', expired: null, clickCount: 0, ...first }],
-        [9, { state: 'expired', expired: 'clicks', clickCount: 1, ...first }],
-        [10, { state: 'active', expired: null, clickCount: 1, url: later, maxClicks: 9, ...texts }],
-        [20, { title: null, note: 'n', tags: [] }],
-        [30, { state: 'disabled' }],
-        [60, { state: 'deleted', url: later }],
-      ] as const) {
-        expect(await link('mine', seconds), `at ${seconds}`).to.deep.include(expected);
       }
     });
 

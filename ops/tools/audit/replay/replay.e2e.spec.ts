@@ -4,7 +4,6 @@ import path from 'node:path';
 import { topics } from '../../../../schemas/events/topics.js';
 import { cloudEventFaults } from '../../../../schemas/testing/cloud-events.js';
 import { folderFixture } from '../../../test/support/fixtures.js';
-import { eventually } from '../../../test/support/waiting.js';
 import { onService } from '../../cli/testing/on-service.js';
 
 describe('audit: linklog audit replay and history, on a running service', () => {
@@ -70,25 +69,6 @@ describe('audit: linklog audit replay and history, on a running service', () => 
     await expectFailure(args, 1, exists);
     const replaced = await startLinklog([...args, '--force']).ended;
     expect(replaced.stdout).to.match(/^Wrote 4 events to /);
-  });
-
-  it('follows the log until SIGINT', async () => {
-    const types = ['--type', 'MaintenanceSwitched', '--since', new Date().toISOString()];
-    const { child, ended, stdout } = startLinklog(['audit', 'replay', '--follow', ...types]);
-    for (const [position, lines] of [
-      ['on', 1],
-      ['off', 2],
-    ] as const) {
-      await text('platform', 'set', '--maintenance', position, '--yes');
-      const isPrinted = (): boolean => stdout().split('\n').length === lines + 1;
-      await eventually(`maintenance is reported as ${position}`, isPrinted);
-    }
-    child.kill('SIGINT');
-    expect(await ended).to.include({ exitCode: 0, stderr: '' });
-    const switches = stdout().trimEnd().split('\n');
-    expect(
-      switches.map((line) => (JSON.parse(line) as { data: { on: boolean } }).data.on),
-    ).to.deep.equal([true, false]);
   });
 
   it('shows the history of a link', async () => {

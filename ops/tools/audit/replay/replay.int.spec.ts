@@ -1,9 +1,5 @@
 import { expect } from 'chai';
 import { parquetReadObjects } from 'hyparquet';
-import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
-import { promisify } from 'node:util';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { topicOf, writeEvent } from '../../../../schemas/events/codec.js';
 import { topicNames, topics } from '../../../../schemas/events/topics.js';
@@ -17,18 +13,8 @@ import {
   maintenanceSwitched,
   spooledVisit,
 } from '../../../../schemas/testing/events.js';
-import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
-import { openKafkaLog } from '../../../event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../../event-log/port.js';
-import { createLogger } from '../../../platform/logging.js';
-import { fixture } from '../../../test/support/fixture.js';
-import {
-  databaseFixture,
-  folderFixture,
-  kafkaFixture,
-  ledgerFixture,
-} from '../../../test/support/fixtures.js';
-import { needs } from '../../../test/support/needs.js';
+import { databaseFixture, ledgerFixture } from '../../../test/support/fixtures.js';
 import { rejection } from '../../../test/support/waiting.js';
 import { readLinkEvents, tallyVisits } from '../history/history.js';
 import { formatOf, type FormatName } from './formats.js';
@@ -82,17 +68,9 @@ const bytesOf = async (
 };
 
 describe('audit: replay', () => {
-  const dir = folderFixture();
-  const kafka = kafkaFixture('replay');
   const node = ledgerFixture(databaseFixture('replay'));
-  const onKafka = fixture(
-    () => openKafkaLog({ settings: settingsOf(kafka), logger: createLogger('silent') }),
-    (log) => log.close(),
-  );
 
-  before('fill the embedded log and a log on Kafka', async () => {
-    await Promise.all([fill(node.log), fill(onKafka)]);
-  });
+  before('fill the log', () => fill(node.log));
 
   const start = (
     log: EventLog,
@@ -109,11 +87,9 @@ describe('audit: replay', () => {
     return events;
   };
 
-  it('is the same on both logs: complete, in order, without secrets and repeats', async () => {
+  it('is complete, in order, without secrets and repeats', async () => {
     const unreadable: UnreadableRecord[] = [];
     const text = await bytesOf(start(node.log, {}, unreadable), 'jsonl');
-    expect((await bytesOf(start(onKafka, {}), 'jsonl')).equals(text)).to.be.true;
-
     const lines = text.toString().trimEnd().split('\n');
     const events = lines.map((line) => JSON.parse(line) as LinklogEvent & Record<string, unknown>);
     // The late visit follows all earlier records of its partition.
@@ -189,44 +165,11 @@ describe('audit: replay', () => {
     expect(csv).to.not.include(passwordHash);
   });
 
-  describe('in Parquet', () => {
-    needs('duckdb');
-
-    it('has times that DuckDB reads as instants', async () => {
-      const events = await eventsOf(node.log);
-      const file = path.join(dir.path, 'events.parquet');
-      await writeFile(file, await bytesOf(start(node.log, {}), 'parquet'));
-      const sql = `SELECT typeof(time) AS type, epoch_ms(time)::VARCHAR AS ms, id FROM '${file}'`;
-      const { stdout } = await promisify(execFile)('duckdb', ['-json', '-c', sql], {
-        maxBuffer: 2 ** 26,
-      });
-      const type = 'TIMESTAMP WITH TIME ZONE';
-      expect(JSON.parse(stdout)).to.deep.equal(
-        events.map(({ event: { time, id } }) => ({ type, ms: String(Date.parse(time)), id })),
-      );
-    });
-  });
-
-  it('writes an empty Parquet file without events', async () => {
-    const file = await bytesOf(start(node.log, { filter: { actor: 'unknown' } }), 'parquet');
-    expect(await parquetReadObjects({ file: new Uint8Array(file).buffer })).to.deep.equal([]);
-  });
-
-  it('stops when the signal is aborted', async () => {
-    const stop = new AbortController();
-    const reason = new Error('stopped by the test');
-    const progress = (done: number): void => {
-      if (done > 0) stop.abort(reason);
-    };
-    const stopped = eventsOf(node.log, { signal: stop.signal, progress });
-    expect(await rejection(stopped)).to.equal(reason);
-  });
-
   it('of a link contains its changes, and its visits counted by day', async () => {
     const visits = tallyVisits();
     const types: string[] = [];
     const onUnreadable = (): void => undefined;
-    for await (const chunk of readLinkEvents('spring', { log: onKafka, onUnreadable })) {
+    for await (const chunk of readLinkEvents('spring', { log: node.log, onUnreadable })) {
       for (const event of chunk) {
         if (event.type === 'linklog.LinkVisited.v3') visits.add(event);
         else types.push(event.type);
@@ -246,34 +189,32 @@ describe('audit: replay', () => {
     ]);
   });
 
-  for (const name of ['the embedded log', 'Kafka'] as const) {
-    it(`follows new events of ${name}`, async () => {
-      const log = name === 'Kafka' ? onKafka : node.log;
-      const code = `new-on-${name.slice(0, 3)}`;
-      const newEvents = [created(code), blocked(code, 2)];
-      const append = (event: LinklogEvent): Promise<void> =>
-        log.append(topicOf(event), [{ key: event.subject, value: writeEvent(event) }]);
-      const [first, second] = newEvents;
-      if (!first || !second) throw new Error('expected two events');
+  it('follows new events', async () => {
+    const { log } = node;
+    const code = 'followed';
+    const newEvents = [created(code), blocked(code, 2)];
+    const append = (event: LinklogEvent): Promise<void> =>
+      log.append(topicOf(event), [{ key: event.subject, value: writeEvent(event) }]);
+    const [first, second] = newEvents;
+    if (!first || !second) throw new Error('expected two events');
 
-      const stop = new AbortController();
-      const followed: string[] = [];
-      const following = (async () => {
-        const options = { follow: true, filter: { subject: code }, signal: stop.signal };
-        for await (const chunk of start(log, options)) {
-          for (const { event } of chunk) {
-            followed.push(event.type);
-            // A repeat of an event of an earlier round is dropped.
-            if (event.type === first.type) await append(first).then(() => append(second));
-            else stop.abort();
-          }
+    const stop = new AbortController();
+    const followed: string[] = [];
+    const following = (async () => {
+      const options = { follow: true, filter: { subject: code }, signal: stop.signal };
+      for await (const chunk of start(log, options)) {
+        for (const { event } of chunk) {
+          followed.push(event.type);
+          // A repeat of an event of an earlier round is dropped.
+          if (event.type === first.type) await append(first).then(() => append(second));
+          else stop.abort();
         }
-      })();
-      await append(first);
-      await rejection(following);
-      expect(followed).to.deep.equal(newEvents.map(({ type }) => type));
-    });
-  }
+      }
+    })();
+    await append(first);
+    await rejection(following);
+    expect(followed).to.deep.equal(newEvents.map(({ type }) => type));
+  });
 
   it('ends at the end that the log had at the start', async () => {
     const code = 'while-reading';

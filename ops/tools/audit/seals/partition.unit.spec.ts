@@ -174,6 +174,14 @@ describe('audit: verification of a partition', () => {
     expect(await verify(log20.slice(0, 12), seals20.slice(0, 2))).to.include({ broken: null });
   });
 
+  it('proves a checkpoint whose seal was merged into a later one', async () => {
+    const merged = sealsOf(log20, ends.slice(2));
+    const proven = { broken: null, provenTo: 18, damagedSeals: [] };
+    for (const known of seals20) {
+      expect(await verify(log20, merged, known)).to.deep.include(proven);
+    }
+  });
+
   it('reports a range if only a checkpoint covers the offset', async () => {
     const known = seals20[2] ?? null;
     expect(await verify(log20, [], known)).to.deep.include({

@@ -12,13 +12,7 @@ import { createLogger } from '../../../platform/logging.js';
 import { eventually } from '../../../test/support/waiting.js';
 import { runLinklogCli } from '../../../test/support/command-line.js';
 import { openTestLog } from '../../../test/support/node.js';
-import {
-  launch,
-  mainFile,
-  readyLine,
-  type RunningProcess,
-  runToEnd,
-} from '../../../test/support/process.js';
+import { launch, mainFile, readyLine, type RunningProcess } from '../../../test/support/process.js';
 import { databaseFixture, folderFixture } from '../../../test/support/fixtures.js';
 
 const visits = topics.visits.name;
@@ -168,18 +162,6 @@ describe('audit: linklog audit seal', function () {
     expect(swapped.exitCode).to.equal(2);
     expect(swapped.stderr).to.include('contains no checkpoints');
     expect((await audit('verify', '--seals')).exitCode).to.equal(2);
-  });
-
-  it('runs a projector without a key, and does not start one with another key', async () => {
-    const [without, other] = await Promise.all([
-      projectors(3, null),
-      runToEnd(environment(4, 'other.pem')),
-    ]);
-    await eventually('it is logged', () => without.stderr().includes('does not seal the log'));
-    expect(other.exitCode).to.equal(78);
-    expect(other.stderr).to.match(
-      /^linklog: SEAL_KEY_FILE \S+other\.pem is not there, and the log/m,
-    );
   });
 
   it('retires a key once', async () => {

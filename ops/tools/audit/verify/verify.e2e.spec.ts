@@ -27,12 +27,10 @@ describe('audit verify, on a running service', function () {
   const bench = productFixture();
   const traffic = fixture(() => createTraffic(bench));
 
-  before('add domains', async () => {
-    for (const domain of ['a.example.com', 'b.example.com', 'c.example.com']) {
-      const response = await bench.admin('POST', '/admin/domains', { domain, account: 'acme' });
-      expect(response.status, response.text).to.equal(201);
-    }
-    await bench.admin('DELETE', '/admin/domains/c.example.com');
+  before('add a domain', async () => {
+    const added = { domain: 'a.example.com', account: 'acme' };
+    const response = await bench.admin('POST', '/admin/domains', added);
+    expect(response.status, response.text).to.equal(201);
   });
 
   const onDatabase = <Result>(
@@ -117,9 +115,9 @@ describe('audit verify, on a running service', function () {
     expect(end).to.equal(reason);
   });
 
-  it('reports each altered, deleted and added row of every table', async () => {
+  it('reports an altered row of every table, and deleted and added rows', async () => {
     await waitUntilProjected(bench.product.edges);
-    const { busy, idle, gone, codes } = traffic;
+    const { busy, idle, codes } = traffic;
     const [a = '', b = '', c = '', d = '', , f = ''] = codes;
     await change(
       `UPDATE projection_redirects.links SET url = 'https://evil.example/' WHERE subject = '${a}'`,
@@ -137,37 +135,16 @@ describe('audit verify, on a running service', function () {
       `UPDATE ledger.api_keys SET plan = 'PRO' WHERE id = '${idle.id}'`,
       `UPDATE ledger.alias_overrides SET account = 'evil' WHERE alias = 'docs'`,
       `UPDATE ledger.domains SET account = 'evil' WHERE domain = 'a.example.com'`,
-      `DELETE FROM ledger.domains WHERE domain = 'c.example.com'`,
-      `INSERT INTO ledger.domains (domain, sequence, last_event_at) VALUES ('d.example.com', 1, now())`,
       'UPDATE ledger.platform SET qr = false',
       `UPDATE ledger.key_meters SET month_qr_codes = month_qr_codes + 5, window_calls = 0
          WHERE key_id = '${busy.id}'`,
       `DELETE FROM projection_redirects.links WHERE subject = '${c}'`,
-      `DELETE FROM projection_stats.links WHERE subject = '${c}'`,
-      `DELETE FROM projection_history.events WHERE subject = '${c}' AND sequence = 1`,
       `DELETE FROM ledger.links WHERE subject = '${f}'`,
-      `DELETE FROM ledger.alias_overrides WHERE alias = 'login'`,
-      `DELETE FROM ledger.key_meters WHERE key_id = '${gone.id}'`,
-      `DELETE FROM ledger.key_secrets WHERE key_id = '${gone.id}'`,
-      `DELETE FROM ledger.api_keys WHERE id = '${gone.id}'`,
       `UPDATE ledger.key_secrets SET ends_at = now() WHERE key_id = '${idle.id}'`,
       `INSERT INTO projection_redirects.links SELECT 'unknown', status, expired, url, account,
          created_at, expires_at, max_clicks, password_hash, sequence
          FROM projection_redirects.links WHERE subject = '${f}'`,
-      `INSERT INTO projection_stats.links VALUES ('unknown', '', 1, 0, NULL, 0, 0, '[]', '[]', '', '')`,
-      `INSERT INTO projection_history.events VALUES ('unknown', 1, now(), gen_random_uuid(), 'a', null, null, null, null, '{}', 0, 1)`,
-      `INSERT INTO projection_quotas.months VALUES ('unknown', '2026-01-01', 1, 2, 3)`,
-      `INSERT INTO ledger.links (subject, key_id, account, expired, blocked, expires_at, max_clicks, clicks,
-         sequence, last_event_at, cleared, created_at)
-       SELECT 'unknown', key_id, account, expired, blocked, expires_at, max_clicks, clicks, sequence,
-         last_event_at, cleared, created_at FROM ledger.links WHERE subject = '${a}'`,
-      `INSERT INTO ledger.alias_overrides VALUES ('paypal', 'evil', 1, now())`,
-      `INSERT INTO ledger.api_keys (id, name, plan, account, status, created_at, sequence,
-         last_event_at, scopes, ancestors)
-       SELECT 'unknown', name, plan, account, status, created_at, sequence, last_event_at, scopes,
-         ancestors FROM ledger.api_keys WHERE id = '${busy.id}'`,
-      `INSERT INTO ledger.key_secrets VALUES ('unknown', sha256('unknown'))`,
-      `INSERT INTO ledger.key_meters (key_id) VALUES ('unknown')`,
+      `INSERT INTO ledger.key_secrets VALUES ('${idle.id}', sha256('unknown'))`,
     );
     const found = await verified();
     const reported = found.differences.map(formatDifference);
@@ -181,33 +158,18 @@ describe('audit verify, on a running service', function () {
       `redirects.links ${c} missing`,
       'redirects.links unknown extra',
       `stats.links ${a} differs clicks`,
-      `stats.links ${c} missing`,
-      'stats.links unknown extra',
       `history.events ${b}/2/${partitionOf(b, topics.links.partitions)} differs data`,
-      `history.events ${c}/1/${partitionOf(c, topics.links.partitions)} missing`,
       `history.events ${busy.id}/1/${accountsPartition} differs actor`,
-      'history.events unknown/1/0 extra',
       `quotas.months ${busy.id}/${month} differs links`,
-      'quotas.months unknown/2026-01-01 extra',
       `ledger.links ${d} differs max_clicks`,
       `ledger.links ${f} missing`,
-      'ledger.links unknown extra',
       `ledger.api_keys ${idle.id} differs plan`,
-      `ledger.api_keys ${gone.id} missing`,
-      'ledger.api_keys unknown extra',
       `ledger.key_secrets ${idle.id}/(secret) differs ends_at`,
-      `ledger.key_secrets ${gone.id}/(secret) missing`,
-      'ledger.key_secrets unknown/(secret) extra',
+      `ledger.key_secrets ${idle.id}/(secret) extra`,
       'ledger.alias_overrides docs differs account',
-      'ledger.alias_overrides login missing',
-      'ledger.alias_overrides paypal extra',
       'ledger.domains a.example.com differs account',
-      'ledger.domains c.example.com missing',
-      'ledger.domains d.example.com extra',
       'ledger.platform true differs qr',
       `ledger.key_meters ${busy.id} differs month_qr_codes`,
-      `ledger.key_meters ${gone.id} missing`,
-      'ledger.key_meters unknown extra',
     ]);
 
     const explained = (start: string): Verification['differences'][number] => {
@@ -232,14 +194,10 @@ describe('audit verify, on a running service', function () {
       const visits = await positionsOf(pool, 'linklog.LinkVisited.v3', a);
       expect(explained(`stats.links ${a}`).eventCount).to.equal(visits.length);
     });
-    expect(explained('quotas.months unknown').eventCount).to.equal(0);
+    expect(explained('redirects.links unknown').eventCount).to.equal(0);
     const eventsOf = (start: string) => explained(start).events.map(({ type }) => type);
     expect(eventsOf(`history.events ${busy.id}`)).to.deep.equal([catalogue.ApiKeyCreated.type]);
-    expect(eventsOf(`history.events ${c}`)).to.deep.equal([catalogue.LinkCreated.type]);
     expect(eventsOf('ledger.domains a.example.com')).to.deep.equal(['linklog.DomainVerified.v1']);
-    expect(eventsOf('ledger.domains c.example.com')).to.deep.equal([
-      ...['linklog.DomainVerified.v1', 'linklog.DomainReleased.v1'],
-    ]);
     expect(eventsOf('ledger.platform')).to.include('linklog.FeatureSwitched.v1');
     expect(JSON.stringify(found)).to.not.match(/argon2id|[0-9a-f]{64}/);
   });

@@ -1,11 +1,7 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { createLogger } from '../ops/platform/logging.js';
 import { codeIn } from '../ops/test/conformance/event-log/events.js';
-import { openKafkaLog } from '../ops/event-log/kafka/kafka-log.js';
 import type { EventLog } from '../ops/event-log/port.js';
-import { settingsOf } from '../ops/test/conformance/event-log/kafka-harness.js';
-import { openTestLog } from '../ops/test/support/node.js';
 import { eventually } from '../ops/test/support/waiting.js';
 import type { LinklogEvent } from '../schemas/events/catalogue.js';
 import { topicOf } from '../schemas/events/codec.js';
@@ -29,10 +25,9 @@ import { createBatchHandler } from './runtime/batch.js';
 import { watchSpools } from './runtime/missing-visits.js';
 import { rebuild } from './runtime/rebuild.js';
 import { feed, namedLog } from './testing/harness.js';
-import { databaseFixture, kafkaFixture } from '../ops/test/support/fixtures.js';
+import { databaseFixture, ledgerFixture } from '../ops/test/support/fixtures.js';
 
 const { links, visits, accounts, platform, usage } = topics;
-const silent = createLogger('silent');
 
 /** A logger, and its lines about missing events. */
 const collectingLogger = () => {
@@ -58,6 +53,7 @@ const visitsOf = (sequences: readonly number[], spool = 'spool-1') =>
 describe('projectors: missing events', function () {
   this.timeout(60_000);
   const database = databaseFixture('missing_events', { per: 'test' });
+  const node = ledgerFixture(database, { per: 'test' });
 
   const append = async (log: EventLog, events: readonly LinklogEvent[]): Promise<void> => {
     for (const topic of topicNames) {
@@ -71,7 +67,6 @@ describe('projectors: missing events', function () {
     );
 
   describe('of subjects', () => {
-    const kafka = kafkaFixture('missing_events');
     const missing = (topic: string, events: number) => ({ origin: 'subject', topic, events });
 
     it('are recorded when an event skips a sequence, with or without repeats', async () => {
@@ -124,110 +119,89 @@ describe('projectors: missing events', function () {
       expect(await missingEvents(database.pool)).to.deep.equal([]);
     });
 
-    it('are found in each topic of a log on Kafka, and again by a rebuild', async () => {
+    it('are found in each topic of a log that may have repeats, and again by a rebuild', async () => {
       const { logger, ofMissing } = collectingLogger();
-      const log = openKafkaLog({ settings: settingsOf(kafka), logger: silent });
-      const { pool } = database;
-      try {
-        await log.ready;
-        await append(log, [
-          ...[keyCreated('key-1'), keyChanged('key-1', 3, {})],
-          ...[maintenanceSwitched(2, true), created('a'), blocked('a', 5)],
-          ...[visited('a', 1), visited('a', 4), metered('key-1', 3, 1)],
-        ]);
-        const projectors = await startProjectors({ pool, log, logger });
-        const expected = [
-          ...[missing(accounts.name, 1), missing(links.name, 3), missing(platform.name, 1)],
-          ...[missing(usage.name, 2), missing(visits.name, 2)],
-        ];
-        await projected(log);
-        await projectors.stop();
-        expect(await missingEvents(pool)).to.deep.equal(expected);
-        expect(ofMissing()).to.have.length(5);
-        await rebuild({ pool, log, logger, projection: history });
-        expect(await missingEvents(pool)).to.deep.equal(expected);
-        expect(ofMissing()).to.have.length(5);
-      } finally {
-        await log.close();
-      }
+      const { pool } = node;
+      // Like Kafka.
+      const log: EventLog = { ...node.log, mayRepeatLedger: true };
+      await append(log, [
+        ...[keyCreated('key-1'), keyChanged('key-1', 3, {})],
+        ...[maintenanceSwitched(2, true), created('a'), blocked('a', 5)],
+        ...[visited('a', 1), visited('a', 4), metered('key-1', 3, 1)],
+      ]);
+      const projectors = await startProjectors({ pool, log, logger });
+      const expected = [
+        ...[missing(accounts.name, 1), missing(links.name, 3), missing(platform.name, 1)],
+        ...[missing(usage.name, 2), missing(visits.name, 2)],
+      ];
+      await projected(log);
+      await projectors.stop();
+      expect(await missingEvents(pool)).to.deep.equal(expected);
+      expect(ofMissing()).to.have.length(5);
+      await rebuild({ pool, log, logger, projection: history });
+      expect(await missingEvents(pool)).to.deep.equal(expected);
+      expect(ofMissing()).to.have.length(5);
     });
   });
 
-  for (const kind of ['embedded', 'Kafka'] as const) {
-    describe(`of spools, with the log ${kind === 'Kafka' ? 'on Kafka' : 'embedded'}`, () => {
-      let log: EventLog;
-      const opened = kind === 'Kafka' ? kafkaFixture('missing_visits') : null;
+  describe('of spools', () => {
+    it('are counted when the spool is quiet, logged once, and not counted any more when they arrive', async () => {
+      const { pool, log } = node;
+      const { logger, ofMissing } = collectingLogger();
+      const projectors = await startProjectors({ pool, log, logger });
+      try {
+        let now = 0;
+        const watch = watchSpools({ pool, log, logger, now: () => now });
+        const look = async (seconds: number): Promise<unknown> => {
+          now += seconds * 1_000;
+          await watch();
+          return missingEvents(pool);
+        };
+        const blocks = async (): Promise<number> =>
+          (await pool.query('SELECT FROM projection_stats.spool_blocks')).rows.length;
 
-      beforeEach(async () => {
-        if (opened) {
-          const onKafka = openKafkaLog({ settings: settingsOf(opened), logger: silent });
-          await onKafka.ready;
-          log = onKafka;
-        } else {
-          const { pool, url } = database;
-          ({ log } = await openTestLog({ pool, url, logger: silent }));
-        }
-      });
-      afterEach(() => log.close());
+        await append(log, visitsOf(range(1, 100)));
+        await append(log, visitsOf(range(90, 120).filter((sequence) => sequence !== 117)));
+        await projected(log);
+        expect(await look(0)).to.deep.equal([]);
+        expect(await look(59)).to.deep.equal([]);
+        const lacking = [{ origin: 'spool', topic: visits.name, events: 1 }];
+        expect(await look(1)).to.deep.equal(lacking);
+        expect(await look(60)).to.deep.equal(lacking);
+        expect(ofMissing()).to.have.length(1);
+        expect(ofMissing()[0]).to.include({ source: spoolSource('spool-1'), missing: 1 });
 
-      it('are counted when the spool is quiet, logged once, and not counted any more when they arrive', async () => {
-        const { pool } = database;
-        const { logger, ofMissing } = collectingLogger();
-        const projectors = await startProjectors({ pool, log, logger });
-        try {
-          let now = 0;
-          const watch = watchSpools({ pool, log, logger, now: () => now });
-          const look = async (seconds: number): Promise<unknown> => {
-            now += seconds * 1_000;
-            await watch();
-            return missingEvents(pool);
-          };
-          const blocks = async (): Promise<number> =>
-            (await pool.query('SELECT FROM projection_stats.spool_blocks')).rows.length;
+        // Another process does not log it again.
+        const other = watchSpools({ pool, log, logger, now: () => now });
+        await other();
+        now += 60_000;
+        await other();
+        expect(ofMissing()).to.have.length(1);
 
-          await append(log, visitsOf(range(1, 100)));
-          await append(log, visitsOf(range(90, 120).filter((sequence) => sequence !== 117)));
-          await projected(log);
-          expect(await look(0)).to.deep.equal([]);
-          expect(await look(59)).to.deep.equal([]);
-          const lacking = [{ origin: 'spool', topic: visits.name, events: 1 }];
-          expect(await look(1)).to.deep.equal(lacking);
-          expect(await look(60)).to.deep.equal(lacking);
-          expect(ofMissing()).to.have.length(1);
-          expect(ofMissing()[0]).to.include({ source: spoolSource('spool-1'), missing: 1 });
+        await append(log, [spooledVisit(lateCode, { sequence: 117 })]);
+        await projected(log);
+        expect(await look(1)).to.deep.equal([]);
 
-          // Another process does not log it again.
-          const other = watchSpools({ pool, log, logger, now: () => now });
-          await other();
-          now += 60_000;
-          await other();
-          expect(ofMissing()).to.have.length(1);
-
-          await append(log, [spooledVisit(lateCode, { sequence: 117 })]);
-          await projected(log);
-          expect(await look(1)).to.deep.equal([]);
-
-          await append(log, visitsOf(range(1, 50), 'spool-2'));
-          await projected(log);
-          await look(0);
-          await look(60);
-          const { rows } = await pool.query(
-            'SELECT * FROM projection_stats.spools WHERE source = $1',
-            [spoolSource('spool-2')],
-          );
-          const counts = { accounted_through: 50, missing_before: 0, missing_after: 0 };
-          expect(rows).to.deep.equal([{ source: spoolSource('spool-2'), ...counts }]);
-          const before = await blocks();
-          await append(log, visitsOf(range(51, 60), 'spool-2'));
-          await projected(log);
-          await look(0);
-          await look(60);
-          expect(await blocks()).to.equal(before);
-          expect(ofMissing()).to.have.length(1);
-        } finally {
-          await projectors.stop();
-        }
-      });
+        await append(log, visitsOf(range(1, 50), 'spool-2'));
+        await projected(log);
+        await look(0);
+        await look(60);
+        const { rows } = await pool.query(
+          'SELECT * FROM projection_stats.spools WHERE source = $1',
+          [spoolSource('spool-2')],
+        );
+        const counts = { accounted_through: 50, missing_before: 0, missing_after: 0 };
+        expect(rows).to.deep.equal([{ source: spoolSource('spool-2'), ...counts }]);
+        const before = await blocks();
+        await append(log, visitsOf(range(51, 60), 'spool-2'));
+        await projected(log);
+        await look(0);
+        await look(60);
+        expect(await blocks()).to.equal(before);
+        expect(ofMissing()).to.have.length(1);
+      } finally {
+        await projectors.stop();
+      }
     });
-  }
+  });
 });
