@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import Koa, { type Context, type Next } from 'koa';
 import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
 import { isStatementFault, statusOf } from '../../ops/platform/error-codes.js';
@@ -37,8 +38,11 @@ export interface RequestState extends ResponseState, RequestCause {
 /** The deadline of a request (ms): clients get the 503 within 2 s. */
 const requestDeadlineMs = 1_800;
 
-/** Some generated clients send absent headers as empty ones. Readers of the other headers accept empty values. */
-const optionalHeaders = ['idempotency-key', 'if-match'] as const;
+/** Some generated clients send absent headers as empty ones. Readers of other headers accept empty values. */
+const dropEmptyHeaders = (headers: IncomingHttpHeaders): void => {
+  if (headers['idempotency-key'] === '') delete headers['idempotency-key'];
+  if (headers['if-match'] === '') delete headers['if-match'];
+};
 
 /** The response to an error, without its details. */
 const toReply = (error: unknown): Reply =>
@@ -86,7 +90,7 @@ export const createApp = (
   });
 
   app.use(async (ctx, next) => {
-    for (const name of optionalHeaders) if (ctx.headers[name] === '') delete ctx.headers[name];
+    dropEmptyHeaders(ctx.headers);
     const started = performance.now();
     const requestId = requestIdOf(ctx.headers['x-request-id']);
     const headers = { 'X-Request-Id': requestId, ...noSniff };

@@ -128,11 +128,11 @@ export const readHistory = async (
  * All searches of a process skip at most this many records of other accounts in `skipMs`, so that they take at most a
  * third of a core: 1,000 records cost 2.3 ms of the main thread (Kafka), or 1.5 ms of PostgreSQL.
  */
-const skippedAtOnce = 1_000;
+const skippedPerPause = 1_000;
 const skipMs = 5;
 const limitPauses = pLimit(1);
 const pauseAfter = (skipped: number): Promise<void> =>
-  limitPauses(() => sleep((skipped / skippedAtOnce) * skipMs));
+  limitPauses(() => sleep((skipped / skippedPerPause) * skipMs));
 
 /** Reads an event for the feed; `null` if the record has none. @throws UnknownEventType */
 export const readForFeed = ({ value }: LogRecord): LinklogEvent | null => {

@@ -31,7 +31,6 @@ const claimed = domainClaimed(name, 1, 'a');
 const verified = domainVerified(name, 2, { time: at(1) });
 
 describe('schemas: state of a domain', () => {
-
   const otherClaim = domainClaimed(name, 2, 'b', { ...others, time: at(1) });
 
   it('has the last claim of each account', () => {

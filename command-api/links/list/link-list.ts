@@ -327,13 +327,15 @@ const readListed = async (
   ]);
   // The projection lags, so the current state is checked again.
   const matches = linkMatcher(query, now);
-  return found.flatMap(({ sequence, bytes: _bytes, ...cursor }): ListedLink[] => {
-    const { subject } = cursor;
-    const { state, sequence: version } = states.get(subject) ?? {};
-    if (state === undefined || version === undefined) return [];
-    if (state.status === 'none' || !matches(state, version !== sequence)) return [];
-    return [{ cursor, link: state, version, clicks: clicks.get(subject) ?? noClicks }];
-  });
+  return found.flatMap(
+    ({ sequence, account, clicks: listedClicks, createdAt, subject }): ListedLink[] => {
+      const cursor = { account, clicks: listedClicks, createdAt, subject };
+      const { state, sequence: version } = states.get(subject) ?? {};
+      if (state === undefined || version === undefined) return [];
+      if (state.status === 'none' || !matches(state, version !== sequence)) return [];
+      return [{ cursor, link: state, version, clicks: clicks.get(subject) ?? noClicks }];
+    },
+  );
 };
 
 /**

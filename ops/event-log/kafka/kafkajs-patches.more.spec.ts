@@ -12,7 +12,6 @@ import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
 import { createLogger } from '../../platform/logging.js';
 import { createKafkaClient } from './client.js';
 import { patchKafkajs } from './kafkajs-patches.js';
-import { needs } from '../../test/support/needs.js';
 
 const load = createRequire(import.meta.url);
 const logger = createLogger('silent');

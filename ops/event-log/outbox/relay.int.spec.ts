@@ -10,8 +10,7 @@ import type { EventLog, NewRecord, PartitionRange } from '../port.js';
 import { partitionOf } from '../partition.js';
 import { createLogger } from '../../platform/logging.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
-import type { OwnConnection } from '../../platform/postgres/own-connection.js';
-import { execute, transaction, type Pool } from '../../platform/postgres/pool.js';
+import { execute, transaction } from '../../platform/postgres/pool.js';
 import type { OutboxPosition } from './port.js';
 import { openRelayedDelivery } from './relayed-delivery.js';
 import {

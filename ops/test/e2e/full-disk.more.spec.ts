@@ -4,7 +4,6 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { pausePostgres } from '../support/pause-postgres.js';
 import type { HttpResponse } from '../support/http.js';
 import { temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';

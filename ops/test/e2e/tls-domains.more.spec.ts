@@ -19,6 +19,7 @@ const api = 'api.example.com';
 const links = 'links.example.org';
 
 describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
+  needs('caddy', 'curl');
   const bench = productFixture({
     SHORT_URL_HOST: `https://${go}`,
     OWN_HOSTS: api,
