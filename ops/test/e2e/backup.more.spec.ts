@@ -277,6 +277,6 @@ describe('product: backup under load, restored into a new installation', () => {
       const truncated = /damaged is damaged: it was truncated or altered/;
       await expectLine(['restore', damaged], empty.path, truncated);
       expect(await readdir(empty.path)).to.deep.equal([]);
-    });
+    }).timeout(180_000);
   });
 });

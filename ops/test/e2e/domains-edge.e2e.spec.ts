@@ -129,6 +129,7 @@ describe('redirect edge: domains', () => {
       });
     await expectPages();
     const redirects = {
+      rootRedirect: 'https://example.com/root',
       notFoundRedirect: 'https://example.com/not-found',
       expiredRedirect: 'https://ü.example/expired?ä',
     };
@@ -137,6 +138,7 @@ describe('redirect edge: domains', () => {
     const toExpired = 'https://xn--tda.example/expired?%C3%A4';
     const expired = (errorType: string) => ({ statusCode: 410, errorType });
     for (const [path, location, error] of [
+      ['', redirects.rootRedirect, notFound],
       ...['unknown-code', 'a.b', 'unknown-code+', scheduled.shortCode].map(
         (code) => [code, redirects.notFoundRedirect, notFound] as const,
       ),

@@ -1,37 +1,24 @@
 import { expect } from 'chai';
-import { pino, type Logger } from 'pino';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
-import { openKafkaLog, type KafkaLog } from '../../event-log/kafka/kafka-log.js';
+import { openKafkaLog } from '../../event-log/kafka/kafka-log.js';
 import { readConfig } from '../../config/config.js';
-import type { KafkaSettings } from '../../event-log/kafka/settings.js';
+import { createLogger } from '../../platform/logging.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { newCode, recordsOf } from '../conformance/event-log/events.js';
 import { sendRequest } from '../support/http.js';
 import { kafkaPrograms, kafkaStartMs } from '../support/kafka.js';
 import { launch, mainFile, readyLine, startLinklogCli, temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';
-import { documentedAcls, startSecuredKafka, user, type Account } from '../support/secured-kafka.js';
+import {
+  aclsOfCommands,
+  documentedAcls,
+  startSecuredKafka,
+  user,
+} from '../support/secured-kafka.js';
 import { Bench } from './harness.js';
 import { fixture } from '../support/fixture.js';
 
 const visits = topics.visits.name;
-
-interface LogLine {
-  readonly level: number;
-  readonly msg: string;
-  readonly code?: string;
-  readonly err?: { readonly message: string };
-}
-
-const loggerTo = (lines: LogLine[]): Logger =>
-  pino(
-    { level: 'info' },
-    {
-      write(line: string) {
-        lines.push(JSON.parse(line) as LogLine);
-      },
-    },
-  );
 
 describe('product: on a Kafka with authentication, ACLs and TLS', function () {
   this.timeout(120_000);
@@ -53,17 +40,17 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
   });
 
   type Env = Readonly<Record<string, string>>;
-  const sasl = (mechanism = 'scram-sha-512', { name, password }: Account = user): Env => ({
+  const sasl = (mechanism = 'scram-sha-512'): Env => ({
     KAFKA_SASL_MECHANISM: mechanism,
-    KAFKA_SASL_USERNAME: name,
-    KAFKA_SASL_PASSWORD: password,
+    KAFKA_SASL_USERNAME: user.name,
+    KAFKA_SASL_PASSWORD: user.password,
   });
   const plaintext = (): Env => ({
     KAFKA_BROKERS: kafka.at('SASL_PLAINTEXT'),
     KAFKA_TOPIC_PREFIX: clients,
   });
-  const tls = (listener: 'SSL' | 'SASL_SSL', host?: string): Env => ({
-    KAFKA_BROKERS: kafka.at(listener, host),
+  const tls = (listener: 'SSL' | 'SASL_SSL'): Env => ({
+    KAFKA_BROKERS: kafka.at(listener),
     KAFKA_TOPIC_PREFIX: clients,
     KAFKA_SSL: '1',
     KAFKA_SSL_CA_FILE: kafka.ca,
@@ -73,49 +60,35 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
     KAFKA_SSL_KEY_FILE: kafka.client.key,
   });
 
-  const settingsOf = (env: Env): KafkaSettings => {
-    const { kafka: settings } = readConfig(env);
-    if (!settings) throw new Error('KAFKA_BROKERS is not set');
-    return settings;
-  };
-
-  describe('a client', () => {
-    let log: KafkaLog | null = null;
-    let lines: LogLine[];
-
-    const open = (env: Env): KafkaLog => {
-      lines = [];
-      log = openKafkaLog({ settings: settingsOf(env), logger: loggerTo(lines) });
-      return log;
-    };
-    afterEach(() => log?.close());
-
-    const accepted: readonly (readonly [how: string, env: () => Env])[] = [
-      ['with SASL PLAIN', () => ({ ...plaintext(), ...sasl('plain') })],
-      ['with SASL SCRAM-SHA-512', () => ({ ...plaintext(), ...sasl('scram-sha-512') })],
-      ['with SASL over TLS', () => ({ ...tls('SASL_SSL'), ...sasl('plain') })],
-      ['with a client certificate', () => ({ ...tls('SSL'), ...certificate() })],
-    ];
-    for (const [how, env] of accepted) {
-      it(`${how} appends and reads records`, async () => {
-        const opened = open(env());
-        await opened.ready;
-        await opened.append(visits, recordsOf(visits, newCode(), 1));
-        const [range] = (await opened.ranges(visits)).filter(({ next, first }) => next > first);
+  for (const [how, env] of [
+    ['with SASL PLAIN', () => ({ ...plaintext(), ...sasl('plain') })],
+    ['with SASL SCRAM-SHA-512', () => ({ ...plaintext(), ...sasl('scram-sha-512') })],
+    ['with SASL over TLS', () => ({ ...tls('SASL_SSL'), ...sasl('plain') })],
+    ['with a client certificate', () => ({ ...tls('SSL'), ...certificate() })],
+  ] as const) {
+    it(`appends and reads records ${how}`, async () => {
+      const { kafka: settings } = readConfig(env());
+      if (!settings) throw new Error('KAFKA_BROKERS is not set');
+      const log = openKafkaLog({ settings, logger: createLogger('silent') });
+      try {
+        await log.ready;
+        await log.append(visits, recordsOf(visits, newCode(), 1));
+        const [range] = (await log.ranges(visits)).filter(({ next, first }) => next > first);
         if (!range) throw new Error('no partition has a record');
+        const { partition, first, next } = range;
         const read = [];
-        for await (const { records } of opened.read(
-          visits,
-          range.partition,
-          range.first,
-          range.next,
-        )) {
+        for await (const { records } of log.read(visits, partition, first, next)) {
           read.push(...records);
         }
-        expect(read).to.have.length(range.next - range.first);
-        expect(lines).to.deep.equal([]);
-      });
-    }
+        expect(read).to.have.length(next - first);
+      } finally {
+        await log.close();
+      }
+    });
+  }
+
+  it('has the documented ACLs by the commands of scaling.md', () => {
+    expect(aclsOfCommands()).to.deep.equal(documentedAcls(''));
   });
 
   describe('the product', () => {

@@ -1,9 +1,13 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { rm, stat } from 'node:fs/promises';
+import { chown, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { copyClusterTemplate } from '../support/cluster.js';
 import { sendRequest, concurrently } from '../support/http.js';
 import { postgresOf, startProduct, type Product } from '../support/product.js';
 import { Bench, destination, passwordForm, productFixture, type Link } from './harness.js';
@@ -65,6 +69,34 @@ describe('product: process', () => {
       expect(existsSync(dataDir)).to.equal(false);
     });
   }
+
+  it('does not start on the cluster of another PostgreSQL version, and names it', async () => {
+    const dataDir = path.join(dir, 'of-17');
+    const cluster = path.join(dataDir, 'postgres', 'cluster');
+    await mkdir(cluster, { recursive: true });
+    await writeFile(path.join(cluster, 'PG_VERSION'), '17\n');
+    // Under root, PostgreSQL runs as the owner of the cluster.
+    if (process.getuid?.() === 0) await chown(cluster, 65_534, 65_534);
+    const ended = await runToEnd({ DATA_DIR: dataDir });
+    expect(ended).to.include({ exitCode: 78, stdout: '' });
+    expect(ended.stderr).to.match(
+      /^linklog: [^\n]+ PostgreSQL 17, [^\n]+ "linklog backup"[^\n]+\n$/,
+    );
+  });
+
+  it('names the variable of a port that is in use, and leaves no process running', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    await copyClusterTemplate(dir);
+    const ended = await runToEnd({ DATA_DIR: dir, EDGE_PORT: String(port) });
+    other.close();
+    expect(ended).to.include({ exitCode: 78, stdout: '' });
+    expect(ownLines(ended)).to.deep.equal([
+      `linklog: EDGE_PORT ${port} is in use on 127.0.0.1: choose another port`,
+    ]);
+    expect(await postgresOf(dir)).to.deep.equal([]);
+  });
 
   describe('while it runs', () => {
     const shared = productFixture(Object.fromEntries(emptyVariables.map((name) => [name, ''])));

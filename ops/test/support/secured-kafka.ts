@@ -8,25 +8,15 @@ import { createLogger } from '../../platform/logging.js';
 import { createAuthority } from './certificates.js';
 import { codeIn, pageOf } from './documented-code.js';
 
-export interface Account {
-  readonly name: string;
-  readonly password: string;
-}
-
 /** The user that the documented ACLs are granted to. */
-export const user: Account = { name: 'linklog', password: 'secret-of-linklog' };
-/** Another user, without ACLs. */
-export const stranger: Account = { name: 'stranger', password: 'secret-of-stranger' };
+export const user = { name: 'linklog', password: 'secret-of-linklog' };
 
 const plainLogin = 'org.apache.kafka.common.security.plain.PlainLoginModule required';
-const plainUsers = [user, stranger]
-  .map(({ name, password }) => `user_${name}="${password}"`)
-  .join(' ');
 const scramLogin = 'org.apache.kafka.common.security.scram.ScramLoginModule required;';
 
 const saslOf = (listener: string): Readonly<Record<string, string>> => ({
   [`listener.name.${listener}.sasl.enabled.mechanisms`]: 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
-  [`listener.name.${listener}.plain.sasl.jaas.config`]: `${plainLogin} ${plainUsers};`,
+  [`listener.name.${listener}.plain.sasl.jaas.config`]: `${plainLogin} user_${user.name}="${user.password}";`,
   [`listener.name.${listener}.scram-sha-256.sasl.jaas.config`]: scramLogin,
   [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`]: scramLogin,
 });
@@ -48,13 +38,13 @@ const entryOf = (
 });
 
 /** The rows of the table of ACLs in the documentation, as entries for the topics and groups of a prefix. */
-export const documentedAcls = (prefix: string, account = user.name): AclEntry[] => {
+export const documentedAcls = (prefix: string): AclEntry[] => {
   const rows = pageOf('scaling.md').matchAll(
     /^\| `(Topic|Group)` +\| `KAFKA_TOPIC_PREFIX([a-z.-]+)` +\| ([^|]+?) +\|/gm,
   );
   return [...rows].flatMap(([, resource = '', name = '', operations = '']) =>
     [...operations.matchAll(/`(\w+)`/g)].map(([, operation = '']) =>
-      entryOf(resource as 'Topic' | 'Group', prefix + name, operation, `User:${account}`),
+      entryOf(resource as 'Topic' | 'Group', prefix + name, operation, `User:${user.name}`),
     ),
   );
 };
@@ -92,7 +82,6 @@ export const startSecuredKafka = async () => {
   const authority = await createAuthority(dir, 'authority');
   const broker = await authority.issue('broker', ['subjectAltName=IP:127.0.0.1']);
   const client = await authority.issue(user.name);
-  const foreign = await createAuthority(dir, 'foreign');
   const keystore = path.join(dir, 'keystore.pem');
   const parts = [await readFile(broker.key, 'utf8'), await readFile(broker.cert, 'utf8')];
   await writeFile(keystore, parts.join(''));
@@ -125,10 +114,8 @@ export const startSecuredKafka = async () => {
       'ssl.truststore.type': 'PEM',
       'ssl.truststore.location': authority.ca,
     },
-    scramUsers: [user, stranger].flatMap(({ name, password }) =>
-      ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map(
-        (mechanism) => `${mechanism}=[name=${name},password=${password}]`,
-      ),
+    scramUsers: ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map(
+      (mechanism) => `${mechanism}=[name=${user.name},password=${user.password}]`,
     ),
   });
   const admin = new kafkajs.Kafka({
@@ -138,12 +125,10 @@ export const startSecuredKafka = async () => {
   await admin.connect();
   return {
     brokers: server.brokers,
-    /** `host:port` of a listener. The certificate of the broker is only for 127.0.0.1. */
-    at: (listener: keyof typeof ports, host = '127.0.0.1'): string => `${host}:${ports[listener]}`,
+    /** `host:port` of a listener. */
+    at: (listener: keyof typeof ports): string => `127.0.0.1:${ports[listener]}`,
     ca: authority.ca,
     client,
-    /** The certificate of an authority that did not sign the broker's certificate. */
-    foreignCa: foreign.ca,
     grant: async (acl: AclEntry[]): Promise<void> => {
       await admin.createAcls({ acl });
     },
