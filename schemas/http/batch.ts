@@ -9,9 +9,11 @@ const sizeMessage = 'urls must contain between 1 and 50 items';
 /** The body of POST /v2/shorten/batch. Items are validated separately, as bodies of POST /v2/shorten. */
 export const batchRequest = z.object(
   {
-    urls: listOf(z.unknown(), { min: 1, max: 50, error: sizeMessage }).describe(
-      'Bodies of `POST /v2/shorten`. An invalid item fails separately.',
-    ),
+    urls: listOf(z.unknown(), { min: 1, max: 50, error: sizeMessage }).meta({
+      description: 'Bodies of `POST /v2/shorten`. An invalid item fails separately.',
+      // For the document.
+      items: { $ref: '#/components/schemas/ShortenRequest' },
+    }),
   },
   { error: sizeMessage },
 );

@@ -44,7 +44,7 @@ export const feedEvent = z.looseObject({
   type: z.string().describe('`linklog.<Name>.v<version>`.'),
   source: z.string(),
   subject: z.string().describe('`code`, `domain/code`, or the ID of a key, domain or webhook.'),
-  time: z.string(),
+  time: z.iso.datetime(),
   datacontenttype: z.literal('application/json'),
   sequence: z.string(),
   account: z.string().optional(),

@@ -22,7 +22,7 @@ export const historyResponse = z.object({
       id: z.string(),
       type: z.string(),
       subject: z.string(),
-      time: z.string(),
+      time: z.iso.datetime(),
       actor: z.string().optional(),
       data: z.looseObject({}),
     }),

@@ -88,8 +88,7 @@ export const readStatsQuery = (
 const clicks = z.int().min(0);
 const zonedTime = z
   .string()
-  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/)
-  .describe('In `tz`, with its offset at that time.');
+  .meta({ format: 'date-time', description: 'In `tz`, with its offset at that time.' });
 
 const valueList = z
   .array(

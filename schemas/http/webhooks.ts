@@ -155,15 +155,15 @@ const replayMessage = `after must be start, a cursor or a time: ${invalidTime}`;
 /** POST /v2/webhooks/:id/replay */
 export const replayRequest = z.object(
   {
-    after: z.union(
-      [
-        sentTime(replayMessage).transform((time) => new Date(time)),
-        z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
-      ],
-      {
-        error: replayMessage,
-      },
-    ),
+    after: z
+      .union(
+        [
+          sentTime(replayMessage).transform((time) => new Date(time)),
+          z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
+        ],
+        { error: replayMessage },
+      )
+      .meta({ description: '`start`, a cursor, or a time with an offset.' }),
   },
   { error: replayMessage },
 );

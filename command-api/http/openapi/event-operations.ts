@@ -1,6 +1,6 @@
 import { eventsQuery } from '../../../schemas/http/events.js';
 import { deliveriesQuery } from '../../../schemas/http/webhooks.js';
-import { body, needs, requestId } from './operation-parts.js';
+import { body, needs } from './operation-parts.js';
 import { done, errors, pageOrStream, success, successOfBody } from './responses.js';
 import { parametersOf, type SchemaPart } from './schemas.js';
 
@@ -69,7 +69,6 @@ const manages = { tags: ['Webhooks'], ...needs('webhooks:manage') };
 
 export const eventPaths = {
   '/v2/events': {
-    parameters: [requestId],
     get: {
       operationId: 'getEvents',
       tags: ['Events'],
@@ -88,7 +87,6 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks': {
-    parameters: [requestId],
     get: {
       operationId: 'getWebhooks',
       ...manages,
@@ -118,7 +116,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}': {
-    parameters: [webhookId, requestId],
+    parameters: [webhookId],
     get: {
       operationId: 'getWebhook',
       ...manages,
@@ -146,7 +144,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}/rotate': {
-    parameters: [webhookId, requestId],
+    parameters: [webhookId],
     post: {
       operationId: 'rotateWebhookSecret',
       ...manages,
@@ -162,7 +160,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}/test': {
-    parameters: [webhookId, requestId],
+    parameters: [webhookId],
     post: {
       operationId: 'testWebhook',
       ...manages,
@@ -177,7 +175,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}/deliveries': {
-    parameters: [webhookId, requestId],
+    parameters: [webhookId],
     get: {
       operationId: 'getDeliveries',
       ...manages,
@@ -194,7 +192,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}/deliveries/{deliveryId}/retry': {
-    parameters: [webhookId, deliveryId, requestId],
+    parameters: [webhookId, deliveryId],
     post: {
       operationId: 'retryDelivery',
       ...manages,
@@ -205,7 +203,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}/replay': {
-    parameters: [webhookId, requestId],
+    parameters: [webhookId],
     post: {
       operationId: 'replayWebhook',
       ...manages,

@@ -1,5 +1,5 @@
 import { importedRowsQuery, importQuery } from '../../../schemas/http/imports.js';
-import { needs, requestId } from './operation-parts.js';
+import { needs } from './operation-parts.js';
 import { bytes, done, errors, lines, success } from './responses.js';
 import { parametersOf } from './schemas.js';
 
@@ -30,7 +30,6 @@ const manages = { ...needs('links:import'), tags: ['Imports'] };
 /** The operations of imports. */
 export const importPaths = {
   '/v2/imports': {
-    parameters: [requestId],
     post: {
       operationId: 'startImport',
       ...manages,
@@ -66,7 +65,7 @@ export const importPaths = {
     },
   },
   '/v2/imports/{id}': {
-    parameters: [importId, requestId],
+    parameters: [importId],
     get: {
       operationId: 'getImport',
       ...manages,
@@ -83,7 +82,7 @@ export const importPaths = {
     },
   },
   '/v2/imports/{id}/rows': {
-    parameters: [importId, requestId],
+    parameters: [importId],
     get: {
       operationId: 'getImportedRows',
       ...manages,

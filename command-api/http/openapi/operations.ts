@@ -23,7 +23,7 @@ import {
 import { parametersOf, shortCodeSchema, type SchemaPart } from './schemas.js';
 import { eventPaths } from './event-operations.js';
 import { importPaths } from './import-operations.js';
-import { body, needs, requestId } from './operation-parts.js';
+import { body, needs } from './operation-parts.js';
 
 const idempotencyKey = {
   name: 'Idempotency-Key',
@@ -37,7 +37,8 @@ const idempotencyKey = {
 const ifNoneMatch = {
   name: 'If-None-Match',
   in: 'header',
-  description: 'The `ETag` of an image that the client has cached.',
+  description:
+    'The `ETag` of an image that the client has cached: 304 without a body if it is current.',
   schema: { type: 'string' },
 };
 
@@ -51,7 +52,7 @@ const ifMatch = {
 const shortCode = { name: 'shortCode', in: 'path', required: true, schema: shortCodeSchema };
 
 /** The parameters of a path with a link. */
-const ofLink = [shortCode, ...parametersOf(linkDomainQuery), requestId];
+const ofLink = [shortCode, ...parametersOf(linkDomainQuery)];
 
 const link = {
   shortUrl: 'http://localhost:8081/spring-sale',
@@ -223,7 +224,6 @@ const ofKey = Object.fromEntries(
 /** Every operation of the listener, by path and method. `HEAD` works wherever `GET` does. */
 export const paths = {
   '/v2/shorten': {
-    parameters: [requestId],
     post: {
       operationId: 'shorten',
       ...needs('links:create'),
@@ -264,7 +264,6 @@ export const paths = {
     },
   },
   '/v2/shorten/batch': {
-    parameters: [requestId],
     post: {
       operationId: 'shortenBatch',
       ...needs('links:create'),
@@ -297,7 +296,6 @@ export const paths = {
     },
   },
   '/v2/links/bulk': {
-    parameters: [requestId],
     post: {
       operationId: 'changeLinks',
       ...needs('links:write'),
@@ -343,7 +341,6 @@ export const paths = {
     },
   },
   '/v2/links': {
-    parameters: [requestId],
     get: {
       operationId: 'listLinks',
       ...needs('links:read'),
@@ -368,7 +365,6 @@ export const paths = {
     },
   },
   '/v2/tags': {
-    parameters: [requestId],
     get: {
       operationId: 'listTags',
       ...needs('links:read'),
@@ -387,7 +383,6 @@ export const paths = {
     },
   },
   '/v2/export': {
-    parameters: [requestId],
     get: {
       operationId: 'exportLinks',
       ...needs('links:read'),
@@ -503,7 +498,6 @@ export const paths = {
     },
   },
   '/v2/stats': {
-    parameters: [requestId],
     get: {
       operationId: 'getAccountStats',
       ...needs('stats:read'),
@@ -567,7 +561,6 @@ export const paths = {
     },
   },
   '/v2/domains': {
-    parameters: [requestId],
     get: {
       operationId: 'getDomains',
       tags: ['Domains'],
@@ -601,7 +594,7 @@ export const paths = {
     },
   },
   '/v2/domains/{domain}': {
-    parameters: [domainName, requestId],
+    parameters: [domainName],
     get: {
       operationId: 'getDomain',
       tags: ['Domains'],
@@ -635,7 +628,7 @@ export const paths = {
     },
   },
   '/v2/domains/{domain}/verify': {
-    parameters: [domainName, requestId],
+    parameters: [domainName],
     post: {
       operationId: 'verifyDomain',
       tags: ['Domains'],
@@ -651,7 +644,6 @@ export const paths = {
   ...importPaths,
   ...eventPaths,
   '/v2/usage': {
-    parameters: [requestId],
     get: {
       operationId: 'getUsage',
       tags: ['Reports'],
@@ -664,7 +656,6 @@ export const paths = {
     },
   },
   '/v2/keys': {
-    parameters: [requestId],
     get: {
       operationId: 'getKeys',
       tags: ['Keys'],
@@ -700,7 +691,7 @@ export const paths = {
     },
   },
   '/v2/keys/{id}': {
-    parameters: [keyId, requestId],
+    parameters: [keyId],
     patch: {
       operationId: 'changeKey',
       tags: ['Keys'],
@@ -726,7 +717,7 @@ export const paths = {
     },
   },
   '/v2/keys/{id}/rotate': {
-    parameters: [keyId, requestId],
+    parameters: [keyId],
     post: {
       operationId: 'rotateKey',
       tags: ['Keys'],
@@ -743,7 +734,6 @@ export const paths = {
     },
   },
   '/health': {
-    parameters: [requestId],
     get: {
       operationId: 'getLiveness',
       tags: ['Health'],
@@ -754,7 +744,6 @@ export const paths = {
     },
   },
   '/health/ready': {
-    parameters: [requestId],
     get: {
       operationId: 'getReadiness',
       tags: ['Health'],
