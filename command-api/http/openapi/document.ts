@@ -46,7 +46,7 @@ export const openApiDocument = () => ({
           '`Authorization: Bearer ll_…`; operators issue the first keys, and keys create keys.',
       },
     },
-    schemas: componentSchemas(),
+    schemas: componentSchemas(paths),
     headers: componentHeaders,
     responses: componentResponses,
   },

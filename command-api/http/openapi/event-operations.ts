@@ -94,7 +94,7 @@ export const eventPaths = {
       description:
         'At most 10. The secret is only in the responses to `POST /v2/webhooks` and `rotate`.',
       responses: {
-        200: success('The webhooks.', 'Webhooks', { webhooks: { webhooks: [webhook] } }),
+        200: success('The webhooks.', 'WebhookPage', { webhooks: { webhooks: [webhook] } }),
         ...errors(403),
       },
     },
@@ -184,7 +184,7 @@ export const eventPaths = {
         'Each has its attempts, and the time of the next one. An attempt has the status of the response, but never its body.',
       parameters: parametersOf(deliveriesQuery),
       responses: {
-        200: success('A page of deliveries, the newest first.', 'Deliveries', {
+        200: success('A page of deliveries, the newest first.', 'DeliveryPage', {
           deliveries: { deliveries: [delivery], next: null },
         }),
         ...errors(400, 403, 404),

@@ -49,7 +49,7 @@ export const importPaths = {
         },
       },
       responses: {
-        202: success('The import is running.', 'Import', { running }),
+        202: success('The import is running.', 'LinkImport', { running }),
         ...errors(400, 403, 408, 413, 415),
       },
     },
@@ -59,7 +59,9 @@ export const importPaths = {
       summary: 'List imports',
       description: 'The imports of the last 30 days, the newest first, at most 100.',
       responses: {
-        200: success('The imports of the account.', 'Imports', { imports: { imports: [running] } }),
+        200: success('The imports of the account.', 'ImportPage', {
+          imports: { imports: [running] },
+        }),
         ...errors(403),
       },
     },
@@ -71,7 +73,7 @@ export const importPaths = {
       ...manages,
       summary: 'Get an import and its progress',
       description: 'Of the last 30 days. `created`, `existing` and `failed` add up to `rows`.',
-      responses: { 200: success('The import.', 'Import', { running }), ...errors(403, 404) },
+      responses: { 200: success('The import.', 'LinkImport', { running }), ...errors(403, 404) },
     },
     delete: {
       operationId: 'stopImport',

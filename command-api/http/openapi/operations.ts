@@ -352,7 +352,7 @@ export const paths = {
         'meanwhile may be on two pages or on none.',
       parameters: parametersOf(listLinksQuery),
       responses: {
-        200: success('A page of links.', 'Links', {
+        200: success('A page of links.', 'LinkPage', {
           links: {
             links: [details],
             next: 'WyJKbGJ5d1BxTWs2cEMiLDAsMTc3NzYzNjgwMDAwMCwic3ByaW5nIl0',
@@ -375,7 +375,7 @@ export const paths = {
         'order of their lower-case text. Changes are visible within a second.',
       parameters: parametersOf(listTagsQuery),
       responses: {
-        200: success('A page of tags.', 'Tags', {
+        200: success('A page of tags.', 'TagPage', {
           tags: { tags: [{ tag: 'spring', links: 12, clicks: 3_204 }], next: null },
         }),
         ...errors(400, 403),
@@ -568,7 +568,7 @@ export const paths = {
       summary: 'List the domains of the account',
       description: 'Active domains, and claims of the last 7 days.',
       responses: {
-        200: success('The domains.', 'Domains', { domains: { domains: [domain, claimed] } }),
+        200: success('The domains.', 'DomainPage', { domains: { domains: [domain, claimed] } }),
         ...errors(403),
       },
     },
@@ -582,10 +582,12 @@ export const paths = {
         'domains, including claims.',
       requestBody: body('ClaimDomainRequest', { domain: { value: { domain: 'go.example.com' } } }),
       responses: {
-        200: successOfBody('The account already has or claims the domain.', 'Domain', { domain }),
+        200: successOfBody('The account already has or claims the domain.', 'OwnDomain', {
+          domain,
+        }),
         201: successOfBody(
           'The claim, with the record to add.',
-          'Domain',
+          'OwnDomain',
           { domain: claimed },
           { links: ofDomain },
         ),
@@ -602,7 +604,7 @@ export const paths = {
       summary: 'Get a domain of the account',
       description:
         'An active domain, or a claim of the last 7 days. `linkCount` is without deleted links.',
-      responses: { 200: success('The domain.', 'Domain', { domain }), ...errors(403, 404) },
+      responses: { 200: success('The domain.', 'OwnDomain', { domain }), ...errors(403, 404) },
     },
     patch: {
       operationId: 'changeDomain',
@@ -614,7 +616,7 @@ export const paths = {
         root: { value: { rootRedirect: 'https://example.com/', notFoundRedirect: null } },
       }),
       responses: {
-        200: successOfBody('The changed domain.', 'Domain', { domain }),
+        200: successOfBody('The changed domain.', 'OwnDomain', { domain }),
         ...errors(400, 403, 404, 413, 415),
       },
     },
@@ -636,7 +638,7 @@ export const paths = {
       summary: 'Verify a claimed domain',
       description: 'Queries the TXT record. The first account that verifies a domain gets it.',
       responses: {
-        200: success('The active domain.', 'Domain', { domain }),
+        200: success('The active domain.', 'OwnDomain', { domain }),
         ...errors(403, 404, 409),
       },
     },
@@ -664,7 +666,7 @@ export const paths = {
       description: `Without revoked keys. ${freeOfCharge}`,
       parameters: parametersOf(ownKeysQuery),
       responses: {
-        200: success('A page of keys.', 'ApiKeys', { keys: { keys: [key], next: null } }),
+        200: success('A page of keys.', 'ApiKeyPage', { keys: { keys: [key], next: null } }),
         ...errors(400, 403),
       },
     },

@@ -106,9 +106,9 @@ export const changedLink = (description: string, bodies: Examples): SchemaPart =
 
 /** A page of events, or a stream of them. */
 export const pageOrStream = (description: string, bodies: Examples): SchemaPart =>
-  success(description, 'Events', bodies, {
+  success(description, 'EventPage', bodies, {
     content: {
-      ...json(refTo('Events'), bodies),
+      ...json(refTo('EventPage'), bodies),
       'text/event-stream': {
         schema: {
           type: 'string',

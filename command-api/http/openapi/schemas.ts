@@ -8,9 +8,22 @@ import {
   domainListResponse,
   domainResponse,
 } from '../../../schemas/http/domains.js';
-import { anyError } from '../../../schemas/http/errors.js';
+import { browserFamilies, deviceTypes, osFamilies } from '../../../schemas/events/visitor.js';
+import { linkStatuses } from '../../../schemas/folds/link-status.js';
+import { requestParts, responseParts } from '../../../schemas/components.js';
+import { anyError, planError } from '../../../schemas/http/errors.js';
+import { urlFaults } from '../../../schemas/http/link-fields.js';
+import { planNames } from '../../../schemas/plans.js';
+import { scopeNames } from '../../../schemas/scopes.js';
+import { intervals } from '../../../schemas/statistics/period.js';
 import { exportedLink } from '../../../schemas/http/export.js';
-import { importedRow, importListResponse, importResponse } from '../../../schemas/http/imports.js';
+import {
+  importedRow,
+  importListResponse,
+  importResponse,
+  rowOutcomes,
+  switchValues,
+} from '../../../schemas/http/imports.js';
 import { healthResponse, livenessResponse } from '../../../schemas/http/health.js';
 import { historyResponse } from '../../../schemas/http/history.js';
 import { changeLinkRequest, linkDetails, linkPage } from '../../../schemas/http/links.js';
@@ -28,6 +41,7 @@ import {
   changeWebhookRequest,
   createWebhookRequest,
   deliveriesResponse,
+  deliveryStatus,
   replayRequest,
   testedWebhookResponse,
   webhookListResponse,
@@ -64,27 +78,27 @@ const responses = {
   BatchResponse: batchResponse,
   LinkDetails: linkDetails,
   BulkResponse: bulkResponse,
-  Links: linkPage,
-  Tags: tagPage,
+  LinkPage: linkPage,
+  TagPage: tagPage,
   ExportedLink: exportedLink,
-  Import: importResponse,
-  Imports: importListResponse,
+  LinkImport: importResponse,
+  ImportPage: importListResponse,
   ImportedRow: importedRow,
   LinkHistory: historyResponse,
   Stats: statsResponse,
   AccountStats: accountStatsResponse,
   Usage: usageResponse,
   ApiKey: ownKeyResponse,
-  ApiKeys: ownKeyPageResponse,
+  ApiKeyPage: ownKeyPageResponse,
   MadeApiKey: madeKeyResponse,
-  Domain: domainResponse,
-  Domains: domainListResponse,
-  Events: eventsResponse,
+  OwnDomain: domainResponse,
+  DomainPage: domainListResponse,
+  EventPage: eventsResponse,
   Webhook: webhookResponse,
-  Webhooks: webhookListResponse,
+  WebhookPage: webhookListResponse,
   WebhookWithSecret: webhookWithSecretResponse,
   TestedWebhook: testedWebhookResponse,
-  Deliveries: deliveriesResponse,
+  DeliveryPage: deliveriesResponse,
   Liveness: livenessResponse,
   Readiness: healthResponse,
   Error: anyError,
@@ -98,11 +112,42 @@ export const refTo = (name: SchemaName): JsonSchema => ({ $ref: pathOf(name) });
 
 type Keywords = Readonly<Record<string, unknown>>;
 
+/** The enums that several schemas have. */
+const enums: Readonly<Record<string, readonly string[]>> = {
+  Scope: scopeNames,
+  Plan: planNames,
+  Feature: planError.shape.feature.options,
+  UrlFault: urlFaults,
+  LinkStatus: linkStatuses,
+  Interval: intervals,
+  DeviceType: deviceTypes,
+  OsFamily: osFamilies,
+  Browser: browserFamilies,
+  RowOutcome: rowOutcomes,
+  Toggle: switchValues,
+  DeliveryStatus: deliveryStatus.options,
+  WebhookStatus: webhookResponse.shape.status.options,
+};
+
+const enumSchemas = Object.fromEntries(
+  Object.entries(enums).map(([name, values]) => [name, { type: 'string', enum: values }]),
+);
+
+const withReference = (schema: Keywords): Keywords => {
+  const [name] =
+    Object.entries(enumSchemas).find((entry) => isDeepStrictEqual(entry[1].enum, schema['enum'])) ??
+    [];
+  if (name === undefined) return schema;
+  const others = Object.entries(schema).filter(([keyword]) => !['type', 'enum'].includes(keyword));
+  return { ...Object.fromEntries(others), $ref: pathOf(name) };
+};
+
 const propertiesOf = (schema: Keywords): Readonly<Record<string, Keywords>> =>
   (schema['properties'] ?? {}) as Readonly<Record<string, Keywords>>;
 
 /** The schema that allows the values of both. */
 const merge = (first: Keywords, second: Keywords): Keywords => {
+  if (isDeepStrictEqual(first, second)) return first;
   const common = Object.entries(first).filter(([keyword, value]) =>
     isDeepStrictEqual(value, second[keyword]),
   );
@@ -172,7 +217,7 @@ const plain = (value: unknown): unknown => {
       keyword === 'secret' && part === true ? 'x-secret' : keyword,
       plain(part),
     ]);
-  return withoutUnion(withoutConst(Object.fromEntries(kept) as Keywords));
+  return withReference(withoutUnion(withoutConst(Object.fromEntries(kept) as Keywords)));
 };
 
 const ownKeywords = new Set(['$schema', '$id']);
@@ -182,26 +227,52 @@ const withoutOwnKeywords = (schema: object): JsonSchema =>
     Object.fromEntries(Object.entries(schema).filter(([keyword]) => !ownKeywords.has(keyword))),
   ) as JsonSchema;
 
-/** The schemas of a document's components, which reference each other. @param target AsyncAPI has draft 7 */
+/** The components among these that a value references, directly or not. */
+const referencedBy = (
+  value: unknown,
+  schemas: Readonly<Record<string, JsonSchema>>,
+): Record<string, JsonSchema> => {
+  const texts = new Set([JSON.stringify(value)]);
+  const found: Record<string, JsonSchema> = {};
+  // The loop includes what it adds.
+  for (const text of texts) {
+    for (const [name, schema] of Object.entries(schemas)) {
+      if (!text.includes(`"${pathOf(name)}"`)) continue;
+      found[name] = schema;
+      texts.add(JSON.stringify(schema));
+    }
+  }
+  return found;
+};
+
+/**
+ * The schemas of a document's components, with the parts and enums that they reference.
+ *
+ * @param target AsyncAPI has draft 7
+ */
 export const toSchemas = (
   named: Readonly<Record<string, z.ZodType>>,
+  parts: typeof requestParts,
   io: 'input' | 'output',
   target: 'draft-07' | 'draft-2020-12' = 'draft-2020-12',
 ): Record<string, JsonSchema> => {
-  const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
-  const { schemas } = z.toJSONSchema(registry, { io, target, uri: pathOf });
-  return Object.fromEntries(
+  for (const [id, schema] of Object.entries(named)) parts.add(schema, { id });
+  const { schemas } = z.toJSONSchema(parts, { io, target, uri: pathOf });
+  const converted = Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => [name, withoutOwnKeywords(schema)]),
   );
+  const own = Object.fromEntries(Object.keys(named).map((name) => [name, converted[name] ?? {}]));
+  return { ...own, ...referencedBy(own, { ...converted, ...enumSchemas }) };
 };
 
 /** The document's `components.schemas`: input types of requests, output types of responses. */
-export const componentSchemas = (): Record<SchemaName, JsonSchema> =>
-  ({ ...toSchemas(requests, 'input'), ...toSchemas(responses, 'output') }) as Record<
-    SchemaName,
-    JsonSchema
-  >;
+export const componentSchemas = (paths: SchemaPart): Record<SchemaName, JsonSchema> =>
+  ({
+    ...referencedBy(paths, enumSchemas),
+    ...toSchemas(responses, responseParts, 'output'),
+    // Their limits also describe the parts of responses.
+    ...toSchemas(requests, requestParts, 'input'),
+  }) as Record<SchemaName, JsonSchema>;
 
 const toSchema = (schema: z.ZodType): JsonSchema =>
   // Transformed texts have no schema, so their `meta` describes them.
