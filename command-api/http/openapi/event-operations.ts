@@ -1,7 +1,7 @@
 import { eventsQuery } from '../../../schemas/http/events.js';
 import { deliveriesQuery } from '../../../schemas/http/webhooks.js';
 import { body, needs } from './operation-parts.js';
-import { done, errors, pageOrStream, success, successOfBody } from './responses.js';
+import { done, errors, success, successOfBody } from './responses.js';
 import { parametersOf, type SchemaPart } from './schemas.js';
 
 const webhookId = { name: 'id', in: 'path', required: true, schema: { type: 'string' } };
@@ -75,11 +75,11 @@ export const eventPaths = {
       ...needs('events:read'),
       summary: 'Read the events of the account',
       description:
-        'A page, or a stream for `Accept: text/event-stream`. A client that stores the cursor together with ' +
+        'A page, or a stream for `Accept: text/event-stream`: messages with `id` (a cursor) and `data` (an event). A client that stores the cursor together with ' +
         'the effect of the events misses none. See `/asyncapi.json` for the events.',
       parameters: [...parametersOf(eventsQuery), lastEventId],
       responses: {
-        200: pageOrStream('A page of events in the order of the log, or the stream.', {
+        200: success('A page of events in the order of the log.', 'EventPage', {
           events: { events: [event], next: cursor },
         }),
         ...errors(400, 403, 409),

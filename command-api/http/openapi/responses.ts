@@ -104,20 +104,6 @@ export const changedLink = (description: string, bodies: Examples): SchemaPart =
     headers: headers([...ofAll, ...ofKnownKey, 'ETag', 'Linklog-Ignored-Fields']),
   });
 
-/** A page of events, or a stream of them. */
-export const pageOrStream = (description: string, bodies: Examples): SchemaPart =>
-  success(description, 'EventPage', bodies, {
-    content: {
-      ...json(refTo('EventPage'), bodies),
-      'text/event-stream': {
-        schema: {
-          type: 'string',
-          description: 'Messages with `id` (a cursor) and `data` (a CloudEvent).',
-        },
-      },
-    },
-  });
-
 /** JSON Lines, which JSON Schema does not describe. */
 export const lines = (description: string, item: SchemaName): SchemaPart => ({
   description,

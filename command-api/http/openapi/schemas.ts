@@ -195,7 +195,8 @@ const withoutConst = (schema: Keywords): Keywords => {
   return typeof value === 'number' ? { ...others, type: 'integer' } : schema;
 };
 
-const isTime = ({ format }: Keywords): boolean => format === 'date' || format === 'date-time';
+/** Generators have types of their own for these; clients would compare the pattern with a value that is no text. */
+const typedFormats: readonly unknown[] = ['date', 'date-time', 'uuid'];
 
 /** Whether a keyword matters only to zod, or misleads client generators. */
 const isNoise = (schema: Keywords, keyword: string): boolean =>
@@ -203,8 +204,7 @@ const isNoise = (schema: Keywords, keyword: string): boolean =>
   keyword === 'readOnly' ||
   (keyword === 'minimum' && schema[keyword] === Number.MIN_SAFE_INTEGER) ||
   (keyword === 'maximum' && schema[keyword] === Number.MAX_SAFE_INTEGER) ||
-  // The format is sufficient. Generated clients compare the pattern with the parsed time as their language writes it.
-  (keyword === 'pattern' && isTime(schema));
+  (keyword === 'pattern' && typedFormats.includes(schema['format']));
 
 /** The value with its schemas, the innermost first, as client generators read them. */
 const plain = (value: unknown): unknown => {
