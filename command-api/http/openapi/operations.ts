@@ -31,7 +31,7 @@ const idempotencyKey = {
   description:
     'For 24 hours, the same key, path and body get the first successful response again; failures ' +
     'are not stored.',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  schema: { type: 'string', maxLength: 255 },
 };
 
 const ifNoneMatch = {

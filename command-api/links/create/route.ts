@@ -104,7 +104,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       state: V2State,
       { call, body, scope, enter }: UnadmittedCall,
     ): Promise<Reply | null> => {
-      if (ctx.headers['idempotency-key'] !== undefined) return null;
+      if (ctx.get('Idempotency-Key') !== '') return null;
       const parsed = body.type === 'read' ? parseJson(body.value) : body;
       if (parsed.type === 'read') noteIgnoredFields(state, requests.schema, parsed.value);
       const { requestId, traceparent, stalled } = state;
