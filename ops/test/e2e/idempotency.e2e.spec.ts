@@ -65,7 +65,7 @@ describe('Idempotency-Key', () => {
     const tooLong = 'k'.repeat(256);
     expectRefused(await post(tooLong, { url: destination }), 400, message);
     const codes = [await post('', { url: destination }), await post('', { url: destination })].map(
-      ({ json }) => (json() as { readonly shortCode: string }).shortCode,
+      (response) => (response.json() as { readonly shortCode: string }).shortCode,
     );
     expect(new Set(codes).size).to.equal(2);
     const headers = { 'Idempotency-Key': tooLong };
