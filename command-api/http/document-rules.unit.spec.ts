@@ -149,9 +149,9 @@ describe('command API: rules of the operations in the OpenAPI document', () => {
         : [],
     );
     for (const { at, list } of lists) {
-      const places = list.map((parameter) => parameter['in']);
-      const inPath = places.filter((place) => place === 'path');
-      expect(places.slice(0, inPath.length), at).to.deep.equal(inPath);
+      const kinds = list.map((parameter) => parameter['in']);
+      const inPath = kinds.filter((kind) => kind === 'path');
+      expect(kinds.slice(0, inPath.length), at).to.deep.equal(inPath);
       expect(list.map((parameter) => parameter['name'])).not.to.include('X-Request-Id');
     }
   });

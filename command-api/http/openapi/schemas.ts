@@ -164,10 +164,10 @@ const merge = (first: Keywords, second: Keywords): Keywords => {
     properties[name] = property ? merge(property, other) : other;
   }
   const required = (second['required'] ?? []) as readonly unknown[];
-  const both = ((first['required'] ?? []) as readonly unknown[]).filter((name) =>
+  const shared = ((first['required'] ?? []) as readonly unknown[]).filter((name) =>
     required.includes(name),
   );
-  return { ...schema, properties, required: both };
+  return { ...schema, properties, required: shared };
 };
 
 /** Client generators make a type of its own of each union, but know lists of types and optional properties. */
@@ -211,13 +211,13 @@ const plain = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(plain);
   const schema = value as Keywords;
-  const kept = Object.entries(schema)
+  const keywords = Object.entries(schema)
     .filter(([keyword]) => !isNoise(schema, keyword))
     .map(([keyword, part]) => [
       keyword === 'secret' && part === true ? 'x-secret' : keyword,
       plain(part),
     ]);
-  return withReference(withoutUnion(withoutConst(Object.fromEntries(kept) as Keywords)));
+  return withReference(withoutUnion(withoutConst(Object.fromEntries(keywords) as Keywords)));
 };
 
 const ownKeywords = new Set(['$schema', '$id']);
