@@ -1,5 +1,6 @@
 /** Redirect rules of a link, as its events and rows have them. */
 import { z } from 'zod';
+import { responseParts } from './components.js';
 import { listOf } from './list-of.js';
 import { timestamp } from './events/envelope.js';
 import { browserFamilies, deviceTypes, osFamilies } from './events/visitor.js';
@@ -12,47 +13,55 @@ const values = <Item extends z.ZodType>(item: Item, min = 0) =>
 const timeOfDay = z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/);
 
 /** A weekly window. `from` is inclusive, `to` exclusive. A window that crosses midnight belongs to its first day. */
-const weeklyWindow = z.strictObject({
-  /** 1 is Monday. */
-  days: values(z.int().min(1).max(7), 1),
-  from: timeOfDay,
-  to: timeOfDay,
-  /** IANA name. */
-  tz: z.string(),
-});
+const weeklyWindow = z
+  .strictObject({
+    /** 1 is Monday. */
+    days: values(z.int().min(1).max(7), 1),
+    from: timeOfDay,
+    to: timeOfDay,
+    /** IANA name. */
+    tz: z.string(),
+  })
+  .register(responseParts, { id: 'WeeklyWindow' });
 export type WeeklyWindow = z.output<typeof weeklyWindow>;
 
 /** All conditions must match; within a list, one value must match. An unknown attribute of a visit never matches. */
-const ruleConditions = z.strictObject({
-  /** ISO 3166-1 alpha-2. */
-  countries: values(z.string()).exactOptional(),
-  devices: values(z.enum(deviceTypes)).exactOptional(),
-  os: values(z.enum(osFamilies)).exactOptional(),
-  browsers: values(z.enum(browserFamilies)).exactOptional(),
-  /** Primary subtags of BCP 47. */
-  languages: values(z.string()).exactOptional(),
-  /** Inclusive. */
-  after: timestamp.exactOptional(),
-  /** Exclusive. */
-  before: timestamp.exactOptional(),
-  weekly: weeklyWindow.exactOptional(),
-});
+const ruleConditions = z
+  .strictObject({
+    /** ISO 3166-1 alpha-2. */
+    countries: values(z.string()).exactOptional(),
+    devices: values(z.enum(deviceTypes)).exactOptional(),
+    os: values(z.enum(osFamilies)).exactOptional(),
+    browsers: values(z.enum(browserFamilies)).exactOptional(),
+    /** Primary subtags of BCP 47. */
+    languages: values(z.string()).exactOptional(),
+    /** Inclusive. */
+    after: timestamp.exactOptional(),
+    /** Exclusive. */
+    before: timestamp.exactOptional(),
+    weekly: weeklyWindow.exactOptional(),
+  })
+  .register(responseParts, { id: 'RuleConditions' });
 export type RuleConditions = z.output<typeof ruleConditions>;
 
-const splitEntry = z.strictObject({
-  name: z.string(),
-  url: z.string(),
-  weight: z.int().min(1),
-});
+const splitEntry = z
+  .strictObject({
+    name: z.string(),
+    url: z.string(),
+    weight: z.int().min(1),
+  })
+  .register(responseParts, { id: 'RuleSplit' });
 export type SplitEntry = z.output<typeof splitEntry>;
 
 const named = { name: z.string(), when: ruleConditions };
 
 /** A rule leads to one URL, or to one of several by weight. */
-export const redirectRule = z.union([
-  z.strictObject({ ...named, url: z.string() }),
-  z.strictObject({ ...named, split: values(splitEntry, 2) }),
-]);
+export const redirectRule = z
+  .union([
+    z.strictObject({ ...named, url: z.string() }),
+    z.strictObject({ ...named, split: values(splitEntry, 2) }),
+  ])
+  .register(responseParts, { id: 'RedirectRule' });
 export type RedirectRule = z.output<typeof redirectRule>;
 
 export const maxRules = 20;

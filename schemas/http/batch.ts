@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { responseParts } from '../components.js';
 import { listOf } from '../list-of.js';
 
 import { generalError, monthlyLimitError, planError } from './errors.js';
@@ -9,9 +10,11 @@ const sizeMessage = 'urls must contain between 1 and 50 items';
 /** The body of POST /v2/shorten/batch. Items are validated separately, as bodies of POST /v2/shorten. */
 export const batchRequest = z.object(
   {
-    urls: listOf(z.unknown(), { min: 1, max: 50, error: sizeMessage }).describe(
-      'Bodies of `POST /v2/shorten`. An invalid item fails separately.',
-    ),
+    urls: listOf(z.unknown(), { min: 1, max: 50, error: sizeMessage }).meta({
+      description: 'Bodies of `POST /v2/shorten`. An invalid item fails separately.',
+      // For the document.
+      items: { $ref: '#/components/schemas/ShortenRequest' },
+    }),
   },
   { error: sizeMessage },
 );
@@ -22,12 +25,14 @@ const failed = item.extend({
   url: z.string().nullable().describe('As sent; `null` if it was not a string.'),
 });
 
-const batchResult = z.union([
-  item.extend({ success: z.literal(true) }).extend(linkResponse.shape),
-  failed.extend(generalError.pick({ statusCode: true, message: true, reason: true }).shape),
-  failed.extend(planError.shape),
-  failed.extend(monthlyLimitError.shape),
-]);
+const batchResult = z
+  .union([
+    item.extend({ success: z.literal(true) }).extend(linkResponse.shape),
+    failed.extend(generalError.pick({ statusCode: true, message: true, reason: true }).shape),
+    failed.extend(planError.shape),
+    failed.extend(monthlyLimitError.shape),
+  ])
+  .register(responseParts, { id: 'BatchResult' });
 export type BatchResult = z.infer<typeof batchResult>;
 
 export const batchResponse = z.object({ results: z.array(batchResult) });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { requestParts, responseParts } from '../components.js';
 import { listOf } from '../list-of.js';
 
 import { generalError, monthlyLimitError } from './errors.js';
@@ -39,7 +40,8 @@ const bulkChange = z
   .meta({
     description: 'One change for all links. A tag in both `addTags` and `removeTags` is removed.',
     minProperties: 1,
-  });
+  })
+  .register(requestParts, { id: 'BulkChange' });
 
 /** The body of POST /v2/links/bulk. An invalid `code` or `domain/code` gets 404, like an unknown one. */
 export const bulkRequest = z.object(
@@ -74,12 +76,14 @@ const failed = item.extend({
 
 const changed = item.extend({ success: z.literal(true) });
 
-const bulkResult = z.union([
-  changed.extend(linkDetails.shape),
-  changed.extend(changedLink.shape),
-  failed.extend(generalError.pick({ statusCode: true, message: true }).shape),
-  failed.extend(monthlyLimitError.shape),
-]);
+const bulkResult = z
+  .union([
+    changed.extend(linkDetails.shape),
+    changed.extend(changedLink.shape),
+    failed.extend(generalError.pick({ statusCode: true, message: true }).shape),
+    failed.extend(monthlyLimitError.shape),
+  ])
+  .register(responseParts, { id: 'BulkResult' });
 export type BulkResult = z.infer<typeof bulkResult>;
 
 export const bulkResponse = z.object({ results: z.array(bulkResult) });

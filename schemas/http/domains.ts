@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { responseParts } from '../components.js';
 import { domainNameOf } from '../domain-name.js';
 import { timestamp } from '../events/envelope.js';
 import { messages } from './errors.js';
@@ -50,6 +51,7 @@ export const domainResponse = z.object({
   status: z.enum(['pending', 'active']),
   verification: z
     .object({ type: z.literal('TXT'), name: z.string(), value: z.string() })
+    .register(responseParts, { id: 'DnsRecord' })
     .nullable()
     .describe('The DNS record that verifies the domain; `null` if an operator added it.'),
   rootRedirect: z.string().nullable(),

@@ -52,6 +52,14 @@ export const monthlyLimitError = z.object({
 });
 export type MonthlyLimitError = z.infer<typeof monthlyLimitError>;
 
+export const anyError = z.union([
+  generalError,
+  unauthorizedError,
+  planError,
+  scopeError,
+  monthlyLimitError,
+]);
+
 /** Messages that several places use, or that the specification defines. */
 export const messages = {
   keyMissing: 'API key required. Pass your key as: Authorization: Bearer <your-key>',

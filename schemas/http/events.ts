@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { responseParts } from '../components.js';
 import { feedEventNames, isFeedEventName } from '../feed.js';
 import { accountName } from './keys.js';
 import { domainName, requestedCode } from './link-address.js';
@@ -38,19 +39,21 @@ export const operatorsEventsQuery = eventsQuery.extend({
 export type EventsQuery = z.output<typeof eventsQuery>;
 
 /** A CloudEvent of the feed. */
-export const feedEvent = z.looseObject({
-  specversion: z.literal('1.0'),
-  id: z.string(),
-  type: z.string().describe('`linklog.<Name>.v<version>`.'),
-  source: z.string(),
-  subject: z.string().describe('`code`, `domain/code`, or the ID of a key, domain or webhook.'),
-  time: z.string(),
-  datacontenttype: z.literal('application/json'),
-  sequence: z.string(),
-  account: z.string().optional(),
-  actor: z.string().optional(),
-  data: z.looseObject({}),
-});
+export const feedEvent = z
+  .looseObject({
+    specversion: z.literal('1.0'),
+    id: z.string(),
+    type: z.string().describe('`linklog.<Name>.v<version>`.'),
+    source: z.string(),
+    subject: z.string().describe('`code`, `domain/code`, or the ID of a key, domain or webhook.'),
+    time: z.iso.datetime(),
+    datacontenttype: z.literal('application/json'),
+    sequence: z.string(),
+    account: z.string().optional(),
+    actor: z.string().optional(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .register(responseParts, { id: 'CloudEvent' });
 
 /** A page of `GET /v2/events`. */
 export const eventsResponse = z.object({

@@ -33,6 +33,7 @@ export const sentTime = (error: string) =>
     return new Date(time.epochMilliseconds).toISOString();
   }, error).meta({
     type: 'string',
+    format: 'date-time',
     examples: [timeExample],
   });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { feedEvent } from './events.js';
 import { pageLimit } from './paging.js';
 
 const afterMessage = 'after must be a number that next gave';
@@ -17,16 +18,7 @@ export const historyQuery = z.object({
 
 /** CloudEvents, oldest first. */
 export const historyResponse = z.object({
-  events: z.array(
-    z.looseObject({
-      id: z.string(),
-      type: z.string(),
-      subject: z.string(),
-      time: z.string(),
-      actor: z.string().optional(),
-      data: z.looseObject({}),
-    }),
-  ),
+  events: z.array(feedEvent),
   /** The `after` of the next page; `null` at the end. */
   next: z.int().nullable(),
   actorNames: z

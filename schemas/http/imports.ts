@@ -34,12 +34,14 @@ const formatOf = <const Formats extends readonly [string, ...string[]]>(formats:
     .default('auto')
     .describe('The format of the file. `auto`: it is detected.');
 
+export const switchValues = ['0', '1', 'true', 'false'] as const;
+
 const switchNamed = (name: string, description: string) =>
   z
-    .enum(['0', '1', 'true', 'false'], { error: `${name} must be 1 or 0` })
+    .enum(switchValues, { error: `${name} must be 1 or 0` })
     .default('0')
     .transform((value) => value === '1' || value === 'true')
-    .describe(description);
+    .meta({ type: 'string', enum: switchValues, default: '0', description });
 
 const zoneNamed = (name: string, description: string) =>
   readAs(readZone, `${name} must be an IANA time zone, such as Europe/Berlin`)

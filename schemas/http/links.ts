@@ -70,41 +70,43 @@ export const changeLinkRequest = (
     });
 export type ChangeLinkRequest = z.output<ReturnType<typeof changeLinkRequest>>;
 
+/** A key without the scope links:read gets only these fields of a link that it changes: neither texts nor clicks. */
+const changedFields = { shortCode: true, domain: true, version: true, status: true } as const;
+
 /** A link as its owner sees it. */
-export const linkDetails = z.object({
-  shortUrl: z.url(),
-  shortCode,
-  domain: z.string().nullable().describe('`null`: the default domain.'),
-  url: z.string(),
-  alias: shortCode.nullable(),
-  startsAt: timestamp.nullable(),
-  expiresAt: timestamp.nullable(),
-  maxClicks: z.int().min(1).nullable(),
-  createdAt: timestamp,
-  status: z
-    .enum(linkStatuses)
-    .describe('The first status that applies: a blocked link may also be disabled and expired.'),
-  title: z.string().nullable(),
-  note: z.string().nullable(),
-  tags: z.array(z.string()).readonly(),
-  hasPassword: z.boolean(),
-  clickCount: z.int().min(0),
-  clicksLeft: z.int().min(0).nullable().describe('Redirects left; `null` without a limit.'),
-  lastAccessed: timestamp.nullable(),
-  updatedAt: timestamp.describe('Clicks do not change it.'),
-  rules: z.array(redirectRule).readonly().nullable(),
-  forwardQuery: z.boolean(),
-  version: z.int().min(1).describe('Increases with each change. Clicks do not change it.'),
-});
+export const linkDetails = z
+  .object({
+    shortUrl: z.url(),
+    shortCode,
+    domain: z.string().nullable().describe('`null`: the default domain.'),
+    url: z.string(),
+    alias: shortCode.nullable(),
+    startsAt: timestamp.nullable(),
+    expiresAt: timestamp.nullable(),
+    maxClicks: z.int().min(1).nullable(),
+    createdAt: timestamp,
+    status: z
+      .enum(linkStatuses)
+      .describe('The first status that applies: a blocked link may also be disabled and expired.'),
+    title: z.string().nullable(),
+    note: z.string().nullable(),
+    tags: z.array(z.string()).readonly(),
+    hasPassword: z.boolean(),
+    clickCount: z.int().min(0),
+    clicksLeft: z.int().min(0).nullable().describe('Redirects left; `null` without a limit.'),
+    lastAccessed: timestamp.nullable(),
+    updatedAt: timestamp.describe('Clicks do not change it.'),
+    rules: z.array(redirectRule).readonly().nullable(),
+    forwardQuery: z.boolean(),
+    version: z.int().min(1).describe('Increases with each change. Clicks do not change it.'),
+  })
+  .meta({
+    description: 'A key without the scope `links:read` gets only the required properties.',
+    required: Object.keys(changedFields),
+  });
 export type LinkDetails = z.infer<typeof linkDetails>;
 
-/** A link after a change, for a key without the scope links:read: neither texts nor clicks. */
-export const changedLink = linkDetails.pick({
-  shortCode: true,
-  domain: true,
-  version: true,
-  status: true,
-});
+export const changedLink = linkDetails.pick(changedFields);
 export type ChangedLink = z.infer<typeof changedLink>;
 
 /** GET /v2/links: a page. */

@@ -1,10 +1,13 @@
 import { z } from 'zod';
+import { responseParts } from '../components.js';
 import { planName } from '../plans.js';
 
-const spent = z.object({
-  used: z.int().min(0),
-  limit: z.int().min(0).nullable().describe('`null`: no limit.'),
-});
+const spent = z
+  .object({
+    used: z.int().min(0),
+    limit: z.int().min(0).nullable().describe('`null`: no limit.'),
+  })
+  .register(responseParts, { id: 'Quota' });
 
 /** GET /v2/usage */
 export const usageResponse = z.object({

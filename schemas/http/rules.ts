@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { requestParts } from '../components.js';
 import { listOf } from '../list-of.js';
 import { isCountry } from '../countries.js';
 import { browserFamilies, deviceTypes, osFamilies } from '../events/visitor.js';
@@ -47,7 +48,8 @@ const weekly = z
   .meta({
     description:
       '`from` is inclusive, `to` exclusive. A window that crosses midnight belongs to its first day.',
-  });
+  })
+  .register(requestParts, { id: 'WeeklyWindow' });
 
 const time = sentTime(invalidTime);
 
@@ -81,7 +83,8 @@ const when = z
         Object.entries(conditions).filter(([, condition]) => condition != null),
       ) as RuleConditions,
   )
-  .meta({ description: 'All conditions must match; `{}` always matches.' });
+  .meta({ description: 'All conditions must match; `{}` always matches.' })
+  .register(requestParts, { id: 'RuleConditions' });
 
 const isUnique = (entries: readonly { readonly name: string }[]): boolean =>
   new Set(entries.map((entry) => entry.name)).size === entries.length;
@@ -93,14 +96,16 @@ export const rulesField = (isOwnHost: (destination: URL) => boolean) => {
   const url = destination(isOwnHost);
   const splitError = 'must be a list of 2 to 10 entries';
   const split = listOf(
-    z.object(
-      {
-        name,
-        url,
-        weight: z.int({ error: weightError }).min(1, weightError).max(1_000, weightError),
-      },
-      { error: 'must be an object' },
-    ),
+    z
+      .object(
+        {
+          name,
+          url,
+          weight: z.int({ error: weightError }).min(1, weightError).max(1_000, weightError),
+        },
+        { error: 'must be an object' },
+      )
+      .register(requestParts, { id: 'RuleSplit' }),
     { min: 2, max: 10, error: splitError },
   ).refine(isUnique, 'has two entries of the same name');
   const rule = z
@@ -115,7 +120,8 @@ export const rulesField = (isOwnHost: (destination: URL) => boolean) => {
       target == null
         ? { name: ruleName, when: conditions, split: entries ?? [] }
         : { name: ruleName, when: conditions, url: target },
-    );
+    )
+    .register(requestParts, { id: 'RedirectRule' });
   const error = `must be a list of at most ${maxRules} rules`;
   return listOf(rule, { max: maxRules, error })
     .refine(isUnique, 'has two rules of the same name')

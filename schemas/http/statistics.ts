@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { responseParts } from '../components.js';
 import { timestamp } from '../events/envelope.js';
 import { dimensionNames, type Dimension } from '../statistics/document.js';
 import { intervals, periodOf, type Period } from '../statistics/period.js';
@@ -88,15 +89,16 @@ export const readStatsQuery = (
 const clicks = z.int().min(0);
 const zonedTime = z
   .string()
-  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/)
-  .describe('In `tz`, with its offset at that time.');
+  .meta({ format: 'date-time', description: 'In `tz`, with its offset at that time.' });
 
 const valueList = z
   .array(
-    z.object({
-      value: z.string().nullable().describe('`null`: not recorded.'),
-      clicks: clicks.min(1),
-    }),
+    z
+      .object({
+        value: z.string().nullable().describe('`null`: not recorded.'),
+        clicks: clicks.min(1),
+      })
+      .register(responseParts, { id: 'ValueClicks' }),
   )
   .max(201)
   .optional();
@@ -104,14 +106,16 @@ const valueList = z
 const ofPeriod = {
   timeseries: z
     .array(
-      z.object({
-        start: zonedTime,
-        clicks,
-        bots: clicks.optional(),
-        uniques: clicks
-          .describe('Only if the interval is a day or longer, and `tz` is `UTC`.')
-          .optional(),
-      }),
+      z
+        .object({
+          start: zonedTime,
+          clicks,
+          bots: clicks.optional(),
+          uniques: clicks
+            .describe('Only if the interval is a day or longer, and `tz` is `UTC`.')
+            .optional(),
+        })
+        .register(responseParts, { id: 'IntervalClicks' }),
     )
     .max(400)
     .optional(),
@@ -131,13 +135,15 @@ const ofPeriod = {
     .optional(),
 };
 
-const period = z.object({
-  from: zonedTime,
-  to: zonedTime,
-  interval: z.enum(intervals),
-  tz: z.string(),
-  clickCount: clicks.describe('The clicks of the period: the sum of each list.'),
-});
+const period = z
+  .object({
+    from: zonedTime,
+    to: zonedTime,
+    interval: z.enum(intervals),
+    tz: z.string(),
+    clickCount: clicks.describe('The clicks of the period: the sum of each list.'),
+  })
+  .register(responseParts, { id: 'Period' });
 
 export const periodStats = z.object({ period, ...ofPeriod });
 export type PeriodStats = z.infer<typeof periodStats>;
@@ -169,12 +175,14 @@ export const accountStatsResponse = z.object({
   ...ofPeriod,
   links: z
     .array(
-      z.object({
-        shortCode,
-        domain: z.string().describe('Only for a link on an own domain.').optional(),
-        url: z.string(),
-        clicks: clicks.min(1),
-      }),
+      z
+        .object({
+          shortCode,
+          domain: z.string().describe('Only for a link on an own domain.').optional(),
+          url: z.string(),
+          clicks: clicks.min(1),
+        })
+        .register(responseParts, { id: 'LinkClicks' }),
     )
     .max(200)
     .describe('The most clicked links. Partly covered days count in full.')

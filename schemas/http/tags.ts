@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { responseParts } from '../components.js';
 import { foldText } from '../folded-text.js';
 import { tagOr } from './link-fields.js';
 import { wholeNumber } from './query.js';
@@ -26,19 +27,21 @@ export const maxTagLinks = 10_000;
 export const tagPage = z.object({
   tags: z
     .array(
-      z.object({
-        tag: z.string(),
-        links: z
-          .int()
-          .min(1)
-          .max(maxTagLinks)
-          .describe('Links that are not deleted; 10,000: at least 10,000.'),
-        clicks: z
-          .int()
-          .min(0)
-          .nullable()
-          .describe('All clicks of these links; `null` for 10,000 links or more.'),
-      }),
+      z
+        .object({
+          tag: z.string(),
+          links: z
+            .int()
+            .min(1)
+            .max(maxTagLinks)
+            .describe('Links that are not deleted; 10,000: at least 10,000.'),
+          clicks: z
+            .int()
+            .min(0)
+            .nullable()
+            .describe('All clicks of these links; `null` for 10,000 links or more.'),
+        })
+        .register(responseParts, { id: 'TagCount' }),
     )
     .max(100),
   next: z

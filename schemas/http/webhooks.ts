@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { responseParts } from '../components.js';
 import { listOf } from '../list-of.js';
 import { timestamp } from '../events/envelope.js';
 import { feedEventNames, isFeedEventName } from '../feed.js';
@@ -81,7 +82,7 @@ const webhook = z.object({
   createdAt: timestamp,
 });
 
-const deliveryStatus = z.enum(['pending', 'delivered', 'failed'], {
+export const deliveryStatus = z.enum(['pending', 'delivered', 'failed'], {
   error: 'status must be pending, delivered or failed',
 });
 
@@ -94,6 +95,7 @@ export const webhookResponse = webhook.extend({
     ),
   lastDelivery: z
     .object({ id: z.uuid(), status: deliveryStatus, at: timestamp })
+    .register(responseParts, { id: 'LastDelivery' })
     .nullable()
     .describe('The newest delivery, with the time of its last attempt.'),
 });
@@ -130,21 +132,25 @@ export const deliveriesQuery = z.object({
 
 export const deliveriesResponse = z.object({
   deliveries: z.array(
-    z.object({
-      id: z.uuid().describe('The `webhook-id` of all attempts.'),
-      types: z.array(z.string()),
-      count: z.int().describe('The number of events.'),
-      status: deliveryStatus,
-      attempts: z.array(
-        z.object({
-          at: timestamp,
-          status: z.int().nullable(),
-          durationMs: z.int(),
-          error: z.string().nullable(),
-        }),
-      ),
-      nextAttemptAt: timestamp.nullable(),
-    }),
+    z
+      .object({
+        id: z.uuid().describe('The `webhook-id` of all attempts.'),
+        types: z.array(z.string()),
+        count: z.int().describe('The number of events.'),
+        status: deliveryStatus,
+        attempts: z.array(
+          z
+            .object({
+              at: timestamp,
+              status: z.int().nullable(),
+              durationMs: z.int(),
+              error: z.string().nullable(),
+            })
+            .register(responseParts, { id: 'DeliveryAttempt' }),
+        ),
+        nextAttemptAt: timestamp.nullable(),
+      })
+      .register(responseParts, { id: 'Delivery' }),
   ),
   next: z.string().nullable(),
 });
@@ -155,15 +161,15 @@ const replayMessage = `after must be start, a cursor or a time: ${invalidTime}`;
 /** POST /v2/webhooks/:id/replay */
 export const replayRequest = z.object(
   {
-    after: z.union(
-      [
-        sentTime(replayMessage).transform((time) => new Date(time)),
-        z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
-      ],
-      {
-        error: replayMessage,
-      },
-    ),
+    after: z
+      .union(
+        [
+          sentTime(replayMessage).transform((time) => new Date(time)),
+          z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
+        ],
+        { error: replayMessage },
+      )
+      .meta({ description: '`start`, a cursor, or a time with an offset.' }),
   },
   { error: replayMessage },
 );

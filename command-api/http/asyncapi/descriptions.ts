@@ -15,6 +15,7 @@ export const attributes: Descriptions<Envelope> = {
   account: 'The account of the subject.',
   actor:
     'The ID of a key, `operator` (in the log, the name of the operator), `system`, `web-safety` or `visitor`.',
+  data: 'Depends on the `type`.',
   correlationid: 'The ID of the request that caused the event.',
   causationid: 'The ID of the event that caused this one.',
   traceparent:

@@ -4,7 +4,7 @@ import { catalogue, type EventName } from '../../../schemas/events/catalogue.js'
 import { envelope, timestamp } from '../../../schemas/events/envelope.js';
 import { secretFieldsOf } from '../../../schemas/events/redact.js';
 import { feedEventNames } from '../../../schemas/feed.js';
-import { redirectRule } from '../../../schemas/redirect-rules.js';
+import { responseParts } from '../../../schemas/components.js';
 import { webhookTestedData, webhookTestedType } from '../../../schemas/webhook-tested.js';
 import { toSchemas, type SchemaPart } from '../openapi/schemas.js';
 import * as descriptions from './descriptions.js';
@@ -169,10 +169,10 @@ export const componentSchemas = (): SchemaPart => ({
       // Not strict: `allOf` cannot add the type and the data to a closed object.
       CloudEvent: z.object(described(envelope, descriptions.attributes)),
       ...Object.fromEntries(messages.map(({ key, data }) => [key, data])),
-      RedirectRule: redirectRule,
       Position: z.object({ time: timestamp.describe('The time of the server.') }),
       WebhookHeaders: webhookHeaders,
     },
+    responseParts,
     'input',
     'draft-07',
   ),

@@ -11,7 +11,6 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly items?: Schema;
-  readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
   readonly allOf?: readonly Schema[];
   readonly 'x-secret'?: boolean;
@@ -88,23 +87,23 @@ export const eventsPage = (source: object, hasConsole: boolean): Buffer => {
     schema.$ref === undefined ? schema : (at(schema.$ref) as Schema);
 
   const typeOf = (schema: Schema): string => {
-    const { type, const: value, enum: values, format, items, anyOf } = resolved(schema);
+    const { type, const: value, enum: values, format, items, oneOf } = resolved(schema);
     if (value !== undefined) return JSON.stringify(value);
     if (values) return values.map((known) => JSON.stringify(known)).join(', ');
-    if (anyOf) return [...new Set(anyOf.map(typeOf))].join(' or ');
-    if (items) return `list of ${typeOf(items)}`;
-    return format ?? [type ?? 'any'].flat().join(' or ');
+    if (oneOf) return oneOf.map(typeOf).join(' or ');
+    const [first = 'any', ...others] = [type ?? []].flat();
+    return [items ? `list of ${typeOf(items)}` : (format ?? first), ...others].join(' or ');
   };
 
   /** The fields of a schema and, by their paths, of the objects and lists in it. */
   const rowsOf = (schema: Schema, prefix = ''): readonly Row[] => {
-    const { properties = {}, required = [], items, anyOf = [] } = resolved(schema);
+    const { properties = {}, required = [], items, oneOf = [] } = resolved(schema);
     const own = Object.entries(properties).flatMap(([field, property]) => [
       { name: prefix + field, schema: property, isRequired: required.includes(field) },
       ...rowsOf(property, `${prefix + field}.`),
     ]);
     const inItems = items ? rowsOf(items, prefix.replace(/\.$/, '[].')) : [];
-    const rows = [...own, ...inItems, ...anyOf.flatMap((part) => rowsOf(part, prefix))];
+    const rows = [...own, ...inItems, ...oneOf.flatMap((part) => rowsOf(part, prefix))];
     return rows.filter(({ name }, index) => rows.findIndex((row) => row.name === name) === index);
   };
 

@@ -7,10 +7,10 @@ const description = `Create short links, and read their statistics.
 
 Every request under \`/v2\` needs an API key. Each key has a limit per minute and monthly quotas, by
 its plan; the remaining amounts are in headers and in \`GET /v2/usage\`. A key also has scopes: an operation
-names the scope that it requires as its security requirement. Errors have one shape,
-\`GeneralError\`, except 401, 403 and the 429 of a monthly quota, which have their own. An unknown path
-is 404, another method 405. \`HEAD\` works wherever \`GET\` does; a body on either is not read. Bodies
-and query parameters are UTF-8; titles, notes, tags and names of keys are stored trimmed and in NFC.`;
+names the scope that it requires as its security requirement. A request may have an \`X-Request-Id\` of 1 to
+128 visible characters, which the response repeats; by default it is generated. An unknown path is 404,
+another method 405. \`HEAD\` works wherever \`GET\` does; a body on either is not read. Bodies and query
+parameters are UTF-8; titles, notes, tags and names of keys are stored trimmed and in NFC.`;
 
 /** The OpenAPI document, generated from the schemas that validate requests. */
 export const openApiDocument = () => ({
@@ -46,7 +46,7 @@ export const openApiDocument = () => ({
           '`Authorization: Bearer ll_…`; operators issue the first keys, and keys create keys.',
       },
     },
-    schemas: componentSchemas(),
+    schemas: componentSchemas(paths),
     headers: componentHeaders,
     responses: componentResponses,
   },

@@ -1,7 +1,7 @@
 import { eventsQuery } from '../../../schemas/http/events.js';
 import { deliveriesQuery } from '../../../schemas/http/webhooks.js';
-import { body, needs, requestId } from './operation-parts.js';
-import { done, errors, pageOrStream, success, successOfBody } from './responses.js';
+import { body, needs } from './operation-parts.js';
+import { done, errors, success, successOfBody } from './responses.js';
 import { parametersOf, type SchemaPart } from './schemas.js';
 
 const webhookId = { name: 'id', in: 'path', required: true, schema: { type: 'string' } };
@@ -69,18 +69,17 @@ const manages = { tags: ['Webhooks'], ...needs('webhooks:manage') };
 
 export const eventPaths = {
   '/v2/events': {
-    parameters: [requestId],
     get: {
       operationId: 'getEvents',
       tags: ['Events'],
       ...needs('events:read'),
       summary: 'Read the events of the account',
       description:
-        'A page, or a stream for `Accept: text/event-stream`. A client that stores the cursor together with ' +
+        'A page, or a stream for `Accept: text/event-stream`: messages with `id` (a cursor) and `data` (an event). A client that stores the cursor together with ' +
         'the effect of the events misses none. See `/asyncapi.json` for the events.',
       parameters: [...parametersOf(eventsQuery), lastEventId],
       responses: {
-        200: pageOrStream('A page of events in the order of the log, or the stream.', {
+        200: success('A page of events in the order of the log.', 'EventPage', {
           events: { events: [event], next: cursor },
         }),
         ...errors(400, 403, 409),
@@ -88,7 +87,6 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks': {
-    parameters: [requestId],
     get: {
       operationId: 'getWebhooks',
       ...manages,
@@ -96,7 +94,7 @@ export const eventPaths = {
       description:
         'At most 10. The secret is only in the responses to `POST /v2/webhooks` and `rotate`.',
       responses: {
-        200: success('The webhooks.', 'Webhooks', { webhooks: { webhooks: [webhook] } }),
+        200: success('The webhooks.', 'WebhookPage', { webhooks: { webhooks: [webhook] } }),
         ...errors(403),
       },
     },
@@ -118,7 +116,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}': {
-    parameters: [webhookId, requestId],
+    parameters: [webhookId],
     get: {
       operationId: 'getWebhook',
       ...manages,
@@ -146,7 +144,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}/rotate': {
-    parameters: [webhookId, requestId],
+    parameters: [webhookId],
     post: {
       operationId: 'rotateWebhookSecret',
       ...manages,
@@ -162,7 +160,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}/test': {
-    parameters: [webhookId, requestId],
+    parameters: [webhookId],
     post: {
       operationId: 'testWebhook',
       ...manages,
@@ -177,7 +175,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}/deliveries': {
-    parameters: [webhookId, requestId],
+    parameters: [webhookId],
     get: {
       operationId: 'getDeliveries',
       ...manages,
@@ -186,7 +184,7 @@ export const eventPaths = {
         'Each has its attempts, and the time of the next one. An attempt has the status of the response, but never its body.',
       parameters: parametersOf(deliveriesQuery),
       responses: {
-        200: success('A page of deliveries, the newest first.', 'Deliveries', {
+        200: success('A page of deliveries, the newest first.', 'DeliveryPage', {
           deliveries: { deliveries: [delivery], next: null },
         }),
         ...errors(400, 403, 404),
@@ -194,7 +192,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}/deliveries/{deliveryId}/retry': {
-    parameters: [webhookId, deliveryId, requestId],
+    parameters: [webhookId, deliveryId],
     post: {
       operationId: 'retryDelivery',
       ...manages,
@@ -205,7 +203,7 @@ export const eventPaths = {
     },
   },
   '/v2/webhooks/{id}/replay': {
-    parameters: [webhookId, requestId],
+    parameters: [webhookId],
     post: {
       operationId: 'replayWebhook',
       ...manages,

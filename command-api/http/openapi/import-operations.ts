@@ -1,5 +1,5 @@
 import { importedRowsQuery, importQuery } from '../../../schemas/http/imports.js';
-import { needs, requestId } from './operation-parts.js';
+import { needs } from './operation-parts.js';
 import { bytes, done, errors, lines, success } from './responses.js';
 import { parametersOf } from './schemas.js';
 
@@ -30,7 +30,6 @@ const manages = { ...needs('links:import'), tags: ['Imports'] };
 /** The operations of imports. */
 export const importPaths = {
   '/v2/imports': {
-    parameters: [requestId],
     post: {
       operationId: 'startImport',
       ...manages,
@@ -50,7 +49,7 @@ export const importPaths = {
         },
       },
       responses: {
-        202: success('The import is running.', 'Import', { running }),
+        202: success('The import is running.', 'LinkImport', { running }),
         ...errors(400, 403, 408, 413, 415),
       },
     },
@@ -60,19 +59,21 @@ export const importPaths = {
       summary: 'List imports',
       description: 'The imports of the last 30 days, the newest first, at most 100.',
       responses: {
-        200: success('The imports of the account.', 'Imports', { imports: { imports: [running] } }),
+        200: success('The imports of the account.', 'ImportPage', {
+          imports: { imports: [running] },
+        }),
         ...errors(403),
       },
     },
   },
   '/v2/imports/{id}': {
-    parameters: [importId, requestId],
+    parameters: [importId],
     get: {
       operationId: 'getImport',
       ...manages,
       summary: 'Get an import and its progress',
       description: 'Of the last 30 days. `created`, `existing` and `failed` add up to `rows`.',
-      responses: { 200: success('The import.', 'Import', { running }), ...errors(403, 404) },
+      responses: { 200: success('The import.', 'LinkImport', { running }), ...errors(403, 404) },
     },
     delete: {
       operationId: 'stopImport',
@@ -83,7 +84,7 @@ export const importPaths = {
     },
   },
   '/v2/imports/{id}/rows': {
-    parameters: [importId, requestId],
+    parameters: [importId],
     get: {
       operationId: 'getImportedRows',
       ...manages,

@@ -2,13 +2,6 @@
 import type { Scope } from '../../../schemas/scopes.js';
 import { refTo, type SchemaName, type SchemaPart } from './schemas.js';
 
-export const requestId = {
-  name: 'X-Request-Id',
-  in: 'header',
-  description: '1 to 128 visible characters, which the response repeats. Default: generated.',
-  schema: { type: 'string' },
-};
-
 export const body = (name: SchemaName, examples: SchemaPart): SchemaPart => ({
   required: true,
   content: { 'application/json': { schema: refTo(name), examples } },

@@ -23,7 +23,7 @@ import {
 import { parametersOf, shortCodeSchema, type SchemaPart } from './schemas.js';
 import { eventPaths } from './event-operations.js';
 import { importPaths } from './import-operations.js';
-import { body, needs, requestId } from './operation-parts.js';
+import { body, needs } from './operation-parts.js';
 
 const idempotencyKey = {
   name: 'Idempotency-Key',
@@ -37,7 +37,8 @@ const idempotencyKey = {
 const ifNoneMatch = {
   name: 'If-None-Match',
   in: 'header',
-  description: 'The `ETag` of an image that the client has cached.',
+  description:
+    'The `ETag` of an image that the client has cached: 304 without a body if it is current.',
   schema: { type: 'string' },
 };
 
@@ -51,7 +52,7 @@ const ifMatch = {
 const shortCode = { name: 'shortCode', in: 'path', required: true, schema: shortCodeSchema };
 
 /** The parameters of a path with a link. */
-const ofLink = [shortCode, ...parametersOf(linkDomainQuery), requestId];
+const ofLink = [shortCode, ...parametersOf(linkDomainQuery)];
 
 const link = {
   shortUrl: 'http://localhost:8081/spring-sale',
@@ -223,7 +224,6 @@ const ofKey = Object.fromEntries(
 /** Every operation of the listener, by path and method. `HEAD` works wherever `GET` does. */
 export const paths = {
   '/v2/shorten': {
-    parameters: [requestId],
     post: {
       operationId: 'shorten',
       ...needs('links:create'),
@@ -264,7 +264,6 @@ export const paths = {
     },
   },
   '/v2/shorten/batch': {
-    parameters: [requestId],
     post: {
       operationId: 'shortenBatch',
       ...needs('links:create'),
@@ -297,7 +296,6 @@ export const paths = {
     },
   },
   '/v2/links/bulk': {
-    parameters: [requestId],
     post: {
       operationId: 'changeLinks',
       ...needs('links:write'),
@@ -343,7 +341,6 @@ export const paths = {
     },
   },
   '/v2/links': {
-    parameters: [requestId],
     get: {
       operationId: 'listLinks',
       ...needs('links:read'),
@@ -355,7 +352,7 @@ export const paths = {
         'meanwhile may be on two pages or on none.',
       parameters: parametersOf(listLinksQuery),
       responses: {
-        200: success('A page of links.', 'Links', {
+        200: success('A page of links.', 'LinkPage', {
           links: {
             links: [details],
             next: 'WyJKbGJ5d1BxTWs2cEMiLDAsMTc3NzYzNjgwMDAwMCwic3ByaW5nIl0',
@@ -368,7 +365,6 @@ export const paths = {
     },
   },
   '/v2/tags': {
-    parameters: [requestId],
     get: {
       operationId: 'listTags',
       ...needs('links:read'),
@@ -379,7 +375,7 @@ export const paths = {
         'order of their lower-case text. Changes are visible within a second.',
       parameters: parametersOf(listTagsQuery),
       responses: {
-        200: success('A page of tags.', 'Tags', {
+        200: success('A page of tags.', 'TagPage', {
           tags: { tags: [{ tag: 'spring', links: 12, clicks: 3_204 }], next: null },
         }),
         ...errors(400, 403),
@@ -387,7 +383,6 @@ export const paths = {
     },
   },
   '/v2/export': {
-    parameters: [requestId],
     get: {
       operationId: 'exportLinks',
       ...needs('links:read'),
@@ -503,7 +498,6 @@ export const paths = {
     },
   },
   '/v2/stats': {
-    parameters: [requestId],
     get: {
       operationId: 'getAccountStats',
       ...needs('stats:read'),
@@ -567,7 +561,6 @@ export const paths = {
     },
   },
   '/v2/domains': {
-    parameters: [requestId],
     get: {
       operationId: 'getDomains',
       tags: ['Domains'],
@@ -575,7 +568,7 @@ export const paths = {
       summary: 'List the domains of the account',
       description: 'Active domains, and claims of the last 7 days.',
       responses: {
-        200: success('The domains.', 'Domains', { domains: { domains: [domain, claimed] } }),
+        200: success('The domains.', 'DomainPage', { domains: { domains: [domain, claimed] } }),
         ...errors(403),
       },
     },
@@ -589,10 +582,12 @@ export const paths = {
         'domains, including claims.',
       requestBody: body('ClaimDomainRequest', { domain: { value: { domain: 'go.example.com' } } }),
       responses: {
-        200: successOfBody('The account already has or claims the domain.', 'Domain', { domain }),
+        200: successOfBody('The account already has or claims the domain.', 'OwnDomain', {
+          domain,
+        }),
         201: successOfBody(
           'The claim, with the record to add.',
-          'Domain',
+          'OwnDomain',
           { domain: claimed },
           { links: ofDomain },
         ),
@@ -601,7 +596,7 @@ export const paths = {
     },
   },
   '/v2/domains/{domain}': {
-    parameters: [domainName, requestId],
+    parameters: [domainName],
     get: {
       operationId: 'getDomain',
       tags: ['Domains'],
@@ -609,7 +604,7 @@ export const paths = {
       summary: 'Get a domain of the account',
       description:
         'An active domain, or a claim of the last 7 days. `linkCount` is without deleted links.',
-      responses: { 200: success('The domain.', 'Domain', { domain }), ...errors(403, 404) },
+      responses: { 200: success('The domain.', 'OwnDomain', { domain }), ...errors(403, 404) },
     },
     patch: {
       operationId: 'changeDomain',
@@ -621,7 +616,7 @@ export const paths = {
         root: { value: { rootRedirect: 'https://example.com/', notFoundRedirect: null } },
       }),
       responses: {
-        200: successOfBody('The changed domain.', 'Domain', { domain }),
+        200: successOfBody('The changed domain.', 'OwnDomain', { domain }),
         ...errors(400, 403, 404, 413, 415),
       },
     },
@@ -635,7 +630,7 @@ export const paths = {
     },
   },
   '/v2/domains/{domain}/verify': {
-    parameters: [domainName, requestId],
+    parameters: [domainName],
     post: {
       operationId: 'verifyDomain',
       tags: ['Domains'],
@@ -643,7 +638,7 @@ export const paths = {
       summary: 'Verify a claimed domain',
       description: 'Queries the TXT record. The first account that verifies a domain gets it.',
       responses: {
-        200: success('The active domain.', 'Domain', { domain }),
+        200: success('The active domain.', 'OwnDomain', { domain }),
         ...errors(403, 404, 409),
       },
     },
@@ -651,7 +646,6 @@ export const paths = {
   ...importPaths,
   ...eventPaths,
   '/v2/usage': {
-    parameters: [requestId],
     get: {
       operationId: 'getUsage',
       tags: ['Reports'],
@@ -664,7 +658,6 @@ export const paths = {
     },
   },
   '/v2/keys': {
-    parameters: [requestId],
     get: {
       operationId: 'getKeys',
       tags: ['Keys'],
@@ -673,7 +666,7 @@ export const paths = {
       description: `Without revoked keys. ${freeOfCharge}`,
       parameters: parametersOf(ownKeysQuery),
       responses: {
-        200: success('A page of keys.', 'ApiKeys', { keys: { keys: [key], next: null } }),
+        200: success('A page of keys.', 'ApiKeyPage', { keys: { keys: [key], next: null } }),
         ...errors(400, 403),
       },
     },
@@ -700,7 +693,7 @@ export const paths = {
     },
   },
   '/v2/keys/{id}': {
-    parameters: [keyId, requestId],
+    parameters: [keyId],
     patch: {
       operationId: 'changeKey',
       tags: ['Keys'],
@@ -726,7 +719,7 @@ export const paths = {
     },
   },
   '/v2/keys/{id}/rotate': {
-    parameters: [keyId, requestId],
+    parameters: [keyId],
     post: {
       operationId: 'rotateKey',
       tags: ['Keys'],
@@ -743,7 +736,6 @@ export const paths = {
     },
   },
   '/health': {
-    parameters: [requestId],
     get: {
       operationId: 'getLiveness',
       tags: ['Health'],
@@ -754,7 +746,6 @@ export const paths = {
     },
   },
   '/health/ready': {
-    parameters: [requestId],
     get: {
       operationId: 'getReadiness',
       tags: ['Health'],

@@ -99,25 +99,9 @@ export const linkDetails = (description: string, bodies: Examples): SchemaPart =
     headers: headers([...ofAll, ...ofKnownKey, 'ETag']),
   });
 
-/** A key without the scope links:read gets fewer fields. */
-export const changedLink = (description: string, bodies: Examples): SchemaPart => ({
-  description,
-  headers: headers([...ofAll, ...ofKnownKey, 'ETag', 'Linklog-Ignored-Fields']),
-  content: json({ anyOf: [refTo('LinkDetails'), refTo('ChangedLink')] }, bodies),
-});
-
-/** A page of events, or a stream of them. */
-export const pageOrStream = (description: string, bodies: Examples): SchemaPart =>
-  success(description, 'Events', bodies, {
-    content: {
-      ...json(refTo('Events'), bodies),
-      'text/event-stream': {
-        schema: {
-          type: 'string',
-          description: 'Messages with `id` (a cursor) and `data` (a CloudEvent).',
-        },
-      },
-    },
+export const changedLink = (description: string, bodies: Examples): SchemaPart =>
+  success(description, 'LinkDetails', bodies, {
+    headers: headers([...ofAll, ...ofKnownKey, 'ETag', 'Linklog-Ignored-Fields']),
   });
 
 /** JSON Lines, which JSON Schema does not describe. */
@@ -125,9 +109,8 @@ export const lines = (description: string, item: SchemaName): SchemaPart => ({
   description,
   headers: headers([...ofAll, ...ofKnownKey, 'Vary']),
   content: {
-    'application/x-ndjson': { 'x-itemSchema': refTo(item) },
-    // A type that every client generator reads.
-    'text/plain': { schema: text },
+    'application/x-ndjson': { schema: bytes, 'x-itemSchema': refTo(item) },
+    'text/plain': { schema: bytes },
   },
 });
 
@@ -136,8 +119,8 @@ export const exportFile = (description: string, csv: string): SchemaPart => ({
   description,
   headers: headers([...ofAll, ...ofKnownKey, 'Content-Disposition']),
   content: {
-    'application/x-ndjson': { 'x-itemSchema': refTo('ExportedLink') },
-    'text/csv': { schema: text, example: csv },
+    'application/x-ndjson': { schema: bytes, 'x-itemSchema': refTo('ExportedLink') },
+    'text/csv': { schema: bytes, example: csv },
   },
 });
 
@@ -178,21 +161,16 @@ export const reusedLink = (description: string, bodies: Examples): SchemaPart =>
     ]),
   });
 
-const ofImage = headers([...ofAll, ...ofKnownKey, 'ETag', 'Vary']);
-
 export const qrImages = {
   200: {
     description: 'The image.',
-    headers: ofImage,
+    headers: headers([...ofAll, ...ofKnownKey, 'ETag', 'Vary']),
     content: {
-      // JSON Schema does not describe bytes.
-      'image/png': {},
-      'image/svg+xml': { schema: { type: 'string', contentMediaType: 'image/svg+xml' } },
-      // A type that every client generator reads.
+      'image/png': { schema: bytes },
+      'image/svg+xml': { schema: bytes },
       'application/octet-stream': { schema: bytes },
     },
   },
-  304: { description: 'The cached image is current.', headers: ofImage },
 };
 
 type RequestLine = readonly [method: string, path: string];
@@ -230,11 +208,12 @@ const error = <Status extends number, Name extends string>(
   name: Name,
   description: string,
   bodies: Examples,
-  {
-    schema = refTo('GeneralError'),
-    headers: own = ofError,
-  }: { schema?: SchemaPart; headers?: SchemaPart } = {},
-) => ({ status, name, response: { description, headers: own, content: json(schema, bodies) } });
+  own = ofError,
+) => ({
+  status,
+  name,
+  response: { description, headers: own, content: json(refTo('Error'), bodies) },
+});
 
 /** The errors of several operations, by their name in `components.responses`. */
 const errorResponses = [
@@ -250,7 +229,7 @@ const errorResponses = [
       missing: { statusCode: 401, message: messages.keyMissing, error: 'Unauthorized' },
       invalid: { statusCode: 401, message: messages.keyInvalid, error: 'Unauthorized' },
     },
-    { schema: refTo('UnauthorizedError'), headers: headers([...ofAll, 'WWW-Authenticate']) },
+    headers([...ofAll, 'WWW-Authenticate']),
   ),
   error(
     403,
@@ -274,7 +253,6 @@ const errorResponses = [
         upgradeUrl: monthlyLimit.upgradeUrl,
       },
     },
-    { schema: { anyOf: [refTo('ScopeError'), refTo('PlanError'), refTo('GeneralError')] } },
   ),
   error(404, 'NotFound', 'The link, the key, the domain or the webhook does not exist.', {
     unknown: general(404, messages.codeNotFound, stats),
@@ -284,7 +262,7 @@ const errorResponses = [
     'MethodNotAllowed',
     'The path does not support the method.',
     { method: general(405, messages.methodNotAllowed, ['DELETE', stats[1]]) },
-    { headers: { ...ofError, ...headers(['Allow']) } },
+    { ...ofError, ...headers(['Allow']) },
   ),
   error(
     409,
@@ -331,17 +309,14 @@ const errorResponses = [
     'The limit per minute (then with `Retry-After` and `retryAfter`), or a monthly quota ' +
       '(then with `resetDate`).',
     { minute: general(429, messages.rateLimited, stats, { retryAfter: 42 }), month: monthlyLimit },
-    {
-      schema: { anyOf: [refTo('GeneralError'), refTo('MonthlyLimitError')] },
-      headers: { ...ofError, ...optionalHeaders(['Retry-After']) },
-    },
+    { ...ofError, ...optionalHeaders(['Retry-After']) },
   ),
   error(
     500,
     'InternalServerError',
     'An internal error. Its details are only logged.',
     { internal: general(500, messages.internal) },
-    { headers: ofKeylessError },
+    ofKeylessError,
   ),
   error(
     503,
@@ -356,7 +331,7 @@ const errorResponses = [
       exports: general(503, messages.tooManyExports, ['GET', '/v2/export']),
       imports: general(503, messages.tooManyImports, ['POST', '/v2/imports']),
     },
-    { headers: { ...ofKeylessError, ...headers(['Retry-After']) } },
+    { ...ofKeylessError, ...headers(['Retry-After']) },
   ),
 ];
 
@@ -391,7 +366,7 @@ export const health = (
   405: {
     description: 'The method is not `GET` or `HEAD`.',
     headers: headers(['X-Request-Id', 'Allow']),
-    content: json(refTo('GeneralError'), {
+    content: json(refTo('Error'), {
       method: general(405, messages.methodNotAllowed, ['POST', '/health']),
     }),
   },

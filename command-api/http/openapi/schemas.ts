@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { batchRequest, batchResponse } from '../../../schemas/http/batch.js';
 import { bulkRequest, bulkResponse } from '../../../schemas/http/bulk.js';
@@ -7,23 +8,25 @@ import {
   domainListResponse,
   domainResponse,
 } from '../../../schemas/http/domains.js';
-import {
-  generalError,
-  monthlyLimitError,
-  planError,
-  scopeError,
-  unauthorizedError,
-} from '../../../schemas/http/errors.js';
+import { browserFamilies, deviceTypes, osFamilies } from '../../../schemas/events/visitor.js';
+import { linkStatuses } from '../../../schemas/folds/link-status.js';
+import { requestParts, responseParts } from '../../../schemas/components.js';
+import { anyError, planError } from '../../../schemas/http/errors.js';
+import { urlFaults } from '../../../schemas/http/link-fields.js';
+import { planNames } from '../../../schemas/plans.js';
+import { scopeNames } from '../../../schemas/scopes.js';
+import { intervals } from '../../../schemas/statistics/period.js';
 import { exportedLink } from '../../../schemas/http/export.js';
-import { importedRow, importListResponse, importResponse } from '../../../schemas/http/imports.js';
+import {
+  importedRow,
+  importListResponse,
+  importResponse,
+  rowOutcomes,
+  switchValues,
+} from '../../../schemas/http/imports.js';
 import { healthResponse, livenessResponse } from '../../../schemas/http/health.js';
 import { historyResponse } from '../../../schemas/http/history.js';
-import {
-  changedLink,
-  changeLinkRequest,
-  linkDetails,
-  linkPage,
-} from '../../../schemas/http/links.js';
+import { changeLinkRequest, linkDetails, linkPage } from '../../../schemas/http/links.js';
 import { usageResponse } from '../../../schemas/http/reports.js';
 import {
   changeOwnKeyRequest,
@@ -38,6 +41,7 @@ import {
   changeWebhookRequest,
   createWebhookRequest,
   deliveriesResponse,
+  deliveryStatus,
   replayRequest,
   testedWebhookResponse,
   webhookListResponse,
@@ -73,36 +77,31 @@ const responses = {
   Link: linkResponse,
   BatchResponse: batchResponse,
   LinkDetails: linkDetails,
-  ChangedLink: changedLink,
   BulkResponse: bulkResponse,
-  Links: linkPage,
-  Tags: tagPage,
+  LinkPage: linkPage,
+  TagPage: tagPage,
   ExportedLink: exportedLink,
-  Import: importResponse,
-  Imports: importListResponse,
+  LinkImport: importResponse,
+  ImportPage: importListResponse,
   ImportedRow: importedRow,
   LinkHistory: historyResponse,
   Stats: statsResponse,
   AccountStats: accountStatsResponse,
   Usage: usageResponse,
   ApiKey: ownKeyResponse,
-  ApiKeys: ownKeyPageResponse,
+  ApiKeyPage: ownKeyPageResponse,
   MadeApiKey: madeKeyResponse,
-  Domain: domainResponse,
-  Domains: domainListResponse,
-  Events: eventsResponse,
+  OwnDomain: domainResponse,
+  DomainPage: domainListResponse,
+  EventPage: eventsResponse,
   Webhook: webhookResponse,
-  Webhooks: webhookListResponse,
+  WebhookPage: webhookListResponse,
   WebhookWithSecret: webhookWithSecretResponse,
   TestedWebhook: testedWebhookResponse,
-  Deliveries: deliveriesResponse,
+  DeliveryPage: deliveriesResponse,
   Liveness: livenessResponse,
   Readiness: healthResponse,
-  GeneralError: generalError,
-  UnauthorizedError: unauthorizedError,
-  PlanError: planError,
-  ScopeError: scopeError,
-  MonthlyLimitError: monthlyLimitError,
+  Error: anyError,
 };
 
 export type SchemaName = keyof typeof requests | keyof typeof responses;
@@ -111,67 +110,173 @@ const pathOf = (name: string): string => `#/components/schemas/${name}`;
 
 export const refTo = (name: SchemaName): JsonSchema => ({ $ref: pathOf(name) });
 
-/** Removes keywords that only matter to zod. */
-const plain = ({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void => {
+type Keywords = Readonly<Record<string, unknown>>;
+
+/** The enums that several schemas have. */
+const enums: Readonly<Record<string, readonly string[]>> = {
+  Scope: scopeNames,
+  Plan: planNames,
+  Feature: planError.shape.feature.options,
+  UrlFault: urlFaults,
+  LinkStatus: linkStatuses,
+  Interval: intervals,
+  DeviceType: deviceTypes,
+  OsFamily: osFamilies,
+  Browser: browserFamilies,
+  RowOutcome: rowOutcomes,
+  Toggle: switchValues,
+  DeliveryStatus: deliveryStatus.options,
+  WebhookStatus: webhookResponse.shape.status.options,
+};
+
+const enumSchemas = Object.fromEntries(
+  Object.entries(enums).map(([name, values]) => [name, { type: 'string', enum: values }]),
+);
+
+const withReference = (schema: Keywords): Keywords => {
+  const [name] =
+    Object.entries(enumSchemas).find((entry) => isDeepStrictEqual(entry[1].enum, schema['enum'])) ??
+    [];
+  if (name === undefined) return schema;
+  const others = Object.entries(schema).filter(([keyword]) => !['type', 'enum'].includes(keyword));
+  return { ...Object.fromEntries(others), $ref: pathOf(name) };
+};
+
+const propertiesOf = (schema: Keywords): Readonly<Record<string, Keywords>> =>
+  (schema['properties'] ?? {}) as Readonly<Record<string, Keywords>>;
+
+/** The schema that allows the values of both. */
+const merge = (first: Keywords, second: Keywords): Keywords => {
+  if (isDeepStrictEqual(first, second)) return first;
+  const common = Object.entries(first).filter(([keyword, value]) =>
+    isDeepStrictEqual(value, second[keyword]),
+  );
+  const { description = second['description'] } = first;
+  const schema = {
+    ...Object.fromEntries(common),
+    ...(description !== undefined && { description }),
+  };
+  const type = [...new Set([first['type'], second['type']].flat())];
+  if (!('properties' in first)) return { ...schema, type: type.length === 1 ? type[0] : type };
+  const properties = { ...propertiesOf(first) };
+  for (const [name, other] of Object.entries(propertiesOf(second))) {
+    const property = properties[name];
+    properties[name] = property ? merge(property, other) : other;
+  }
+  const required = (second['required'] ?? []) as readonly unknown[];
+  const shared = ((first['required'] ?? []) as readonly unknown[]).filter((name) =>
+    required.includes(name),
+  );
+  return { ...schema, properties, required: shared };
+};
+
+/** Client generators make a type of its own of each union, but know lists of types and optional properties. */
+const withoutUnion = (schema: Keywords): Keywords => {
+  const { anyOf, ...others } = schema;
+  if (!Array.isArray(anyOf)) return schema;
+  const [first = {}, ...rest] = anyOf as readonly Keywords[];
+  // With `anyOf`, NSwag makes an empty class of a reference.
+  if ('$ref' in first) return { ...others, oneOf: anyOf };
+  const [none] = rest;
+  if (none?.['type'] !== 'null') return { ...rest.reduce(merge, first), ...others };
+  const { type, enum: values } = first;
+  return {
+    ...first,
+    ...others,
+    type: [type, 'null'].flat(),
+    ...(Array.isArray(values) && { enum: [...(values as readonly unknown[]), null] }),
+  };
+};
+
+/** Generated clients compare booleans and numbers with the text of a `const`. */
+const withoutConst = (schema: Keywords): Keywords => {
+  const { const: value, ...others } = schema;
+  if (typeof value === 'boolean') return others;
+  return typeof value === 'number' ? { ...others, type: 'integer' } : schema;
+};
+
+/** Generators have types of their own for these; clients would compare the pattern with a value that is no text. */
+const typedFormats: readonly unknown[] = ['date', 'date-time', 'uuid'];
+
+/** Whether a keyword matters only to zod, or misleads client generators. */
+const isNoise = (schema: Keywords, keyword: string): boolean =>
   // In JSON Schema, `readOnly` means that clients cannot send the field.
-  delete jsonSchema['readOnly'];
-  if (jsonSchema['secret'] === true) {
-    delete jsonSchema['secret'];
-    jsonSchema['x-secret'] = true;
-  }
-  if (jsonSchema['minimum'] === Number.MIN_SAFE_INTEGER) delete jsonSchema['minimum'];
-  if (jsonSchema['maximum'] === Number.MAX_SAFE_INTEGER) delete jsonSchema['maximum'];
-  // The format is sufficient; the pattern contains the leap years.
-  if (jsonSchema['format'] === 'date') delete jsonSchema['pattern'];
-  if (jsonSchema['format'] === 'date-time') {
-    jsonSchema['pattern'] = String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`;
-  }
+  keyword === 'readOnly' ||
+  (keyword === 'minimum' && schema[keyword] === Number.MIN_SAFE_INTEGER) ||
+  (keyword === 'maximum' && schema[keyword] === Number.MAX_SAFE_INTEGER) ||
+  (keyword === 'pattern' && typedFormats.includes(schema['format']));
+
+/** The value with its schemas, the innermost first, as client generators read them. */
+const plain = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(plain);
+  const schema = value as Keywords;
+  const keywords = Object.entries(schema)
+    .filter(([keyword]) => !isNoise(schema, keyword))
+    .map(([keyword, part]) => [
+      keyword === 'secret' && part === true ? 'x-secret' : keyword,
+      plain(part),
+    ]);
+  return withReference(withoutUnion(withoutConst(Object.fromEntries(keywords) as Keywords)));
 };
 
 const ownKeywords = new Set(['$schema', '$id']);
 
 const withoutOwnKeywords = (schema: object): JsonSchema =>
-  Object.fromEntries(Object.entries(schema).filter(([keyword]) => !ownKeywords.has(keyword)));
+  plain(
+    Object.fromEntries(Object.entries(schema).filter(([keyword]) => !ownKeywords.has(keyword))),
+  ) as JsonSchema;
 
-/** The schemas of a document's components, which reference each other. @param target AsyncAPI has draft 7 */
-export const toSchemas = (
-  named: Readonly<Record<string, z.ZodType>>,
-  io: 'input' | 'output',
-  target: 'draft-07' | 'draft-2020-12' = 'draft-2020-12',
+/** The components among these that a value references, directly or not. */
+const referencedBy = (
+  value: unknown,
+  schemas: Readonly<Record<string, JsonSchema>>,
 ): Record<string, JsonSchema> => {
-  const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
-  const { schemas } = z.toJSONSchema(registry, { io, target, uri: pathOf, override: plain });
-  return Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, withoutOwnKeywords(schema)]),
-  );
+  const texts = new Set([JSON.stringify(value)]);
+  const found: Record<string, JsonSchema> = {};
+  // The loop includes what it adds.
+  for (const text of texts) {
+    for (const [name, schema] of Object.entries(schemas)) {
+      if (!text.includes(`"${pathOf(name)}"`)) continue;
+      found[name] = schema;
+      texts.add(JSON.stringify(schema));
+    }
+  }
+  return found;
 };
 
 /**
- * The items of a batch are bodies of POST /v2/shorten. An invalid item fails separately, so every value is allowed.
+ * The schemas of a document's components, with the parts and enums that they reference.
+ *
+ * @param target AsyncAPI has draft 7
  */
-const withItems = (batch: JsonSchema | undefined): JsonSchema => {
-  const { urls } = batch?.['properties'] as { urls: object };
-  const anything = { description: 'Any other value is an item that fails.' };
-  const items = { anyOf: [refTo('ShortenRequest'), anything] };
-  return { ...batch, properties: { urls: { ...urls, items } } };
+export const toSchemas = (
+  named: Readonly<Record<string, z.ZodType>>,
+  parts: typeof requestParts,
+  io: 'input' | 'output',
+  target: 'draft-07' | 'draft-2020-12' = 'draft-2020-12',
+): Record<string, JsonSchema> => {
+  for (const [id, schema] of Object.entries(named)) parts.add(schema, { id });
+  const { schemas } = z.toJSONSchema(parts, { io, target, uri: pathOf });
+  const converted = Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, withoutOwnKeywords(schema)]),
+  );
+  const own = Object.fromEntries(Object.keys(named).map((name) => [name, converted[name] ?? {}]));
+  return { ...own, ...referencedBy(own, { ...converted, ...enumSchemas }) };
 };
 
 /** The document's `components.schemas`: input types of requests, output types of responses. */
-export const componentSchemas = (): Record<SchemaName, JsonSchema> => {
-  const sent = toSchemas(requests, 'input');
-  return {
-    ...sent,
-    BatchRequest: withItems(sent['BatchRequest']),
-    ...toSchemas(responses, 'output'),
-  } as Record<SchemaName, JsonSchema>;
-};
+export const componentSchemas = (paths: SchemaPart): Record<SchemaName, JsonSchema> =>
+  ({
+    ...referencedBy(paths, enumSchemas),
+    ...toSchemas(responses, responseParts, 'output'),
+    // Their limits also describe the parts of responses.
+    ...toSchemas(requests, requestParts, 'input'),
+  }) as Record<SchemaName, JsonSchema>;
 
 const toSchema = (schema: z.ZodType): JsonSchema =>
   // Transformed texts have no schema, so their `meta` describes them.
-  withoutOwnKeywords(
-    z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any', override: plain }),
-  );
+  withoutOwnKeywords(z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }));
 
 export const shortCodeSchema = toSchema(shortCode);
 

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { readdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { messages } from '../../../schemas/http/errors.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { codeIn } from '../support/documented-code.js';
 import { folderFixture } from '../support/fixtures.js';
@@ -39,6 +41,35 @@ interface Printed {
   readonly qrCode: string;
 }
 
+/** What the programs of generated-clients/ print. */
+const expectedCalls = {
+  rules: ['ios', 'others'],
+  forwardQuery: [true, true, false],
+  isReplayed: true,
+  batch: [
+    [true, null],
+    [false, 'Alias is already taken'],
+  ],
+  changed: [null, 3],
+  pages: [1, 1],
+  clicks: 0,
+  days: 30,
+  events: ['linklog.LinkCreated.v4'],
+  exported: 2,
+  scopes: ['links:read'],
+  refusals: [
+    { statusCode: 404, message: messages.codeNotFound },
+    { statusCode: 412, message: messages.linkChanged },
+    { statusCode: 422, message: messages.idempotencyMismatch },
+    {
+      statusCode: 403,
+      message: 'This key lacks the scope links:create.',
+      scope: 'links:create',
+    },
+  ],
+  status: 'deleted',
+};
+
 const options = [
   ...['--module', 'nodenext', '--target', 'es2023', '--types', 'node'],
   // Without `skipLibCheck`, the check of the declarations of Node takes seconds.
@@ -46,7 +77,8 @@ const options = [
 ];
 
 describe('command API: clients generated from GET /openapi.json', function () {
-  this.timeout(120_000);
+  // The compiler of Java takes 10 s alone.
+  this.timeout(300_000);
   const bench = sharedProduct();
   const dir = folderFixture();
   const key = keyFixture(bench, 'PRO');
@@ -103,6 +135,73 @@ describe('command API: clients generated from GET /openapi.json', function () {
       );
       await writeFile(path.join(dir.path, 'program.py'), codeIn('clients.md', 'python'));
       await expectWorked(await runClient('python3', 'program.py'));
+    });
+  });
+
+  describe('by openapi-generator', () => {
+    needs('java', 'javac', 'python3', '.openapi-generator');
+
+    /** @returns the folder with the client */
+    const generate = async (language: string, ...more: readonly string[]): Promise<string> => {
+      const [generator = ''] = jars('openapi-generator');
+      await run(dir.path, 'java', [
+        ...['-jar', generator, 'generate', '--input-spec', `${bench.product.api}/openapi.json`],
+        ...['--generator-name', language, '--output', language, ...more],
+      ]);
+      return path.join(dir.path, language);
+    };
+
+    const jars = (prefix = ''): readonly string[] =>
+      readdirSync(projectFile('.openapi-generator'))
+        .filter((name) => name.startsWith(prefix))
+        .map((name) => projectFile('.openapi-generator', name));
+
+    const programs = projectFile('ops', 'test', 'e2e', 'generated-clients');
+
+    const expectCalls = async (
+      alias: string,
+      command: string,
+      args: readonly string[],
+      more: Readonly<Record<string, string>> = {},
+    ): Promise<void> => {
+      const env = { LINKLOG_URL: bench.product.api, LINKLOG_KEY: key.key, ...more };
+      const { stdout } = await run(dir.path, command, args, env);
+      const { qrCode, ...printed } = JSON.parse(stdout) as { readonly qrCode: string };
+      expect(printed).to.deep.equal({ alias, ...expectedCalls });
+      expect(Buffer.from(qrCode, 'base64').toString('latin1', 1, 4)).to.equal('PNG');
+    };
+
+    it('in Python make all kinds of calls', async () => {
+      const client = await generate('python', '--package-name', 'linklog');
+      const program = path.join(programs, 'calls.py');
+      await expectCalls('python-client', 'python3', [program], { PYTHONPATH: client });
+    });
+
+    it('in Java make all kinds of calls', async () => {
+      const packages = ['--invoker-package', 'linklog', '--api-package', 'linklog.api'];
+      const client = await generate(
+        'java',
+        ...[...packages, '--model-package', 'linklog.model'],
+        ...['--library', 'native'],
+      );
+      const sources = path.join(client, 'src', 'main', 'java');
+      const classPath = ['classes', ...jars('j')].join(path.delimiter);
+      await run(dir.path, 'javac', [
+        ...['-nowarn', '-proc:none', '-d', 'classes', '-cp', classPath, '-sourcepath', sources],
+        path.join(programs, 'Calls.java'),
+      ]);
+      await expectCalls('java-client', 'java', ['-cp', classPath, 'Calls']);
+    });
+
+    it('in C# compare only texts with patterns', async () => {
+      const folder = path.join(await generate('csharp'), 'src', 'Org.OpenAPITools', 'Model');
+      const compared = readdirSync(folder).flatMap((name) => {
+        const source = readFileSync(path.join(folder, name), 'utf8');
+        return [...source.matchAll(/\.Match\(this\.(\w+?)(?:Option\.Value)?\)/g)].map(
+          ([, property]) => new RegExp(`public (\\S+) ${property ?? ''} \\{`).exec(source)?.[1],
+        );
+      });
+      expect(new Set(compared)).to.deep.equal(new Set(['string', 'string?']));
     });
   });
 });

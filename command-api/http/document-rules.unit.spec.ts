@@ -1,0 +1,158 @@
+import { expect } from 'chai';
+import { asyncApiDocument } from './asyncapi/document.js';
+import { openApiDocument } from './openapi/document.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+interface Part {
+  readonly at: string;
+  readonly json: Json;
+}
+
+/** All objects of a document with their paths, without examples. */
+const partsOf = (value: unknown, at = ''): readonly Part[] => {
+  if (typeof value !== 'object' || value === null) return [];
+  const inner = Object.entries(value)
+    .filter(([name]) => !['example', 'examples', 'default'].includes(name))
+    .flatMap(([name, part]) => partsOf(part, `${at}/${name.replaceAll('/', '~1')}`));
+  return Array.isArray(value) ? inner : [{ at, json: value as Json }, ...inner];
+};
+
+const isSchema = ({ at }: Part): boolean =>
+  /\/(?:schema|items|payload|additionalProperties|properties\/[^/]+|components\/schemas\/[^/]+|(?:one|any|all)Of\/\d+)$/.test(
+    at,
+  );
+
+const isNamed = ({ at }: Part): boolean => /^\/components\/schemas\/[^/]+$/.test(at);
+
+const isReference = ({ $ref }: Json): boolean => typeof $ref === 'string';
+
+const openApi = partsOf(JSON.parse(JSON.stringify(openApiDocument())));
+const asyncApi = partsOf(JSON.parse(JSON.stringify(asyncApiDocument())));
+
+const pathsOf = (parts: readonly Part[]): readonly string[] => parts.map(({ at }) => at);
+
+for (const [name, parts] of [
+  ['OpenAPI', openApi],
+  ['AsyncAPI', asyncApi],
+] as const) {
+  const schemas = parts.filter(isSchema);
+
+  describe(`command API: rules of the ${name} document`, () => {
+    it('has no union but nullable references and one named union', () => {
+      const unions = parts.filter(({ json }) => 'anyOf' in json || 'oneOf' in json);
+      const others = unions.filter(({ json }) => {
+        const [first, second, ...more] = (json['oneOf'] ?? []) as readonly Json[];
+        const isNullable = first && isReference(first) && second?.['type'] === 'null';
+        return 'anyOf' in json || !isNullable || more.length > 0;
+      });
+      // Its members have the const `type` that distinguishes them.
+      const expected = name === 'AsyncAPI' ? ['/components/schemas/FeedEvent'] : [];
+      expect(pathsOf(others)).to.deep.equal(expected);
+    });
+
+    it('lists null in each nullable enum', () => {
+      const nullable = schemas.filter(
+        ({ json }) => Array.isArray(json['enum']) && [json['type']].flat().includes('null'),
+      );
+      const others = nullable.filter(({ json }) => !(json['enum'] as unknown[]).includes(null));
+      expect(pathsOf(others)).to.deep.equal([]);
+    });
+
+    it('has no inline object in a schema, and no repeated inline enum', () => {
+      const inline = schemas.filter((part) => !isNamed(part) && !part.at.includes('/bindings/'));
+      // A message is a CloudEvent with the type and data of the event.
+      const isMessage = ({ at }: Part): boolean =>
+        /^\/components\/messages\/[^/]+\/payload/.test(at);
+      const objects = inline.filter((part) => 'properties' in part.json && !isMessage(part));
+      expect(pathsOf(objects)).to.deep.equal([]);
+      const enums = inline.flatMap(({ json }) => ('enum' in json ? [String(json['enum'])] : []));
+      expect(enums).to.deep.equal([...new Set(enums)]);
+    });
+
+    it('has no empty schema', () => {
+      const empty = schemas.filter(
+        ({ at, json }) => !at.endsWith('/additionalProperties') && Object.keys(json).length === 0,
+      );
+      expect(pathsOf(empty)).to.deep.equal([]);
+    });
+
+    it('has neither a pattern nor a const that clients compare with a value that is no text', () => {
+      const typed = ['date', 'date-time', 'uuid'];
+      const wrong = schemas.filter(
+        ({ json }) =>
+          ('pattern' in json && typed.includes(String(json['format']))) ||
+          ('const' in json && typeof json['const'] !== 'string'),
+      );
+      expect(pathsOf(wrong)).to.deep.equal([]);
+    });
+
+    it('names no component like one of its properties', () => {
+      const same = schemas.filter(isNamed).filter(({ at, json }) => {
+        const own = (at.split('/').at(-1) ?? '').toLowerCase();
+        const names = Object.keys(json['properties'] ?? {});
+        return names.some((property) => property.toLowerCase() === own);
+      });
+      // The contract names this one.
+      expect(pathsOf(same)).to.deep.equal(name === 'OpenAPI' ? ['/components/schemas/Error'] : []);
+    });
+  });
+}
+
+describe('command API: rules of the operations in the OpenAPI document', () => {
+  it('reference the schema of each JSON body', () => {
+    const bodies = openApi.filter(({ at }) => at.endsWith('/content/application~1json/schema'));
+    expect(bodies).to.have.length.above(60);
+    expect(pathsOf(bodies.filter(({ json }) => !isReference(json)))).to.deep.equal([]);
+  });
+
+  const operations = openApi.filter(({ json }) => 'operationId' in json && 'responses' in json);
+
+  it('have one schema of a success', () => {
+    for (const { at, json } of operations) {
+      const successes = Object.entries(json['responses'] as Json).filter(([status]) =>
+        status.startsWith('2'),
+      );
+      const references = partsOf(Object.fromEntries(successes))
+        .filter((part) => part.at.endsWith('/content/application~1json/schema'))
+        .map((part) => part.json['$ref']);
+      expect(new Set(references).size, at).to.be.at.most(1);
+    }
+  });
+
+  it('describe errors with one component', () => {
+    const errors = openApi.filter(({ at }) =>
+      /\/(?:components\/responses\/\w+|responses\/4\d\d)\/content\/application~1json\/schema$/.test(
+        at,
+      ),
+    );
+    expect(errors).to.have.length.above(10);
+    for (const { at, json } of errors) {
+      expect(json, at).to.deep.equal({ $ref: '#/components/schemas/Error' });
+    }
+  });
+
+  it('have bytes as files, in every media type', () => {
+    const files = openApi.filter(({ at }) =>
+      /\/(?:image~1[\w+]+|application~1(?:octet-stream|x-ndjson)|text~1plain)$/.test(at),
+    );
+    expect(files).to.have.length.above(5);
+    for (const { at, json } of files) {
+      expect(json['schema'], at).to.deep.equal({ type: 'string', format: 'binary' });
+    }
+  });
+
+  it('have parameters of the path first, and no X-Request-Id', () => {
+    const lists = openApi.flatMap(({ at, json }) =>
+      Array.isArray(json['parameters'])
+        ? [{ at, list: json['parameters'] as readonly Json[] }]
+        : [],
+    );
+    for (const { at, list } of lists) {
+      const kinds = list.map((parameter) => parameter['in']);
+      const inPath = kinds.filter((kind) => kind === 'path');
+      expect(kinds.slice(0, inPath.length), at).to.deep.equal(inPath);
+      expect(list.map((parameter) => parameter['name'])).not.to.include('X-Request-Id');
+    }
+  });
+});
