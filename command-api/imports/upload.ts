@@ -5,7 +5,8 @@ import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { ImportQuery, ImportSource } from '../../schemas/http/imports.js';
-import { decodeFile } from './formats/decode.js';
+import { decodeFile, prepend } from './formats/decode.js';
+import { maxColumns } from './formats/csv-columns.js';
 import { detectFormat } from './formats/detect.js';
 import { invalidRecord } from './formats/records.js';
 import { readers } from './formats/readers.js';
@@ -18,6 +19,7 @@ import {
   insertImport,
   insertPortion,
   insertVisits,
+  maxListedRows,
   renewUpload,
   startImport,
   type LinkRecord,
@@ -30,6 +32,12 @@ const portion = { records: 500, characters: 500_000 };
 
 /** Visits that are stored together. */
 const visitsTogether = 2_000;
+
+/** The most rows of a file. Visits of a client count, too. */
+const maxRows = 10_000_000;
+
+/** Characters of the name of an ignored column. */
+const maxColumnName = 100;
 
 /** How often an upload renews its lease (ms). */
 const renewEveryMs = 5_000;
@@ -77,10 +85,7 @@ const splitHead = async (
     if (next.done === true) break;
     head += next.value;
   }
-  const text = (async function* () {
-    yield head;
-    yield* { [Symbol.asyncIterator]: () => iterator };
-  })();
+  const text = prepend(head, iterator);
   return { head, text };
 };
 
@@ -88,6 +93,9 @@ const splitHead = async (
 class PortionWriter {
   /** The number of complete portions. */
   portions = 0;
+  /** Invalid records that are counted, and not stored. */
+  unlisted = 0;
+  #invalid = 0;
   #records: string[] = [];
   #characters = 0;
   #visits: NumberedVisit[] = [];
@@ -99,6 +107,13 @@ class PortionWriter {
   ) {}
 
   async add(record: LinkRecord): Promise<void> {
+    if (record.type === 'invalid') {
+      this.#invalid += 1;
+      if (this.#invalid > maxListedRows) {
+        this.unlisted += 1;
+        return;
+      }
+    }
     const json = JSON.stringify(record);
     this.#records.push(json);
     this.#characters += json.length;
@@ -141,7 +156,8 @@ export type UploadRequest = Omit<NewImport, 'id' | 'format' | 'options'> & {
 };
 
 const unknownFormat =
-  'The format of the file was not recognised. Name it in the parameter format, and check the header of a CSV file.';
+  'The format of the file was not recognised. Name it in the parameter format, and check the header of a CSV file, ' +
+  `which has at most ${maxColumns} columns.`;
 
 /**
  * Stores a file and starts its import. Returns the id of the import.
@@ -157,7 +173,9 @@ export const receiveFile = async (
 ): Promise<string> => {
   const { query, chunks, maxBytes, ...owner } = request;
   const { head, text } = await splitHead(
-    inIterations(decodeFile(bounded(requireRate(chunks), maxBytes), { maxBytes })),
+    inIterations(
+      decodeFile(bounded(requireRate(chunks), maxBytes), { maxBytes, encoding: query.encoding }),
+    ),
   );
   const format: ImportSource | null = query.format === 'auto' ? detectFormat(head) : query.format;
   if (format === null) throw new ImportFileFault(unknownFormat);
@@ -176,9 +194,19 @@ export const receiveFile = async (
   try {
     const writer = new PortionWriter(pool, id);
     let lastRow = 0;
+    let rows = 0;
+    let ignoredColumns: readonly string[] = [];
+    const onIgnoredColumns = (names: readonly string[]): void => {
+      ignoredColumns = names.map((name) => name.slice(0, maxColumnName).toWellFormed());
+    };
+    const readerOptions = { linkZone, visitZone, onIgnoredColumns };
     try {
-      for await (const record of readers[format](text, { linkZone, visitZone })) {
+      for await (const record of readers[format](text, readerOptions)) {
         lastRow = record.row;
+        if (record.type !== 'visit' || owner.keyId !== null) rows += 1;
+        if (rows > maxRows) {
+          throw new ImportFileFault(`The file has more than ${maxRows.toLocaleString('en')} rows.`);
+        }
         if (record.type !== 'visit') await writer.add(record);
         else if (options.visits) {
           const fault = visitFault(record.visit, now);
@@ -191,7 +219,8 @@ export const receiveFile = async (
       await writer.add(invalidRecord(lastRow + 1, error.message));
     }
     await writer.end();
-    await startImport(pool, id, writer.portions);
+    const { portions, unlisted } = writer;
+    await startImport(pool, id, { portions, unlisted, ignoredColumns });
   } catch (error) {
     await deleteImport(pool, id);
     throw error;

@@ -20,7 +20,7 @@ import { unknownId as id } from './testing/on-service.js';
 
 const running: ImportResponse = {
   ...{ id, format: 'csv', status: 'running', dryRun: false },
-  ...{ rows: 0, created: 0, existing: 0, failed: 0, visits: 0 },
+  ...{ rows: 0, created: 0, existing: 0, failed: 0, visits: 0, ignoredColumns: [] },
   ...{ startedAt: '2026-05-20T12:00:00.000Z', endedAt: null, error: null },
 };
 
