@@ -94,9 +94,17 @@ const readText = (text: string, form: TextForm, messages: string[]): string | nu
 };
 
 const readTags = (tags: readonly string[], messages: string[]): readonly string[] => {
-  const stored = new Set(tags.flatMap((text) => readText(text, tagForm, messages) ?? []));
-  if (stored.size > maxTags) messages.push(`Only the first ${maxTags} tags were imported.`);
-  return [...stored].slice(0, maxTags);
+  const stored = new Set<string>();
+  for (const text of tags) {
+    const clean = readText(text, tagForm, messages);
+    if (clean === null || stored.has(clean)) continue;
+    if (stored.size === maxTags) {
+      messages.push(`Only the first ${maxTags} tags were imported.`);
+      break;
+    }
+    stored.add(clean);
+  }
+  return [...stored];
 };
 
 const readClicks = (clicks: number, messages: string[]): number => {

@@ -1,5 +1,5 @@
 /** Receives import files: reads their records as they arrive, and stores them in portions. */
-import { setImmediate as nextIteration } from 'node:timers/promises';
+import { EventLoopShare } from '../../ops/platform/concurrency/event-loop-share.js';
 import { periodically } from '../../ops/platform/concurrency/periodic.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -59,18 +59,14 @@ async function* bounded(chunks: Bytes, maxBytes: number): Bytes {
   }
 }
 
-/** Characters that are read in one event-loop iteration. 16 KB of gzip can have 17 MB of text. */
-const charactersPerIteration = 65_536;
-
-/** Lets other requests run between the chunks of a text. */
-async function* inIterations(chunks: AsyncIterable<string>): AsyncIterable<string> {
-  let characters = 0;
+/** Lets other requests run between the chunks of a text: 16 KB of gzip can have 17 MB of it. */
+async function* inIterations(
+  chunks: AsyncIterable<string>,
+  share: EventLoopShare,
+): AsyncIterable<string> {
   for await (const chunk of chunks) {
     yield chunk;
-    characters += chunk.length;
-    if (characters < charactersPerIteration) continue;
-    characters = 0;
-    await nextIteration();
+    if (share.isUsedUp) await share.renew();
   }
 }
 
@@ -172,10 +168,11 @@ export const receiveFile = async (
   request: UploadRequest,
 ): Promise<string> => {
   const { query, chunks, maxBytes, ...owner } = request;
+  const share = new EventLoopShare();
+  const bytes = bounded(requireRate(chunks), maxBytes);
+  const { encoding } = query;
   const { head, text } = await splitHead(
-    inIterations(
-      decodeFile(bounded(requireRate(chunks), maxBytes), { maxBytes, encoding: query.encoding }),
-    ),
+    inIterations(decodeFile(bytes, { maxBytes, encoding }), share),
   );
   const format: ImportSource | null = query.format === 'auto' ? detectFormat(head) : query.format;
   if (format === null) throw new ImportFileFault(unknownFormat);
@@ -202,6 +199,7 @@ export const receiveFile = async (
     const readerOptions = { linkZone, visitZone, onIgnoredColumns };
     try {
       for await (const record of readers[format](text, readerOptions)) {
+        if (share.isUsedUp) await share.renew();
         lastRow = record.row;
         if (record.type !== 'visit' || owner.keyId !== null) rows += 1;
         if (rows > maxRows) {

@@ -2,7 +2,7 @@
 import { isAscii } from 'node:buffer';
 import { createGunzip } from 'node:zlib';
 import { markOf } from './records.js';
-import { ImportFileFault, maxRecordLength } from './source-record.js';
+import { ImportFileFault } from './source-record.js';
 
 export interface DecodeOptions {
   /** Size of the file before decompression, in bytes. */
@@ -190,26 +190,31 @@ const decoderOf = (encoding: string): Decode => {
 /** Bytes that are decoded in one event-loop iteration. */
 const blockBytes = 32_768;
 
-/** The longest text of a record without a boundary, in bytes. */
-const maxUnbounded = 3 * maxRecordLength;
-
-/** The number of bytes that end with a character. No character of several bytes has one below 0x30, except in UTF-16. */
-const wholeCharacters = (bytes: Buffer, from: number, isUtf16: boolean): number => {
-  if (isUtf16) return bytes.length & ~1;
-  const boundary = bytes.subarray(from).findLastIndex((byte) => byte < 0x30);
-  if (boundary >= 0) return from + boundary + 1;
-  return bytes.length > maxUnbounded ? bytes.length : 0;
+/**
+ * The number of bytes that end with a whole character. No character of several bytes has one below 0x30.
+ *
+ * @param from where the last block begins; before it, there is no such end
+ */
+const wholeCharacters = (bytes: Buffer, from: number, encoding: string): number => {
+  if (encoding.startsWith('utf-16')) return bytes.length & ~1;
+  if (!characters.has(encoding)) return bytes.length;
+  const isUtf8 = encoding === 'utf-8';
+  const last = bytes
+    .subarray(from)
+    .findLastIndex((byte) => byte < 0x30 || (isUtf8 && (byte < 0x80 || byte >= 0xc0)));
+  if (last >= 0) return from + last + ((bytes[from + last] ?? 0) < 0x80 ? 1 : 0);
+  // No text has so many characters without white space and punctuation.
+  return isUtf8 || bytes.length > blockBytes ? bytes.length : 0;
 };
 
 const decodeAs = (encoding: string, pieces: AsyncIterable<Buffer>): AsyncIterable<string> => {
   const decode = decoderOf(encoding);
-  const isUtf16 = encoding.startsWith('utf-16');
   let rest = Buffer.alloc(0);
   const blocks = async function* (): AsyncIterable<string> {
     for await (const piece of pieces) {
       for (let start = 0; start < piece.length; start += blockBytes) {
         const bytes = Buffer.concat([rest, piece.subarray(start, start + blockBytes)]);
-        const end = wholeCharacters(bytes, rest.length, isUtf16);
+        const end = wholeCharacters(bytes, rest.length, encoding);
         yield decode(bytes.subarray(0, end));
         rest = bytes.subarray(end);
       }

@@ -5,7 +5,6 @@
  * objects after it are read.
  */
 import { z } from 'zod';
-import { listOf } from '../../../schemas/list-of.js';
 import { redirectRule } from '../../../schemas/redirect-rules.js';
 import { trimInvisible } from '../../../schemas/trim-invisible.js';
 import {
@@ -299,9 +298,22 @@ export const optionalText = z.string().nullish();
 /** The longest list in a record, far above what a link may have. */
 const maxValues = 1_000;
 
-/** A list in a record. */
+/** A list in a record. Only its first error is found, because a record has room for 30,000 of them. */
 export const recordList = <Item extends z.ZodType>(item: Item) =>
-  listOf(item, { max: maxValues, error: `has more than ${maxValues} values` });
+  z.array(z.unknown()).transform((values, context): z.output<Item>[] => {
+    const read: z.output<Item>[] = [];
+    const fail = (path: readonly PropertyKey[]): never => {
+      context.addIssue({ code: 'custom', path: [...path] });
+      return z.NEVER;
+    };
+    if (values.length > maxValues) return fail([]);
+    for (const [index, value] of values.entries()) {
+      const parsed = item.safeParse(value);
+      if (!parsed.success) return fail([index, ...(parsed.error.issues[0]?.path ?? [])]);
+      read.push(parsed.data);
+    }
+    return read;
+  });
 
 export const optionalTexts = recordList(z.string()).nullish();
 

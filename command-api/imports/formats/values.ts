@@ -17,9 +17,13 @@ const flags = new Map(
   ),
 );
 
+/** The longest text that is normalised, in characters. */
+const maxFlag = 20;
+
 export const flagKind: Kind<boolean> = {
   name: 'true or false',
   read: (text) => {
+    if (text.length > maxFlag) return null;
     const plain = text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
     return flags.get(plain.replaceAll('ı', 'i').replace(/^([01])[.,]0+$/, '$1')) ?? null;
   },
