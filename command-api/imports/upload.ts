@@ -8,7 +8,7 @@ import type { ImportQuery, ImportSource } from '../../schemas/http/imports.js';
 import { decodeFile, prepend } from './formats/decode.js';
 import { maxColumns } from './formats/csv-columns.js';
 import { detectFormat } from './formats/detect.js';
-import { invalidRecord } from './formats/records.js';
+import { cut, invalidRecord } from './formats/records.js';
 import { readers } from './formats/readers.js';
 import { scanLength } from './formats/scan.js';
 import { ImportFileFault, type SourceRecord } from './formats/source-record.js';
@@ -22,6 +22,7 @@ import {
   maxListedRows,
   renewUpload,
   startImport,
+  writeRecord,
   type LinkRecord,
   type NewImport,
   type NumberedVisit,
@@ -32,9 +33,6 @@ const portion = { records: 500, characters: 500_000 };
 
 /** Visits that are stored together. */
 const visitsTogether = 2_000;
-
-/** The most rows of a file. Visits of a client count, too. */
-const maxRows = 10_000_000;
 
 /** Characters of the name of an ignored column. */
 const maxColumnName = 100;
@@ -110,7 +108,7 @@ class PortionWriter {
         return;
       }
     }
-    const json = JSON.stringify(record);
+    const json = writeRecord(record);
     this.#records.push(json);
     this.#characters += json.length;
     const isFull =
@@ -158,6 +156,7 @@ const unknownFormat =
 /**
  * Stores a file and starts its import. Returns the id of the import.
  *
+ * @param maxRows visits of a client count, too
  * @throws ImportTooLarge
  * @throws UploadTooSlow
  * @throws ImportFileFault if the file as a whole cannot be read. If only its end cannot, the last row has the reason
@@ -166,6 +165,7 @@ export const receiveFile = async (
   pool: Pool,
   logger: Logger,
   request: UploadRequest,
+  maxRows = 10_000_000,
 ): Promise<string> => {
   const { query, chunks, maxBytes, ...owner } = request;
   const share = new EventLoopShare();
@@ -194,7 +194,7 @@ export const receiveFile = async (
     let rows = 0;
     let ignoredColumns: readonly string[] = [];
     const onIgnoredColumns = (names: readonly string[]): void => {
-      ignoredColumns = names.map((name) => name.slice(0, maxColumnName).toWellFormed());
+      ignoredColumns = names.map((name) => cut(name, maxColumnName));
     };
     const readerOptions = { linkZone, visitZone, onIgnoredColumns };
     try {

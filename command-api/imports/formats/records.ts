@@ -19,7 +19,8 @@ export const storageFault = (text: string): string | null => {
     : `the byte 0x${(byte - 0xdc00).toString(16).toUpperCase().padStart(2, '0')}, which is not valid in the encoding of the file`;
 };
 
-const cut = (text: string, length: number): string =>
+/** The start of a text, which can be stored. */
+export const cut = (text: string, length: number): string =>
   text.slice(0, length).replaceAll(/[\0\ud800-\udfff]/gu, '?');
 
 /** A value as a message quotes it. */
