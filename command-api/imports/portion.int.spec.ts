@@ -223,6 +223,7 @@ describe('imports: portions, on two nodes', () => {
       const owner = newId();
       await decide(await lease(owner), owner);
       expect(await outcomesOf(id)).to.deep.equal(listed);
+      await endImport(node.pool, id, 'done', null);
     }
   });
 

@@ -5,8 +5,9 @@ import { text } from 'node:stream/consumers';
 import { messages } from '../../../schemas/http/errors.js';
 import type { ExportedLink } from '../../../schemas/http/export.js';
 import { parseCsv, withoutGuard } from '../../../schemas/testing/csv.js';
-import type { HttpResponse } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { consoleCalls, cookieOf } from './console-harness.js';
 import { destination, expectBody, expectError, lacking, sharedProduct } from './harness.js';
 import { importCalls, rowsOf } from './imports-harness.js';
 
@@ -19,6 +20,7 @@ const account = 'exports';
 
 describe('GET /v2/export', () => {
   const bench = sharedProduct();
+  const { signIn } = consoleCalls(bench);
   let key: string;
 
   const ask = (query = '', as = key, options = {}): Promise<HttpResponse> =>
@@ -84,6 +86,17 @@ describe('GET /v2/export', () => {
       }),
     );
     expect(rows.flat()).to.include.members(["'=1+1", "''quoted", "'+x,y", `'@a, "b"\nc`]);
+  });
+
+  it('starts with a byte order mark in the console, whose users open it in a spreadsheet', async () => {
+    const headers = { Cookie: cookieOf(await signIn({ key })) };
+    const download = (format: string): Promise<HttpResponse> =>
+      sendRequest(`${bench.product.api}/console/v2/export?format=${format}`, { headers });
+    const mark = Buffer.from('\ufeff');
+    const { bytes } = await download('csv');
+    expect(bytes.subarray(0, mark.length)).to.deep.equal(mark);
+    expect(bytes.subarray(mark.length)).to.deep.equal((await ask('?format=csv')).bytes);
+    expect((await download('jsonl')).bytes).to.deep.equal((await ask()).bytes);
   });
 
   it('has only the links of the filters of the list', async () => {
