@@ -188,7 +188,7 @@ const decoderOf = (encoding: string): Decode => {
 };
 
 /** Bytes that are decoded in one event-loop iteration. */
-const blockBytes = 32_768;
+const blockBytes = 16_384;
 
 /**
  * The number of bytes that end with a whole character. No character of several bytes has one below 0x30.
