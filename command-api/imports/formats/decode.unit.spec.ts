@@ -182,6 +182,26 @@ describe('imports: text of files', () => {
     );
   });
 
+  it('never returns a replacement character that the file does not have', async () => {
+    const named = fc.constantFrom(...encodings);
+    const ascii = fc.uint8Array({ maxLength: 3, min: 0x20, max: 0x7e });
+    const parts = fc.array(fc.oneof(ascii, fc.uint8Array({ maxLength: 5, min: 0x80 })));
+    await fc.assert(
+      fc.asyncProperty(
+        named,
+        parts,
+        fc.integer({ min: 1, max: 9 }),
+        async (encoding, list, size) => {
+          const bytes = Buffer.concat(list);
+          fc.pre(!bytes.includes('\ufffd') && !encoding.startsWith('utf-16'));
+          const text = await decode(bytes, bytes.length || 1, encoding);
+          expect(text).to.not.include('\ufffd');
+          expect(await decode(bytes, size, encoding)).to.equal(text);
+        },
+      ),
+    );
+  });
+
   it('decodes any bytes, or reports a fault', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 40 }), fc.boolean(), async (bytes, isGzip) => {
