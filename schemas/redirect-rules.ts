@@ -5,9 +5,9 @@ import { listOf } from './list-of.js';
 import { timestamp } from './events/envelope.js';
 import { browserFamilies, deviceTypes, osFamilies } from './events/visitor.js';
 
-/** Far more than requests may have, so that an import with longer lists costs little. */
+/** More than requests may have, so that an import with longer lists costs little. */
 const values = <Item extends z.ZodType>(item: Item, min = 0) =>
-  listOf(item, { min, max: 1_000, error: 'has too many values' });
+  listOf(item, { min, max: 100, error: 'has too many values' });
 
 /** `HH:MM` in the zone of the window. */
 const timeOfDay = z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/);

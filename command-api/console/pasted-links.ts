@@ -5,6 +5,7 @@ import {
   csvColumns,
   delimiterLine,
   detectLayout,
+  otherColumns,
   sampleRecords,
   tagsOfCell,
   type Field,
@@ -54,7 +55,7 @@ export interface PastedText {
   readonly unnamedColumns: number;
 }
 
-const usedFields: readonly Field[] = ['code', 'url', 'title', 'tags'];
+const usedFields: readonly Field[] = ['code', 'shortUrl', 'url', 'title', 'tags'];
 
 const plainLink = (url: string): PastedLink => ({ url, alias: null, title: null, tags: [] });
 
@@ -71,7 +72,7 @@ const linkOf = (cells: Cells, layout: Layout): PastedLink => {
   const { cellOf } = cellReader(cells, layout, csvColumns);
   return {
     url: withScheme(trimInvisible(cellOf('url'))),
-    alias: readShortUrl(cellOf('code'), false).code || null,
+    alias: readShortUrl(cellOf('code') || cellOf('shortUrl')).code || null,
     title: cellOf('title').trim() || null,
     tags: tagsOfCell(cellOf('tags'), csvColumns),
   };
@@ -151,7 +152,7 @@ const readPlain = (text: string): PastedText => ({
 export const readPastedLinks = (text: string, isPlain: boolean): PastedText => {
   if (isPlain) return readPlain(text);
   const head = text.slice(0, scanLength);
-  const layout = detectLayout(head, csvColumns, ['url']);
+  const layout = detectLayout(head, csvColumns, false);
   const lines = layout ? linesOf(text, layout) : [];
   if (!layout || !isTable(lines, layout)) {
     const plain = readPlain(text);
@@ -166,14 +167,11 @@ export const readPastedLinks = (text: string, isPlain: boolean): PastedText => {
     }
     return { ...plain, rows, unnamedColumns: unnamed?.width ?? 0 };
   }
-  const { delimiter, hasHeader, columns } = layout;
-  const header = hasHeader ? (lines[0]?.cells ?? []) : [];
-  const used = new Set(usedFields.flatMap((field) => columns.get(field) ?? []));
-  const names = typeof header === 'string' ? [] : header;
+  const { delimiter, hasHeader } = layout;
   return {
     rows: lines.slice(hasHeader ? 1 : 0).map((line) => rowOf(line, layout)),
     delimiter,
-    unusedColumns: names.filter((name, index) => !used.has(index) && name.trim() !== ''),
+    unusedColumns: otherColumns(layout, usedFields),
     assumedColumns: [],
     unnamedColumns: 0,
   };

@@ -4,6 +4,7 @@ import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js'
 import { findActiveDomains, type ActiveDomains } from '../../ops/ledger/active-domains.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { readPlatform } from '../../ops/ledger/platform.js';
+import { EventLoopShare } from '../../ops/platform/concurrency/event-loop-share.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -100,7 +101,12 @@ export const createImportJob = (deps: ImportJobDeps) => {
       isActive: (name) => active.has(name),
       isStrict: format === 'linklog',
     };
-    const rows = records.map((record) => checkRow(record, domains));
+    const rows: CheckedRow[] = [];
+    const share = new EventLoopShare();
+    for (const record of records) {
+      rows.push(checkRow(record, domains));
+      if (share.isUsedUp) await share.renew();
+    }
     const ready = rows.filter((row) => row.type === 'ready');
     const [isForbidden, verdicts] = await Promise.all([
       findForbiddenRows(running, ready),

@@ -9,7 +9,7 @@ import { named, type TestNode } from '../../ops/test/support/node.js';
 import { rejection } from '../../ops/test/support/waiting.js';
 import type { ImportedRow, ImportQuery } from '../../schemas/http/imports.js';
 import { createShortenHandler } from '../links/create/handler.js';
-import { toAsync } from '../testing/import-files.js';
+import { linkRecord, toAsync } from '../testing/import-files.js';
 import { newKey } from '../testing/keys.js';
 import { randomCode, shortenCommand } from '../testing/links.js';
 import { waitForLockWaits } from '../testing/nodes.js';
@@ -211,6 +211,22 @@ describe('imports: portions, on two nodes', () => {
     ]);
   });
 
+  it('list 100,000 rows that created nothing, and count the rest', async () => {
+    for (const [name, changes, listed] of [
+      ['list-a', {}, ['list-a created', 'list-a conflict', 'list-a conflict', 'list-ab created']],
+      ['list-b', { dryRun: true }, ['list-b created', 'list-b conflict']],
+    ] as const) {
+      const taken = [1, 2, 3].map((number) => row(name, `${url}${number}`));
+      const rows = [row(name), ...taken, row(`${name}b`)];
+      const id = await receive(csv(...rows), changes);
+      await node.pool.query('UPDATE imports.imports SET failed = 99998 WHERE id = $1', [id]);
+      const owner = newId();
+      await decide(await lease(owner), owner);
+      expect(await outcomesOf(id)).to.deep.equal(listed);
+      await endImport(node.pool, id, 'done', null);
+    }
+  });
+
   it('decide like the check before them, across portions', async () => {
     await shorten('taken', 'taken-2');
     const imported = async () => named('LinkImported', await node.events('links')).length;
@@ -301,6 +317,57 @@ describe('imports: received files', () => {
     const unknown = await rejection(upload(toAsync([Buffer.from('nothing')])));
     expect(unknown).to.be.instanceOf(ImportFileFault);
     expect(await storedRows()).to.equal(0);
+  });
+
+  it('have 100,000 invalid rows at most; others are only counted', async () => {
+    const count = 100_700;
+    const id = await upload(toAsync([Buffer.from(csv('x\n'.repeat(count), row('valid')))]), 1e6);
+    const { rows } = await node.pool.query<{ portions: number; bytes: number }>(
+      'SELECT count(*) AS portions, sum(length(records)) AS bytes FROM imports.portions WHERE import = $1',
+      [id],
+    );
+    expect(rows[0]?.portions).to.equal(201);
+    expect(rows[0]?.bytes).to.be.below(120 * count);
+    const [found] = await readImports(node.pool, 'acme', id);
+    expect(found).to.include({ failed: 700, rows: 700 });
+  });
+
+  it('end with an invalid row after the most rows', async () => {
+    const file = Buffer.from(csv('code-1,b', 'code-2,b', 'code-3,b'));
+    const id = await receiveFile(
+      node.pool,
+      createLogger('silent'),
+      {
+        ...{ account: 'acme', keyId: null, actor: 'a', requestId: 'a', maxBytes: 1_000 },
+        ...{ query, chunks: toAsync([file]) },
+      },
+      2,
+    );
+    expect((await readPortion(node.pool, id, 0)).at(-1)).to.deep.equal({
+      ...{ type: 'invalid', row: 5, code: null, url: null },
+      message: 'The file has more than 2 rows.',
+    });
+  });
+
+  it('have the names of the columns that are not imported', async () => {
+    const id = await upload(toAsync([Buffer.from(`code,url,Owner,rules,N\0\na,${url},me,[]\n`)]));
+    const [found] = await readImports(node.pool, 'acme', id);
+    expect(found?.ignoredColumns).to.deep.equal(['Owner', 'rules', 'N?']);
+    const [record] = await readPortion(node.pool, id, 0);
+    expect(record).to.deep.equal(linkRecord(2, { code: 'a', url }));
+  });
+
+  it('are deleted when an account has more than 1 GiB of outcomes, the oldest first', async () => {
+    const ids: string[] = [];
+    for (let index = 0; index < 3; index += 1) {
+      const id = await upload(toAsync([Buffer.from(csv(row('old')))]));
+      await endImport(node.pool, id, 'done', null);
+      ids.push(id);
+    }
+    await node.pool.query('UPDATE imports.imports SET bytes = 5e8');
+    expect(await deleteOldImports(node.pool)).to.equal(1);
+    const left = (await readImports(node.pool, 'acme')).map(({ id }) => id);
+    expect(left).to.deep.equal(ids.slice(1).toReversed());
   });
 
   it('let other work run between their chunks', async () => {

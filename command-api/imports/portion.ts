@@ -27,6 +27,7 @@ import {
   insertChecked,
   insertCreated,
   lockImport,
+  maxListedRows,
   nameOfSource,
   readChecked,
   savePortion,
@@ -107,7 +108,7 @@ const failures: ReadonlySet<RowOutcome> = new Set([
 ]);
 
 const countOutcomes = (rows: readonly ImportedRow[]): Counts => ({
-  created: rows.filter(({ outcome }) => outcome === 'created' || outcome === 'disabled').length,
+  created: rows.filter(creates).length,
   existing: rows.filter(({ outcome }) => outcome === 'exists').length,
   failed: rows.filter(({ outcome }) => failures.has(outcome)).length,
   conflicts: rows.filter(({ outcome }) => outcome === 'conflict').length,
@@ -244,9 +245,24 @@ const shownOf = (
   { phase, options }: RunningImport,
   outcomes: readonly ImportedRow[],
 ): readonly ImportedRow[] =>
-  phase === 'check' && !options.dryRun
-    ? outcomes.filter(({ outcome }) => outcome !== 'created' && outcome !== 'disabled')
-    : outcomes;
+  phase === 'check' && !options.dryRun ? outcomes.filter((row) => !creates(row)) : outcomes;
+
+const creates = ({ outcome }: ImportedRow): boolean =>
+  outcome === 'created' || outcome === 'disabled';
+
+/** The rows that are stored. The rest of those that created nothing is only counted. */
+const listedOf = (
+  { phase, created, existing, failed }: RunningImport,
+  shown: readonly ImportedRow[],
+): readonly ImportedRow[] => {
+  const isCheck = phase === 'check';
+  let room = maxListedRows - existing - failed - (isCheck ? created : 0);
+  return shown.filter((row) => {
+    if (!isCheck && creates(row)) return true;
+    room -= 1;
+    return room >= 0;
+  });
+};
 
 const decideLocked = (
   { outbox }: PortionDeps,
@@ -266,7 +282,9 @@ const decideLocked = (
   const { phase, options, id } = running;
   const isCheck = phase === 'check';
   const shown = shownOf(running, outcomes);
-  const text = shown.map((outcome) => `${JSON.stringify(outcome)}\n`).join('');
+  const text = listedOf(running, shown)
+    .map((outcome) => `${JSON.stringify(outcome)}\n`)
+    .join('');
   const keepsRecords = isCheck && !options.dryRun;
   const statements = [
     ...insertLinks([...portion.ledgerLinks.values()]),

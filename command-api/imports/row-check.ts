@@ -17,6 +17,7 @@ import { linkCodeOf } from '../../schemas/link-subject.js';
 import type { ImportedLink } from './command.js';
 import { invalidRecord } from './formats/records.js';
 import type { SourceLink, SourceRecord } from './formats/source-record.js';
+import { isLimit, limitKind } from './formats/values.js';
 
 /** A link that can be created as far as its record shows. */
 export interface ReadyRow {
@@ -52,9 +53,8 @@ const maxTitle = 200;
 const maxNote = 2_000;
 const maxTag = 50;
 
-/** The limits of the ledger. */
+/** The limit of the ledger. */
 const maxCount = 2_000_000_000;
-const maxLimit = 1_000_000_000;
 
 const cut = (text: string, length: number): string =>
   text.length <= length ? text : canonicalText(Array.from(text).slice(0, length).join(''));
@@ -94,15 +94,17 @@ const readText = (text: string, form: TextForm, messages: string[]): string | nu
 };
 
 const readTags = (tags: readonly string[], messages: string[]): readonly string[] => {
-  const stored = new Set(tags.flatMap((text) => readText(text, tagForm, messages) ?? []));
-  if (stored.size > maxTags) messages.push(`Only the first ${maxTags} tags were imported.`);
-  return [...stored].slice(0, maxTags);
-};
-
-const readLimit = (limit: number | null, messages: string[]): number | null => {
-  if (limit === null || (Number.isInteger(limit) && limit >= 1 && limit <= maxLimit)) return limit;
-  messages.push(`The limit of ${limit} clicks was left out.`);
-  return null;
+  const stored = new Set<string>();
+  for (const text of tags) {
+    const clean = readText(text, tagForm, messages);
+    if (clean === null || stored.has(clean)) continue;
+    if (stored.size === maxTags) {
+      messages.push(`Only the first ${maxTags} tags were imported.`);
+      break;
+    }
+    stored.add(clean);
+  }
+  return [...stored];
 };
 
 const readClicks = (clicks: number, messages: string[]): number => {
@@ -162,7 +164,10 @@ export const createRowCheck = ({ isOwnHost }: RowCheckDeps) => {
       const found = issue && messageWithPath({ ...issue, path: ['rules', ...issue.path] });
       return invalid(`A rule is not valid: ${found ?? 'unknown'}.`);
     }
-    const { startsAt, expiresAt } = source;
+    const { startsAt, expiresAt, maxClicks } = source;
+    if (maxClicks !== null && !isLimit(maxClicks)) {
+      return invalid(`The value ${maxClicks} of maxClicks is not ${limitKind.name}.`);
+    }
     if (startsAt !== null && expiresAt !== null && startsAt >= expiresAt) {
       return invalid('The link starts after its end.');
     }
@@ -188,7 +193,7 @@ export const createRowCheck = ({ isOwnHost }: RowCheckDeps) => {
       createdAt: source.createdAt,
       startsAt,
       expiresAt,
-      maxClicks: readLimit(source.maxClicks, messages),
+      maxClicks,
       clicks: readClicks(source.clicks, messages),
       disabled: source.disabled || source.hasPassword,
       rules: rules.data ?? [],

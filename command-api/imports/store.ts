@@ -8,6 +8,7 @@ import type {
   ImportSource,
   ImportStatus,
 } from '../../schemas/http/imports.js';
+import { emptyLink } from './formats/records.js';
 import type { SourceRecord, SourceVisit } from './formats/source-record.js';
 
 /** What the client requested. */
@@ -59,6 +60,12 @@ const leaseSeconds = 20;
 
 const keepDays = 30;
 
+/** Rows of an import that created nothing and are listed. Others are only counted. */
+export const maxListedRows = 100_000;
+
+/** Bytes of the outcomes that are stored for an account. */
+const maxOutcomeBytes = 2 ** 30;
+
 /** Another process decides the portion, or the import was stopped. */
 export class ImportLeaseLost extends Error {
   readonly code = 'IMPORT_LEASE_LOST';
@@ -98,6 +105,21 @@ export const renewUpload = async (postgres: Queryable, id: string): Promise<void
   });
 };
 
+const emptyValues = new Map<string, unknown>(Object.entries(emptyLink));
+
+/** A record as JSON, without what an empty link has: 4 bytes of a file would be 290. */
+export const writeRecord = (record: LinkRecord): string => {
+  if (record.type === 'invalid') return JSON.stringify(record);
+  const link = Object.entries(record.link).filter(
+    ([name, value]) =>
+      value !== emptyValues.get(name) && !(Array.isArray(value) && value.length === 0),
+  );
+  return JSON.stringify({ ...record, link: Object.fromEntries<unknown>(link) });
+};
+
+const readRecord = (record: LinkRecord): LinkRecord =>
+  record.type === 'invalid' ? record : { ...record, link: { ...emptyLink, ...record.link } };
+
 /** Stores a portion of the records of a file. */
 export const insertPortion = async (
   postgres: Queryable,
@@ -134,16 +156,25 @@ export const insertVisits = async (
   });
 };
 
+/** What is known of a file when it is complete. */
+interface ReceivedFile {
+  readonly portions: number;
+  /** Invalid rows that no portion has. */
+  readonly unlisted: number;
+  readonly ignoredColumns: readonly string[];
+}
+
 /** Starts an import whose file is complete. */
 export const startImport = async (
   postgres: Queryable,
   id: string,
-  portions: number,
+  { portions, unlisted, ignoredColumns }: ReceivedFile,
 ): Promise<void> => {
   await postgres.query(
-    `UPDATE imports.imports SET status = 'running', portions = $2, leased_until = '-infinity'
+    `UPDATE imports.imports SET status = 'running', portions = $2, unlisted = $3, ignored_columns = $4,
+       leased_until = '-infinity'
      WHERE id = $1`,
-    [id, portions],
+    [id, portions, unlisted, ignoredColumns],
   );
 };
 
@@ -221,7 +252,7 @@ export const readPortion = async (
   if (records === null) {
     throw new ImportLeaseLost(`the import ${id} has no records of portion ${number}`);
   }
-  return JSON.parse(records) as readonly LinkRecord[];
+  return (JSON.parse(records) as readonly LinkRecord[]).map(readRecord);
 };
 
 /** The name of a link in the file. */
@@ -332,9 +363,9 @@ export const savePortion = (
     name: 'imports-progress',
     text: `UPDATE imports.imports SET position = position + 1, created = created + $2,
              existing = existing + $3, failed = failed + $4, conflicts = conflicts + $5,
-             leased_until = '-infinity', turn_at = clock_timestamp()
+             bytes = bytes + $6, leased_until = '-infinity', turn_at = clock_timestamp()
            WHERE id = $1`,
-    values: [id, created, existing, failed, conflicts],
+    values: [id, created, existing, failed, conflicts, Buffer.byteLength(outcomes)],
   },
 ];
 
@@ -454,13 +485,16 @@ interface StoredImport extends Counts {
   readonly startedAt: Date;
   readonly endedAt: Date | null;
   readonly error: string | null;
+  readonly unlisted: number;
+  readonly ignoredColumns: string[];
 }
 
 const responseOf = (stored: StoredImport): ImportResponse => {
-  const { id, format, status, options, created, existing, failed, visits, error } = stored;
+  const { id, format, status, options, created, existing, visits, error, ignoredColumns } = stored;
+  const failed = stored.failed + stored.unlisted;
   return {
     ...{ id, format, status, dryRun: options.dryRun, rows: created + existing + failed },
-    ...{ created, existing, failed, visits },
+    ...{ created, existing, failed, visits, ignoredColumns },
     startedAt: stored.startedAt.toISOString(),
     endedAt: stored.endedAt?.toISOString() ?? null,
     error,
@@ -483,7 +517,7 @@ export const readImports = async (
 ): Promise<readonly ImportResponse[]> => {
   const { rows } = await postgres.query<StoredImport>(
     `SELECT id, format, status, options, created, existing, failed, conflicts, visits,
-       started_at AS "startedAt", ended_at AS "endedAt", error
+       started_at AS "startedAt", ended_at AS "endedAt", error, unlisted, ignored_columns AS "ignoredColumns"
      FROM imports.imports
      WHERE status <> 'receiving' AND ($1::text IS NULL OR account = $1) AND ($2::uuid IS NULL OR id = $2)
      ORDER BY started_at DESC, id LIMIT ${maxListed}`,
@@ -509,14 +543,19 @@ export const readOutcomes = async (
 
 const deletedTogether = 10;
 
-/** Deletes old imports, and uploads that ended without a complete file. Returns their number. */
+/**
+ * Deletes old imports, the oldest ones of an account with too many outcomes, and uploads that ended without a complete
+ * file. Returns their number.
+ */
 export const deleteOldImports = async (pool: Pool): Promise<number> => {
   const { rowCount } = await pool.query(
     `DELETE FROM imports.imports WHERE id IN (
-       SELECT id FROM imports.imports
-       WHERE ended_at < clock_timestamp() - $1 * interval '1 day'
+       SELECT id FROM (SELECT id, status, ended_at, leased_until,
+                         sum(bytes) OVER (PARTITION BY account ORDER BY started_at DESC) AS total
+                       FROM imports.imports) AS i
+       WHERE ended_at < clock_timestamp() - $1 * interval '1 day' OR (ended_at IS NOT NULL AND total > $3)
           OR (status = 'receiving' AND leased_until < clock_timestamp()) LIMIT $2)`,
-    [keepDays, deletedTogether],
+    [keepDays, deletedTogether, maxOutcomeBytes],
   );
   return rowCount ?? 0;
 };

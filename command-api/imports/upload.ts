@@ -1,13 +1,14 @@
 /** Receives import files: reads their records as they arrive, and stores them in portions. */
-import { setImmediate as nextIteration } from 'node:timers/promises';
+import { EventLoopShare } from '../../ops/platform/concurrency/event-loop-share.js';
 import { periodically } from '../../ops/platform/concurrency/periodic.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { ImportQuery, ImportSource } from '../../schemas/http/imports.js';
-import { decodeFile } from './formats/decode.js';
+import { decodeFile, prepend } from './formats/decode.js';
+import { maxColumns } from './formats/csv-columns.js';
 import { detectFormat } from './formats/detect.js';
-import { invalidRecord } from './formats/records.js';
+import { cut, invalidRecord } from './formats/records.js';
 import { readers } from './formats/readers.js';
 import { scanLength } from './formats/scan.js';
 import { ImportFileFault, type SourceRecord } from './formats/source-record.js';
@@ -18,8 +19,10 @@ import {
   insertImport,
   insertPortion,
   insertVisits,
+  maxListedRows,
   renewUpload,
   startImport,
+  writeRecord,
   type LinkRecord,
   type NewImport,
   type NumberedVisit,
@@ -30,6 +33,9 @@ const portion = { records: 500, characters: 500_000 };
 
 /** Visits that are stored together. */
 const visitsTogether = 2_000;
+
+/** Characters of the name of an ignored column. */
+const maxColumnName = 100;
 
 /** How often an upload renews its lease (ms). */
 const renewEveryMs = 5_000;
@@ -51,18 +57,14 @@ async function* bounded(chunks: Bytes, maxBytes: number): Bytes {
   }
 }
 
-/** Characters that are read in one event-loop iteration. 16 KB of gzip can have 17 MB of text. */
-const charactersPerIteration = 65_536;
-
-/** Lets other requests run between the chunks of a text. */
-async function* inIterations(chunks: AsyncIterable<string>): AsyncIterable<string> {
-  let characters = 0;
+/** Lets other requests run between the chunks of a text: 16 KB of gzip can have 17 MB of it. */
+async function* inIterations(
+  chunks: AsyncIterable<string>,
+  share: EventLoopShare,
+): AsyncIterable<string> {
   for await (const chunk of chunks) {
     yield chunk;
-    characters += chunk.length;
-    if (characters < charactersPerIteration) continue;
-    characters = 0;
-    await nextIteration();
+    if (share.isUsedUp) await share.renew();
   }
 }
 
@@ -77,10 +79,7 @@ const splitHead = async (
     if (next.done === true) break;
     head += next.value;
   }
-  const text = (async function* () {
-    yield head;
-    yield* { [Symbol.asyncIterator]: () => iterator };
-  })();
+  const text = prepend(head, iterator);
   return { head, text };
 };
 
@@ -88,6 +87,9 @@ const splitHead = async (
 class PortionWriter {
   /** The number of complete portions. */
   portions = 0;
+  /** Invalid records that are counted, and not stored. */
+  unlisted = 0;
+  #invalid = 0;
   #records: string[] = [];
   #characters = 0;
   #visits: NumberedVisit[] = [];
@@ -99,7 +101,14 @@ class PortionWriter {
   ) {}
 
   async add(record: LinkRecord): Promise<void> {
-    const json = JSON.stringify(record);
+    if (record.type === 'invalid') {
+      this.#invalid += 1;
+      if (this.#invalid > maxListedRows) {
+        this.unlisted += 1;
+        return;
+      }
+    }
+    const json = writeRecord(record);
     this.#records.push(json);
     this.#characters += json.length;
     const isFull =
@@ -141,11 +150,13 @@ export type UploadRequest = Omit<NewImport, 'id' | 'format' | 'options'> & {
 };
 
 const unknownFormat =
-  'The format of the file was not recognised. Name it in the parameter format, and check the header of a CSV file.';
+  'The format of the file was not recognised. Name it in the parameter format, and check the header of a CSV file, ' +
+  `which has at most ${maxColumns} columns.`;
 
 /**
  * Stores a file and starts its import. Returns the id of the import.
  *
+ * @param maxRows visits of a client count, too
  * @throws ImportTooLarge
  * @throws UploadTooSlow
  * @throws ImportFileFault if the file as a whole cannot be read. If only its end cannot, the last row has the reason
@@ -154,10 +165,14 @@ export const receiveFile = async (
   pool: Pool,
   logger: Logger,
   request: UploadRequest,
+  maxRows = 10_000_000,
 ): Promise<string> => {
   const { query, chunks, maxBytes, ...owner } = request;
+  const share = new EventLoopShare();
+  const bytes = bounded(requireRate(chunks), maxBytes);
+  const { encoding } = query;
   const { head, text } = await splitHead(
-    inIterations(decodeFile(bounded(requireRate(chunks), maxBytes), { maxBytes })),
+    inIterations(decodeFile(bytes, { maxBytes, encoding }), share),
   );
   const format: ImportSource | null = query.format === 'auto' ? detectFormat(head) : query.format;
   if (format === null) throw new ImportFileFault(unknownFormat);
@@ -176,9 +191,20 @@ export const receiveFile = async (
   try {
     const writer = new PortionWriter(pool, id);
     let lastRow = 0;
+    let rows = 0;
+    let ignoredColumns: readonly string[] = [];
+    const onIgnoredColumns = (names: readonly string[]): void => {
+      ignoredColumns = names.map((name) => cut(name, maxColumnName));
+    };
+    const readerOptions = { linkZone, visitZone, onIgnoredColumns };
     try {
-      for await (const record of readers[format](text, { linkZone, visitZone })) {
+      for await (const record of readers[format](text, readerOptions)) {
+        if (share.isUsedUp) await share.renew();
         lastRow = record.row;
+        if (record.type !== 'visit' || owner.keyId !== null) rows += 1;
+        if (rows > maxRows) {
+          throw new ImportFileFault(`The file has more than ${maxRows.toLocaleString('en')} rows.`);
+        }
         if (record.type !== 'visit') await writer.add(record);
         else if (options.visits) {
           const fault = visitFault(record.visit, now);
@@ -191,7 +217,8 @@ export const receiveFile = async (
       await writer.add(invalidRecord(lastRow + 1, error.message));
     }
     await writer.end();
-    await startImport(pool, id, writer.portions);
+    const { portions, unlisted } = writer;
+    await startImport(pool, id, { portions, unlisted, ignoredColumns });
   } catch (error) {
     await deleteImport(pool, id);
     throw error;

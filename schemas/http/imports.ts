@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { encodings } from '../encodings.js';
 import { timestamp } from '../events/envelope.js';
 import { readZone } from '../statistics/period.js';
 import { accountName } from './keys.js';
@@ -62,6 +63,13 @@ const options = {
       'For a code that another link has. `skip`: the row is a conflict. `suffix`: the code gets `-2`, `-3` and so on. ' +
         '`fail`: no link is created.',
     ),
+  encoding: z
+    .enum(encodings, { error: `encoding must be one of ${encodings.join(', ')}` })
+    .optional()
+    .describe(
+      'The encoding of the file. Default: that of its byte order mark, otherwise UTF-8; windows-1252 if its first MiB ' +
+        'has characters outside ASCII, but none of UTF-8.',
+    ),
   dryRun: switchNamed('dryRun', '`1`: the outcome of each row, without creating links.'),
   linkZone: zoneNamed('linkZone', 'The time zone of times of links without an offset.'),
   visits: switchNamed('visits', '`1`: import visits too, if the format has them.'),
@@ -96,6 +104,9 @@ export const importResponse = z.object({
   existing: z.int().min(0),
   failed: z.int().min(0),
   visits: z.int().min(0).describe('Imported visits.'),
+  ignoredColumns: z
+    .array(z.string())
+    .describe('Columns of a CSV file that are not imported, by their names in its header.'),
   startedAt: timestamp,
   endedAt: timestamp.nullable(),
   error: z.string().nullable().describe('Why the import failed or was stopped.'),

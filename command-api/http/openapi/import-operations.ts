@@ -20,6 +20,7 @@ const running = {
   existing: 8,
   failed: 2,
   visits: 0,
+  ignoredColumns: ['Owner'],
   startedAt: '2026-05-01T12:00:00.000Z',
   endedAt: null,
   error: null,

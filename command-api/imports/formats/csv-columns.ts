@@ -3,6 +3,7 @@ import { isBlank, recordScanner, withoutGaps, type Cells } from './csv-records.j
 
 export type Field =
   | 'code'
+  | 'shortUrl'
   | 'url'
   | 'domain'
   | 'title'
@@ -21,8 +22,6 @@ export type Field =
 /** Columns are in lower case, without white space and `_`; the first one with a value counts. */
 export interface CsvColumns {
   readonly columns: Partial<Readonly<Record<Field, readonly string[]>>>;
-  /** One of these columns, or all of one of these lists, tell the format from other ones. */
-  readonly marks: readonly (readonly string[])[];
   /** The prefix of cells that a spreadsheet would read as formulas. */
   readonly formulaGuard: RegExp | null;
   readonly separateTags: (cell: string) => readonly string[];
@@ -37,20 +36,8 @@ export const separateTags = (cell: string): readonly string[] =>
 /** The columns of files without a format of their own. */
 export const csvColumns: CsvColumns = {
   columns: {
-    code: [
-      ...[
-        'code',
-        'slug',
-        'shortcode',
-        'keyword',
-        'alias',
-        'short',
-        'shorturl',
-        'link',
-        'shortlink',
-      ],
-      'source',
-    ],
+    code: ['code', 'slug', 'shortcode', 'keyword', 'alias', 'short'],
+    shortUrl: ['shorturl', 'link', 'shortlink', 'source'],
     url: ['url', 'longurl', 'destination', 'destinationurl', 'target', 'long', 'originalurl'],
     domain: ['domain'],
     title: ['title'],
@@ -66,7 +53,6 @@ export const csvColumns: CsvColumns = {
     hasPassword: ['haspassword'],
     forwardQuery: ['forwardquery'],
   },
-  marks: [],
   formulaGuard: /^'(?=[=+\-@'\t\r])/,
   separateTags,
   canLackHeader: true,
@@ -80,22 +66,25 @@ export interface Layout {
   readonly hasHeader: boolean;
   /** Number of columns. */
   readonly width: number;
+  /** The names of the columns as in the header; empty if there is none. */
+  readonly names: Cells;
   /** The columns of a field, in the order of `CsvColumns.columns`. */
   readonly columns: ReadonlyMap<Field, readonly number[]>;
   /** A column that the header has twice. */
   readonly duplicate: string | null;
 }
 
+/** The most columns of a file. */
+export const maxColumns = 200;
+
 const readHeader = (
   cells: Cells,
   format: CsvColumns,
   delimiter: string,
-  required: readonly Field[],
+  needsCode: boolean,
 ): Layout | null => {
+  if (cells.length > maxColumns) return null;
   const names = cells.map(headerName);
-  const hasMarks = (marks: readonly string[]): boolean =>
-    marks.every((name) => names.includes(name));
-  if (format.marks.length > 0 && !format.marks.some(hasMarks)) return null;
   const known = Object.entries(format.columns) as (readonly [Field, readonly string[]])[];
   const columns = new Map(
     known.map(([field, aliases]) => [
@@ -103,13 +92,14 @@ const readHeader = (
       aliases.map((name) => names.indexOf(name)).filter((index) => index >= 0),
     ]),
   );
-  if (!required.every((field) => columns.get(field)?.length)) return null;
+  const has = (field: Field): boolean => (columns.get(field)?.length ?? 0) > 0;
+  if (!has('url') || (needsCode && !has('code') && !has('shortUrl'))) return null;
   const duplicate = names.findIndex(
     (name, index) =>
       names.indexOf(name) < index && known.some(([, aliases]) => aliases.includes(name)),
   );
   return {
-    ...{ delimiter, hasHeader: true, width: cells.length, columns },
+    ...{ delimiter, hasHeader: true, width: cells.length, columns, names: cells },
     duplicate: cells[duplicate] ?? null,
   };
 };
@@ -142,7 +132,7 @@ const withoutHeader = (records: readonly Cells[], delimiter: string): Layout | n
     ['url', [url]],
     ['code', [1 - url]],
   ]);
-  return { delimiter, hasHeader: false, width: 2, columns, duplicate: null };
+  return { delimiter, hasHeader: false, width: 2, columns, names: [], duplicate: null };
 };
 
 const maxSampleSteps = 100;
@@ -174,20 +164,16 @@ export const delimiterLine = /^sep=([,;\t])[,;\t]*(?:\r\n|\r|\n|$)/i;
  * The layout of a file.
  *
  * @param head the start of the file
- * @param required the fields of which a header has at least one column
+ * @param needsCode whether a header has a column with the code or the short URL
  * @returns `null` if the file is not of the format
  */
-export const detectLayout = (
-  head: string,
-  format: CsvColumns,
-  required: readonly Field[] = ['code', 'url'],
-): Layout | null => {
+export const detectLayout = (head: string, format: CsvColumns, needsCode = true): Layout | null => {
   const [line = '', given] = delimiterLine.exec(head) ?? [];
   const text = head.slice(line.length);
   const delimiters = given === undefined ? [',', ';', '\t'] : [given];
   for (const delimiter of delimiters) {
     const [header] = sampleRecords(text, delimiter, 1);
-    const layout = header && readHeader(header, format, delimiter, required);
+    const layout = header && readHeader(header, format, delimiter, needsCode);
     if (layout) return layout;
   }
   if (!format.canLackHeader) return null;
@@ -201,18 +187,29 @@ export const detectLayout = (
 };
 
 /** Reads the cells of a record by field: the first column with a value, without the guard against formulas. */
-export const cellReader = (cells: Cells, { columns }: Layout, { formulaGuard }: CsvColumns) => {
-  const cellAt = (index: number): string => {
-    const cell = cells[index] ?? '';
-    return formulaGuard && cell.startsWith("'") ? cell.replace(formulaGuard, '') : cell;
-  };
+export const cellReader = (
+  cells: Cells,
+  { columns, names }: Layout,
+  { formulaGuard }: CsvColumns,
+) => {
+  const columnOf = (field: Field): number =>
+    columns.get(field)?.find((index) => cells[index]) ?? -1;
   return {
-    cellAt,
+    nameOf: (field: Field): string => names[columnOf(field)] ?? field,
     cellOf: (field: Field): string => {
-      for (const index of columns.get(field) ?? []) if (cells[index]) return cellAt(index);
-      return '';
+      const cell = cells[columnOf(field)] ?? '';
+      return formulaGuard && cell.startsWith("'") ? cell.replace(formulaGuard, '') : cell;
     },
   };
+};
+
+/** The names of the columns without one of these fields. */
+export const otherColumns = (
+  { names, columns }: Layout,
+  fields: readonly Field[],
+): readonly string[] => {
+  const used = new Set(fields.flatMap((field) => columns.get(field) ?? []));
+  return names.filter((name, index) => !used.has(index) && name.trim() !== '');
 };
 
 /** The tags of a cell, trimmed, without empty ones. */

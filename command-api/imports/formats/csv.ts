@@ -5,8 +5,9 @@ import {
   csvColumns,
   delimiterLine,
   detectLayout,
+  maxColumns,
+  otherColumns,
   sampleRecords,
-  separateTags,
   tagsOfCell,
   type CsvColumns,
   type Field,
@@ -15,15 +16,15 @@ import {
 import { isBlank, recordScanner, withoutGaps, type Cells, type CsvRecord } from './csv-records.js';
 import {
   archivedTag,
-  emptyLink,
   invalidRecord,
   linkRecord,
   quote,
-  readCount,
-  readOptionalTime,
+  RecordValues,
+  storageFault,
+  type Kind,
 } from './records.js';
 import { scan, scanLength, type Scanner } from './scan.js';
-import { readShortUrl } from './short-url.js';
+import { domainOf, readShortUrl } from './short-url.js';
 import {
   ImportFileFault,
   type ReaderOptions,
@@ -31,87 +32,73 @@ import {
   type SourceRecord,
 } from './source-record.js';
 import { readTime, readUsTime } from './times.js';
+import { countKind, flagKind, limitKind } from './values.js';
 
 /** A CSV format. */
 export interface CsvFormat extends CsvColumns {
   readonly name: string;
+  /** The whole header of files that only this format has; `null`: the format is not detected by it. */
+  readonly header: RegExp | null;
   readonly readTime: (text: string, zone: string) => string | null;
 }
 
-export const csv: CsvFormat = { ...csvColumns, name: 'CSV', readTime };
+export const csv: CsvFormat = { ...csvColumns, name: 'CSV', header: null, readTime };
+
+/** All formats read all columns of `csv`, so that no end or limit is lost if a format is named or detected wrongly. */
+const service = { ...csv, canLackHeader: false };
 
 /** `short_urls.csv` of Shlink's web client. Old versions have no columns `shortCode` and `domain`. */
 export const shlinkCsv: CsvFormat = {
+  ...service,
   name: 'CSV of Shlink',
-  columns: {
-    code: ['shortcode', 'shorturl'],
-    url: ['longurl'],
-    domain: ['domain'],
-    title: ['title'],
-    tags: ['tags'],
-    createdAt: ['createdat'],
-    clicks: ['visits'],
-  },
-  marks: [['shorturl', 'longurl', 'visits']],
+  header: /^createdAt,(?:domain,shortCode,)?shortUrl,longUrl,title,tags,visits$/,
   formulaGuard: null,
   separateTags: (cell) => cell.split('|'),
-  readTime,
-  canLackHeader: false,
 };
+
+const { columns } = csvColumns;
 
 /** Exports of Bitly's pages have had several headers. */
 export const bitlyCsv: CsvFormat = {
+  ...service,
   name: 'CSV of Bitly',
+  header:
+    /^(?:.*,)?(?:(?:custom )?bitlink|custom link|(?:total )?engagements|total clicks)(?:,|$)/i,
   columns: {
-    code: ['customlink', 'custombitlink', 'link', 'bitlink', 'shortlink', 'shorturl'],
-    url: ['destinationurl', 'longurl', 'originalurl', 'destination'],
-    title: ['title'],
-    tags: ['tags'],
-    createdAt: ['created', 'createdat', 'datecreated', 'creationdate'],
-    clicks: ['engagements', 'totalengagements', 'totalclicks', 'clicks'],
-    archived: ['archived'],
+    ...columns,
+    shortUrl: [
+      ...['customlink', 'custombitlink', 'link', 'bitlink', 'shortlink', 'shorturl', 'source'],
+    ],
+    createdAt: [...(columns.createdAt ?? []), 'datecreated', 'creationdate'],
+    clicks: ['engagements', 'totalengagements', 'totalclicks', ...(columns.clicks ?? [])],
   },
-  marks: [['customlink'], ['custombitlink'], ['bitlink'], ['link', 'destinationurl']],
-  formulaGuard: null,
-  separateTags,
   readTime: readUsTime,
-  canLackHeader: false,
 };
 
 export const dubCsv: CsvFormat = {
+  ...service,
   name: 'CSV of Dub',
-  columns: {
-    code: ['shortlink'],
-    url: ['destinationurl'],
-    tags: ['tags'],
-    createdAt: ['createdat'],
-    clicks: ['clicks'],
-    archived: ['archived'],
-  },
-  marks: [['shortlink', 'destinationurl']],
+  header:
+    /^Short link,Destination URL,Clicks,Created at(?:,(?:Leads|Conversions|Revenue|Link ID|Updated at|Tags|Archived))*$/,
   formulaGuard: /^'(?=[=+\-@\t\r\n])/,
   separateTags: (cell) => cell.split(','),
-  readTime,
-  canLackHeader: false,
 };
+
+/** A link is never wider than its original: without a value of these columns, it would be. */
+const restrictions: ReadonlySet<Field> = new Set([
+  ...(['startsAt', 'expiresAt', 'maxClicks', 'disabled', 'archived', 'hasPassword'] as const),
+]);
 
 const faultOfHead = (head: string, format: CsvFormat): ImportFileFault => {
   const [cells = []] = sampleRecords(head, head.includes(',') ? ',' : ';', 1);
   if (head.trim() === '') return new ImportFileFault('The file is empty.');
-  const columns = cells.slice(0, 10).map(quote).join(', ');
+  if (cells.length > maxColumns) {
+    return new ImportFileFault(`The header has more than ${maxColumns} columns.`);
+  }
+  const shown = cells.slice(0, 10).map(quote).join(', ');
   return new ImportFileFault(
-    `The file is no ${format.name}: no columns for the code and for the URL. Its first record is ${columns}.`,
+    `The file is no ${format.name}: no columns for the code and for the URL. Its first record is ${shown}.`,
   );
-};
-
-const isTrue = (cell: string): boolean => /^\s*(?:1|true|yes|y)\s*$/i.test(cell);
-
-const domainOfColumns = (
-  columns: readonly number[],
-  cellAt: (index: number) => string,
-): string | null => {
-  const url = columns.map(cellAt).find((cell) => cell.includes('://'));
-  return url === undefined ? null : readShortUrl(url, false).domain;
 };
 
 const toRecord = (
@@ -121,37 +108,41 @@ const toRecord = (
   format: CsvFormat,
   { linkZone }: ReaderOptions,
 ): SourceRecord => {
-  const messages: string[] = [];
-  const { cellAt, cellOf } = cellReader(cells, layout, format);
-  const addMessage = (message: string): number => messages.push(message);
-  const time = (field: Field, name: string): string | null =>
-    readOptionalTime(cellOf(field), name, (text) => format.readTime(text, linkZone), addMessage);
-  const domain = cellOf('domain').trim().toLowerCase().replace(/:\d+$/, '') || null;
-  const short = readShortUrl(cellOf('code'), domain !== null);
-  const maxClicks = readCount(cellOf('maxClicks'), 'limit of clicks', addMessage);
-  return linkRecord(row, {
-    ...emptyLink,
+  const damaged = cells.find((cell) => !cell.isWellFormed());
+  const { cellOf, nameOf } = cellReader(cells, layout, format);
+  const values = new RecordValues();
+  const read = <T>(field: Field, kind: Kind<T>): T | null =>
+    values.read(nameOf(field), cellOf(field), kind, restrictions.has(field));
+  const times = { name: 'a time', read: (text: string) => format.readTime(text, linkZone) };
+  const domain = domainOf(
+    cellOf('domain')
+      .trim()
+      .replaceAll(/^https?:\/\/|\/+$/gi, ''),
+  );
+  const url = readShortUrl(cellOf('shortUrl'));
+  const short = cellOf('code') === '' ? url : readShortUrl(cellOf('code'), domain);
+  const isArchived = read('archived', flagKind) === true;
+  const link = {
     code: short.code,
-    // A column with the code and one with the short URL: the domain is in the second one.
-    domain: domain ?? short.domain ?? domainOfColumns(layout.columns.get('code') ?? [], cellAt),
+    isCustom: true,
+    domain: domain ?? short.domain ?? url.domain,
     url: trimInvisible(cellOf('url')),
     title: cellOf('title') || null,
     note: cellOf('note') || null,
-    tags: [
-      ...tagsOfCell(cellOf('tags'), format),
-      ...(isTrue(cellOf('archived')) ? [archivedTag] : []),
-    ],
-    createdAt: time('createdAt', 'creation time'),
-    startsAt: time('startsAt', 'start'),
-    expiresAt: time('expiresAt', 'end'),
-    // Other services write 0 if there is no limit.
-    maxClicks: maxClicks === 0 ? null : maxClicks,
-    clicks: readCount(cellOf('clicks'), 'number of clicks', addMessage) ?? 0,
-    disabled: isTrue(cellOf('disabled')),
-    hasPassword: isTrue(cellOf('hasPassword')),
-    forwardQuery: isTrue(cellOf('forwardQuery')),
-    messages,
-  });
+    tags: [...tagsOfCell(cellOf('tags'), format), ...(isArchived ? [archivedTag] : [])],
+    createdAt: read('createdAt', times),
+    startsAt: read('startsAt', times),
+    expiresAt: read('expiresAt', times),
+    maxClicks: read('maxClicks', limitKind),
+    clicks: read('clicks', countKind) ?? 0,
+    disabled: read('disabled', flagKind) ?? false,
+    hasPassword: read('hasPassword', flagKind) ?? false,
+    forwardQuery: read('forwardQuery', flagKind) ?? false,
+    rules: [],
+    messages: values.messages,
+  };
+  const fault = damaged === undefined ? null : storageFault(damaged);
+  return linkRecord(row, link, fault === null ? values.fault : `The row has ${fault}.`);
 };
 
 /** Reads the files of a format. */
@@ -168,6 +159,7 @@ export const csvReader = (format: CsvFormat): SourceReader =>
         throw new ImportFileFault(`The header has ${quote(layout.duplicate)} twice.`);
       }
       file.layout = layout;
+      options.onIgnoredColumns?.(otherColumns(layout, [...layout.columns.keys()]));
       readRecord = recordScanner(layout.delimiter.charCodeAt(0));
       return { item: null, next: delimiterLine.exec(head)?.[0].length ?? 0 };
     };

@@ -131,14 +131,103 @@ describe('imports: CSV', () => {
     expect(second).to.include({ title: "'tis", note: '\tx' });
   });
 
-  it('reports unreadable values and imports the link', async () => {
-    const text = `code,url,createdAt,clicks,maxClicks\nabc,${url},yesterday,many,-1\n`;
+  it('leaves out values that cannot be read and do not restrict the link, with a message', async () => {
+    const text = `code,url,Created At,clicks,forward_query\nabc,${url},yesterday,many,perhaps\n`;
     const messages = [
-      'The limit of clicks "-1" is not a whole number and was left out.',
-      'The creation time "yesterday" cannot be read and was left out.',
-      'The number of clicks "many" is not a whole number and was left out.',
+      'The value "yesterday" of "Created At" is not a time. It was left out.',
+      'The value "many" of "clicks" is not a whole number. It was left out.',
+      'The value "perhaps" of "forward_query" is not true or false. It was left out.',
     ];
     expect(await read(text)).to.deep.equal([link(2, { code: 'abc', url, messages })]);
+  });
+
+  it('rejects a value that cannot be read and restricts the link, and names its column', async () => {
+    const limit = 'a whole number from 1 to 1,000,000,000';
+    const faults: readonly (readonly [column: string, kind: string, ...values: string[]])[] = [
+      ['Expires At', 'a time', 'soon', '0', '45658', '31/12/2030', '0000-00-00 00:00:00'],
+      ['startsAt', 'a time', '2030-02-30'],
+      ['max_clicks', limit, '0', '-1', '1.5', '1000000001', '1E+06', 'none', '9'.repeat(16)],
+      ...['disabled', 'ARCHIVED', 'hasPassword'].map((column) => {
+        return [column, 'true or false', '2', '-', 'perhaps', '#NAME?', 'null'] as const;
+      }),
+    ];
+    for (const format of [csv, shlinkCsv, bitlyCsv, dubCsv]) {
+      for (const [column, kind, ...values] of faults) {
+        for (const value of format === csv ? values : values.slice(0, 1)) {
+          const message = `The value "${value}" of "${column}" is not ${kind}.`;
+          expect(
+            await read(
+              `Short Link,Destination URL,${column}\nhttps://a.test/a,${url},${value}`,
+              format,
+            ),
+          ).to.deep.equal([invalid(2, message, { code: 'a', url })]);
+        }
+      }
+    }
+  });
+
+  it('keeps a link of our export disabled after each spreadsheet has saved it', async () => {
+    const header =
+      'domain;code;alias;url;title;note;tags;createdAt;expiresAt;startsAt;maxClicks;clicks;disabled;rules;forwardQuery;hasPassword';
+    for (const [yes, no] of [
+      ['WAHR', 'FALSCH'],
+      ['VRAI', 'FAUX'],
+      ['ИСТИНА', 'ЛОЖЬ'],
+    ] as const) {
+      const rows =
+        `;a;a;${url};;;;2024-01-01T00:00:00.000Z;;;;1;${no};;${no};${yes}\r\n` +
+        `;b;;${url};;;;;2030-01-01T00:00:00.000Z;;5;1.234;${yes};;${yes};${no}\r\n`;
+      const [first, second] = await links(`${header}\r\n${rows}`);
+      expect(first).to.include({ hasPassword: true, disabled: false, forwardQuery: false });
+      expect(second).to.include({ hasPassword: false, disabled: true, forwardQuery: true });
+      expect(second).to.include({ maxClicks: 5, clicks: 1_234 });
+    }
+  });
+
+  it('reads a short URL without a scheme in any column, also beside its domain', async () => {
+    for (const [header, row, code, domain] of [
+      ['shortUrl,domain', 'GO.example/rb2,go.example', 'rb2', 'go.example'],
+      ['slug,domain', 'Go.Example:8443/rb2/?x=1,HTTPS://Go.Example/', 'rb2', 'go.example'],
+      ['link,domain', 'old.example/rb2,new.example', 'rb2', 'new.example'],
+      ['link,code,domain', 'go.example/rb2,other,', 'other', 'go.example'],
+      ['slug,domain', 'v1.0/rb2,go.example', 'v1.0/rb2', 'go.example'],
+      ['code,domain', 'localhost/rb2,localhost:8080', 'rb2', 'localhost'],
+    ] as const) {
+      const [first] = await links(`${header},url\n${row},${url}`);
+      expect(first).to.include({ code, domain });
+    }
+  });
+
+  it('reports the names of columns that it does not read', async () => {
+    const ignored = async (text: string): Promise<readonly string[]> => {
+      const calls: (readonly string[])[] = [];
+      await read(text, csv, { onIgnoredColumns: (names) => calls.push(names) });
+      expect(calls).to.have.length(1);
+      return calls.flat();
+    };
+    const text = `\n Owner ,code,rules,,__proto__,url,alias\no,a,[],x,1,${url},\n`;
+    expect(await ignored(text)).to.deep.equal([' Owner ', 'rules', '__proto__']);
+    expect(await ignored(`a,${url}\n`)).to.deep.equal([]);
+  });
+
+  it('rejects a record with a byte that is not valid in its encoding, also in ignored columns', async () => {
+    const message = 'The row has the byte 0xE4, which is not valid in the encoding of the file.';
+    const text = `code,url,Owner\na,${url},k\udce4se\nk\udce4se,${url},\nb,${url},ä\n`;
+    expect(await read(text)).to.deep.equal([
+      invalid(2, message, { code: 'a', url }),
+      invalid(3, message, { code: 'k?se', url }),
+      link(4, { code: 'b', url }),
+    ]);
+  });
+
+  it('rejects a header with more than 200 columns', async () => {
+    const header = (columns: number): string =>
+      ['code', 'url', ...Array.from({ length: columns - 2 }, (_, index) => `c${index}`)].join();
+    expect(await read(`${header(200)}\na,${url}`)).to.deep.equal([link(2, { code: 'a', url })]);
+    const message = 'The header has more than 200 columns.';
+    for (const columns of [201, 29_000]) {
+      await expectFault(read(`${header(columns)}\na,${url}`), message);
+    }
   });
 
   it('accepts rows without their last cells, and rejects rows with more cells', async () => {
@@ -158,7 +247,7 @@ describe('imports: CSV', () => {
     expect(await read(text)).to.deep.equal([
       invalid(2, message, { code: 'a', url }),
       invalid(3, message, { code: 'b', url }),
-      invalid(4, message, { code: 'c\ufffd', url }),
+      invalid(4, message, { code: 'c?', url }),
       link(5, { code: 'd', url, title: '😀' }),
     ]);
   });

@@ -5,13 +5,20 @@ import { detectLayout } from './csv-columns.js';
 import { firstObject } from './json.js';
 import { scanLength } from './scan.js';
 
-/** `csv` is last, because it has the columns of the other formats. */
-const csvFormats: readonly (readonly [ImportFormat, CsvFormat])[] = [
+const services: readonly (readonly [ImportFormat, CsvFormat])[] = [
   ['shlink-csv', shlinkCsv],
   ['dub-csv', dubCsv],
   ['bitly-csv', bitlyCsv],
-  ['csv', csv],
 ];
+
+/** A file of a service has the whole header of that service: others with some of its columns are CSV of any origin. */
+const detectCsv = (head: string): ImportFormat | null => {
+  const found = services.find(([, format]) => {
+    const layout = detectLayout(head, format);
+    return layout !== null && format.header?.test(layout.names.join()) === true;
+  });
+  return found?.[0] ?? (detectLayout(head, csv) === null ? null : 'csv');
+};
 
 /** The tables of YOURLS, whose prefix is a setting. */
 const yourlsTable =
@@ -32,7 +39,5 @@ const detectJson = (head: string): ImportFormat | null => {
 export const detectFormat = (head: string): ImportFormat | null => {
   const text = head.slice(0, scanLength);
   if (/^[\s\ufeff]*[[{]/.test(text)) return detectJson(text);
-  const found = csvFormats.find(([, format]) => detectLayout(text, format) !== null);
-  if (found) return found[0];
-  return yourlsTable.test(text) ? 'yourls-sql' : null;
+  return detectCsv(text) ?? (yourlsTable.test(text) ? 'yourls-sql' : null);
 };

@@ -25,6 +25,18 @@ const heads: readonly (readonly [name: string, head: string, format: ImportForma
   ],
   ['pages of Bitly', 'Link,Custom Link,Destination URL,Title,Created,Engagements\n', 'bitly-csv'],
   ['Dub', 'Short link,Destination URL,Clicks,Created at,Updated at,Tags,Archived\n', 'dub-csv'],
+  ['Dub with its default columns', 'Short link,Destination URL,Clicks,Created at\n', 'dub-csv'],
+  ['old pages of Bitly', 'Bitlink,Long URL,Title,Tags,Created,Total Clicks\n', 'bitly-csv'],
+  // All names are those of `csv`, whatever they resemble.
+  ...[
+    'Short URL,Long URL,Visits,Expires At,Max Clicks,Disabled,Note',
+    'Created At,Short URL,Long URL,Title,Tags,Visits',
+    'createdAt,domain,shortCode,shortUrl,longUrl,title,tags,visits,expiresAt',
+    'createdAt,shortUrl,longUrl,title,tags,visits,Owner',
+    'Short link,Destination URL,Clicks,Created at,Expires at',
+    'Short Link,Destination URL,Tags,Archived',
+    'Link,Destination URL,Title,Created,Tags',
+  ].map((header) => [header, `${header}\n`, 'csv'] as const),
   ['our JSON Lines', '{"domain":null,"code":"a","alias":null,"url":"b"}\n', 'linklog'],
   [
     'API of Kutt',

@@ -5,7 +5,6 @@
  * objects after it are read.
  */
 import { z } from 'zod';
-import { listOf } from '../../../schemas/list-of.js';
 import { redirectRule } from '../../../schemas/redirect-rules.js';
 import { trimInvisible } from '../../../schemas/trim-invisible.js';
 import {
@@ -14,7 +13,9 @@ import {
   invalidRecord,
   linkRecord,
   quote,
-  readOptionalTime,
+  RecordValues,
+  storageFault,
+  type Kind,
   type KnownLink,
 } from './records.js';
 import { rescanBudget, scan, type Scanner } from './scan.js';
@@ -57,6 +58,7 @@ const objectEnd = (text: string, start: number, end: number): number => {
 
 /** Raw control characters, which JSON does not allow in strings, are read as spaces. */
 const parseObject = (text: string): JsonRecord => {
+  if (!text.isWellFormed()) return { fault: `The record has ${storageFault(text)}.` };
   for (const json of [text, text.replaceAll(/[\u0001-\u001f]/g, ' ')]) {
     try {
       const value: unknown = JSON.parse(json);
@@ -262,37 +264,33 @@ export const jsonReader = <T>(format: JsonFormat<T>): SourceReader =>
     if (isIncomplete()) throw new ImportFileFault('The file ends within its list of links.');
   };
 
-/** Reads a time of the file, or adds a message to the link. */
-type ReadTimeOf = (
-  text: string | null | undefined,
-  name: string,
-  messages: string[],
-) => string | null;
-
-/** A function that reads times; those without an offset are in `zone`. */
-export const timeReader =
-  (zone: string): ReadTimeOf =>
-  (text, name, messages) =>
-    readOptionalTime(
-      text,
-      name,
-      (time) => readTime(time, zone),
-      (message) => messages.push(message),
-    );
+/** Times of a file; those without an offset are in `zone`. */
+export const timesIn = (zone: string): Kind<string> => ({
+  name: 'a time',
+  read: (text) => readTime(text, zone),
+});
 
 /** A format of which each object is one link, or several ones. */
 interface LinkFormat<T> extends Pick<JsonFormat<T>, 'name' | 'schema' | 'canBeEmpty'> {
   /** The fields with code and URL. */
   readonly known: { readonly code: string; readonly url: string };
-  readonly toLinks: (object: T, readTimeOf: ReadTimeOf) => readonly SourceLink[];
+  readonly toLinks: (
+    object: T,
+    values: RecordValues,
+    times: Kind<string>,
+  ) => readonly Omit<SourceLink, 'messages'>[];
 }
 
 const linkReader = <T>({ known, toLinks, ...format }: LinkFormat<T>): SourceReader =>
   jsonReader({
     ...format,
     knownOf: (object) => ({ code: textOf(object, known.code), url: textOf(object, known.url) }),
-    toRecords: (object, row, { linkZone }) =>
-      toLinks(object, timeReader(linkZone)).map((link) => linkRecord(row, link)),
+    toRecords: (object, row, { linkZone }) => {
+      const values = new RecordValues();
+      const { messages } = values;
+      const links = toLinks(object, values, timesIn(linkZone));
+      return links.map((link) => linkRecord(row, { ...link, messages }, values.fault));
+    },
   });
 
 export const optionalText = z.string().nullish();
@@ -300,9 +298,22 @@ export const optionalText = z.string().nullish();
 /** The longest list in a record, far above what a link may have. */
 const maxValues = 1_000;
 
-/** A list in a record. */
+/** A list in a record. Only its first error is found, because a record has room for 30,000 of them. */
 export const recordList = <Item extends z.ZodType>(item: Item) =>
-  listOf(item, { max: maxValues, error: `has more than ${maxValues} values` });
+  z.array(z.unknown()).transform((values, context): z.output<Item>[] => {
+    const read: z.output<Item>[] = [];
+    const fail = (path: readonly PropertyKey[]): never => {
+      context.addIssue({ code: 'custom', path: [...path] });
+      return z.NEVER;
+    };
+    if (values.length > maxValues) return fail([]);
+    for (const [index, value] of values.entries()) {
+      const parsed = item.safeParse(value);
+      if (!parsed.success) return fail([index, ...(parsed.error.issues[0]?.path ?? [])]);
+      read.push(parsed.data);
+    }
+    return read;
+  });
 
 export const optionalTexts = recordList(z.string()).nullish();
 
@@ -335,24 +346,20 @@ export const readKuttJson: SourceReader = linkReader({
   schema: kuttLink,
   known: { code: 'address', url: 'target' },
   canBeEmpty: false,
-  toLinks: (kutt, readTimeOf) => {
-    const messages: string[] = [];
-    return [
-      {
-        ...emptyLink,
-        code: kutt.address,
-        domain: kutt.domain?.toLowerCase() ?? readShortUrl(kutt.link ?? '', false).domain,
-        url: trimInvisible(kutt.target),
-        title: kutt.description ?? null,
-        createdAt: readTimeOf(kutt.created_at, 'creation time', messages),
-        expiresAt: readTimeOf(kutt.expire_in, 'end', messages),
-        clicks: kutt.visit_count,
-        disabled: kutt.banned,
-        hasPassword: kutt.password,
-        messages,
-      },
-    ];
-  },
+  toLinks: (kutt, values, times) => [
+    {
+      ...emptyLink,
+      code: kutt.address,
+      domain: kutt.domain?.toLowerCase() ?? readShortUrl(kutt.link ?? '').domain,
+      url: trimInvisible(kutt.target),
+      title: kutt.description ?? null,
+      createdAt: values.read('created_at', kutt.created_at, times),
+      expiresAt: values.read('expire_in', kutt.expire_in, times, true),
+      clicks: kutt.visit_count,
+      disabled: kutt.banned,
+      hasPassword: kutt.password,
+    },
+  ],
 });
 
 const bitlyLink = z.object({
@@ -374,21 +381,19 @@ export const readBitlyJson: SourceReader = linkReader({
   schema: bitlyLink,
   known: { code: 'id', url: 'long_url' },
   canBeEmpty: false,
-  toLinks: (bitly, readTimeOf) => {
-    const messages: string[] = [];
+  toLinks: (bitly, values, times) => {
     const custom = (bitly.custom_bitlinks ?? []).filter((short) => short.trim() !== '');
-    if (bitly.deeplinks?.length) messages.push('Deep links are not imported.');
-    const link: SourceLink = {
+    if (bitly.deeplinks?.length) values.messages.push('Deep links are not imported.');
+    const link = {
       ...emptyLink,
       url: trimInvisible(bitly.long_url ?? ''),
       title: bitly.title ?? null,
       tags: [...(bitly.tags ?? []), ...(bitly.archived ? [archivedTag] : [])],
-      createdAt: readTimeOf(bitly.created_at, 'creation time', messages),
-      messages,
+      createdAt: values.read('created_at', bitly.created_at, times),
     };
     return (custom.length > 0 ? custom : [bitly.link ?? bitly.id ?? '']).map((short) => ({
       ...link,
-      ...readShortUrl(short, false),
+      ...readShortUrl(short),
     }));
   },
 });
@@ -405,7 +410,7 @@ const linklogLink = z.object({
   createdAt: optionalText,
   startsAt: optionalText,
   expiresAt: optionalText,
-  maxClicks: z.int().min(1).nullish(),
+  maxClicks: z.int().nullish(),
   clicks: count,
   disabled: flag,
   rules: recordList(redirectRule).nullish(),
@@ -419,28 +424,24 @@ export const readLinklog: SourceReader = linkReader({
   schema: linklogLink,
   known: { code: 'code', url: 'url' },
   canBeEmpty: true,
-  toLinks: (link, readTimeOf) => {
-    const messages: string[] = [];
-    return [
-      {
-        code: link.code,
-        isCustom: link.alias !== null,
-        domain: link.domain?.toLowerCase() ?? null,
-        url: link.url,
-        title: link.title ?? null,
-        note: link.note ?? null,
-        tags: link.tags ?? [],
-        createdAt: readTimeOf(link.createdAt, 'creation time', messages),
-        startsAt: readTimeOf(link.startsAt, 'start', messages),
-        expiresAt: readTimeOf(link.expiresAt, 'end', messages),
-        maxClicks: link.maxClicks ?? null,
-        clicks: link.clicks,
-        disabled: link.disabled,
-        hasPassword: link.hasPassword,
-        forwardQuery: link.forwardQuery,
-        rules: link.rules ?? [],
-        messages,
-      },
-    ];
-  },
+  toLinks: (link, values, times) => [
+    {
+      code: link.code,
+      isCustom: link.alias !== null,
+      domain: link.domain?.toLowerCase() ?? null,
+      url: link.url,
+      title: link.title ?? null,
+      note: link.note ?? null,
+      tags: link.tags ?? [],
+      createdAt: values.read('createdAt', link.createdAt, times),
+      startsAt: values.read('startsAt', link.startsAt, times, true),
+      expiresAt: values.read('expiresAt', link.expiresAt, times, true),
+      maxClicks: link.maxClicks ?? null,
+      clicks: link.clicks,
+      disabled: link.disabled,
+      hasPassword: link.hasPassword,
+      forwardQuery: link.forwardQuery,
+      rules: link.rules ?? [],
+    },
+  ],
 });

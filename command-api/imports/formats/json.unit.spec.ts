@@ -93,6 +93,14 @@ describe('imports: JSON of Kutt', () => {
     ]);
   });
 
+  it('rejects an end that cannot be read, and bytes that are not valid in the encoding', async () => {
+    const end = JSON.stringify({ address: 'a', target: url, expire_in: 'soon' });
+    expect(await read(`[${end},\n{"address":"b\udce4","target":"b"}]`)).to.deep.equal([
+      invalid(1, 'The value "soon" of "expire_in" is not a time.', { code: 'a', url }),
+      invalid(2, 'The record has the byte 0xE4, which is not valid in the encoding of the file.'),
+    ]);
+  });
+
   it('reports values that are no objects', async () => {
     expect(await read(`[1,"a",null,${kutt('x')},[]]`)).to.deep.equal([
       ...[invalid(1, malformed), invalid(1, malformed), invalid(1, malformed)],
@@ -107,8 +115,8 @@ describe('imports: JSON of Kutt', () => {
       'The row has a character that cannot be stored: U+0000 or half a surrogate pair.';
     const text = '[{"address":"a","target":"b\\u0000"},{"address":"\\ud83d","target":"b"}]';
     expect(await read(text)).to.deep.equal([
-      invalid(1, message, { code: 'a', url: 'b\ufffd' }),
-      invalid(1, message, { code: '\ufffd', url: 'b' }),
+      invalid(1, message, { code: 'a', url: 'b?' }),
+      invalid(1, message, { code: '?', url: 'b' }),
     ]);
   });
 
@@ -199,11 +207,21 @@ describe('imports: export of Linklog', () => {
     const lines = [
       { ...exported, rules: [{ name: 'x', when: { moons: 1 }, url }] },
       { ...exported, rules: [{ name: 'x\0', when: {}, url }] },
-      { ...exported, maxClicks: 0 },
     ];
     const text = lines.map((line) => JSON.stringify(line)).join('\n');
     const records = await readRecords(readLinklog, text);
-    expect(records.map(({ type }) => type)).to.deep.equal(['invalid', 'invalid', 'invalid']);
+    expect(records.map(({ type }) => type)).to.deep.equal(['invalid', 'invalid']);
+  });
+
+  it('rejects a start or an end that cannot be read, so that no link is wider than its original', async () => {
+    for (const field of ['startsAt', 'expiresAt'] as const) {
+      const [record] = await readRecords(
+        readLinklog,
+        JSON.stringify({ ...exported, [field]: 'soon' }),
+      );
+      const message = `The value "soon" of "${field}" is not a time.`;
+      expect(record).to.deep.equal(invalid(1, message, { code: 'käse', url }));
+    }
   });
 });
 

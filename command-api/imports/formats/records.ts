@@ -2,26 +2,26 @@
 import type { SourceLink, SourceRecord } from './source-record.js';
 
 /** Characters of a text in an `invalid` record. */
-const maxShown = 2_048;
+const maxShown = 200;
 
 /** Characters of a value that a message quotes. */
 const maxQuoted = 100;
 
-/** PostgreSQL stores neither U+0000 nor unpaired surrogates. */
-export const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
+/** How a text has a byte that is not valid in its encoding: half a surrogate pair, which no record may have. */
+export const markOf = (byte: number): string => String.fromCharCode(0xdc00 + byte);
 
-/** Whether all strings of a JSON value can be stored. */
-const isStorableJson = (value: unknown): boolean => {
-  let storable = true;
-  JSON.stringify(value, (_, part: unknown) => {
-    if (typeof part === 'string' && !isStorable(part)) storable = false;
-    return part;
-  });
-  return storable;
+/** Why a text cannot be stored; `null`: it can be. PostgreSQL stores neither U+0000 nor half a surrogate pair. */
+export const storageFault = (text: string): string | null => {
+  if (text.isWellFormed() && !text.includes('\0')) return null;
+  const byte = /[\udc00-\udcff]/u.exec(text)?.[0].charCodeAt(0);
+  return byte === undefined
+    ? 'a character that cannot be stored: U+0000 or half a surrogate pair'
+    : `the byte 0x${(byte - 0xdc00).toString(16).toUpperCase().padStart(2, '0')}, which is not valid in the encoding of the file`;
 };
 
-const cut = (text: string, length: number): string =>
-  text.slice(0, length).replaceAll('\0', '\ufffd').toWellFormed();
+/** The start of a text, which can be stored. */
+export const cut = (text: string, length: number): string =>
+  text.slice(0, length).replaceAll(/[\0\ud800-\udfff]/gu, '?');
 
 /** A value as a message quotes it. */
 export const quote = (text: string): string =>
@@ -50,46 +50,65 @@ export const emptyLink: SourceLink = {
   ...{ disabled: false, hasPassword: false, forwardQuery: false, rules: [], messages: [] },
 };
 
-/** The link, or an `invalid` record if it has no code, no URL, or characters that cannot be stored. */
-export const linkRecord = (row: number, link: SourceLink): SourceRecord => {
-  if (link.url === '') return invalidRecord(row, 'The row has no destination URL.', link);
-  if (link.code === '') return invalidRecord(row, 'The row has no code.', link);
+/** The strings of a JSON value. */
+const textsOf = (value: unknown): readonly string[] => {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
+};
+
+/** The link, or an `invalid` record if it has no code, no URL, or what cannot be stored. @param fault another fault */
+export const linkRecord = (
+  row: number,
+  link: SourceLink,
+  fault: string | null = null,
+): SourceRecord => {
   const { code, domain, url, title, note, tags, rules } = link;
-  const texts = [code, domain ?? '', url, title ?? '', note ?? '', ...tags];
-  if (texts.every(isStorable) && (rules.length === 0 || isStorableJson(rules))) {
-    return { type: 'link', row, link };
+  // The separator keeps halves of a surrogate pair apart.
+  const stored = storageFault(
+    [code, domain, url, title, note, ...tags, ...textsOf(rules)].join(' '),
+  );
+  if (stored !== null) return invalidRecord(row, `The row has ${stored}.`, link);
+  if (fault !== null) return invalidRecord(row, fault, link);
+  if (url === '') return invalidRecord(row, 'The row has no destination URL.', link);
+  if (code === '') return invalidRecord(row, 'The row has no code.', link);
+  return { type: 'link', row, link };
+};
+
+/** How to read the text of a value. */
+export interface Kind<T> {
+  /** Completes "It is not …". */
+  readonly name: string;
+  /** `null`: the text is no such value. */
+  readonly read: (text: string) => T | null;
+}
+
+/** Reads the values of a record. */
+export class RecordValues {
+  /** About values that were left out. */
+  readonly messages: string[] = [];
+  /** The first value that makes the record invalid. */
+  fault: string | null = null;
+
+  /**
+   * @param restricts whether the link without the value is wider than its original: the record is invalid then
+   * @returns `null` if the text is empty, or no such value
+   */
+  read<T>(
+    name: string,
+    text: string | null | undefined,
+    kind: Kind<T>,
+    restricts = false,
+  ): T | null {
+    const trimmed = text?.trim() ?? '';
+    if (trimmed === '') return null;
+    const value = kind.read(trimmed);
+    if (value !== null) return value;
+    const message = `The value ${quote(trimmed)} of ${quote(name)} is not ${kind.name}`;
+    if (restricts) this.fault ??= `${message}.`;
+    else this.messages.push(`${message}. It was left out.`);
+    return null;
   }
-  const message = 'The row has a character that cannot be stored: U+0000 or half a surrogate pair.';
-  return invalidRecord(row, message, link);
-};
-
-/** A value that the reader could not use adds a message. */
-export type AddMessage = (message: string) => void;
-
-/** `null` and an empty text: the link has no such time. */
-export const readOptionalTime = (
-  text: string | null | undefined,
-  name: string,
-  read: (text: string) => string | null,
-  addMessage: AddMessage,
-): string | null => {
-  if (!text?.trim()) return null;
-  const time = read(text);
-  if (time === null) addMessage(`The ${name} ${quote(text)} cannot be read and was left out.`);
-  return time;
-};
-
-/** A whole number, at least 0. */
-export const readCount = (
-  text: string | undefined,
-  name: string,
-  addMessage: AddMessage,
-): number | null => {
-  if (!text?.trim()) return null;
-  if (/^\d{1,15}$/.test(text.trim())) return Number(text);
-  addMessage(`The ${name} ${quote(text)} is not a whole number and was left out.`);
-  return null;
-};
+}
 
 /** Tag of links that are archived at their source, where they still redirect. */
 export const archivedTag = 'archived';

@@ -15,9 +15,16 @@ import {
   optionalTexts,
   recordList,
   textOf,
-  timeReader,
+  timesIn,
 } from './json.js';
-import { emptyLink, invalidRecord, isStorable, linkRecord, quote } from './records.js';
+import {
+  emptyLink,
+  invalidRecord,
+  linkRecord,
+  quote,
+  RecordValues,
+  storageFault,
+} from './records.js';
 import { domainOf, readShortUrl } from './short-url.js';
 import type { ReaderOptions, SourceReader, SourceRecord } from './source-record.js';
 import { readTime } from './times.js';
@@ -41,7 +48,7 @@ const shlinkLink = z.object({
     .object({
       validSince: optionalText,
       validUntil: optionalText,
-      maxVisits: z.int().min(1).nullish(),
+      maxVisits: z.int().nullish(),
     })
     .nullish(),
   visitsSummary: z.object({ total: count }).nullish(),
@@ -132,7 +139,8 @@ const conditionOf = (
     case 'browser':
       return listOf('browsers', browsers.get(value));
     case 'geolocation-country-code':
-      return listOf('countries', [value.toUpperCase()].filter(isCountry));
+      // Another code than that of a country makes the link invalid, as in requests.
+      return listOf('countries', [value.toUpperCase()]);
     case 'language': {
       // A language of one country, such as de-AT, has no equivalent.
       const language = languageOfSubtag(value.trim().toLowerCase());
@@ -211,24 +219,26 @@ const readLink = (
   { linkZone }: ReaderOptions,
 ): SourceRecord => {
   const { meta } = link;
-  const messages: string[] = [];
-  const readTimeOf = timeReader(linkZone);
-  return linkRecord(row, {
+  const values = new RecordValues();
+  const { messages } = values;
+  const times = timesIn(linkZone);
+  const shown = {
     ...emptyLink,
     code: link.shortCode,
-    domain: domainOf(link.domain ?? '') ?? readShortUrl(link.shortUrl ?? '', false).domain,
+    domain: domainOf(link.domain ?? '') ?? readShortUrl(link.shortUrl ?? '').domain,
     url: trimInvisible(link.longUrl),
     title: link.title ?? null,
     tags: link.tags ?? [],
-    createdAt: readTimeOf(link.dateCreated, 'creation time', messages),
-    startsAt: readTimeOf(meta?.validSince, 'start', messages),
-    expiresAt: readTimeOf(meta?.validUntil, 'end', messages),
+    createdAt: values.read('dateCreated', link.dateCreated, times),
+    startsAt: values.read('validSince', meta?.validSince, times, true),
+    expiresAt: values.read('validUntil', meta?.validUntil, times, true),
     maxClicks: meta?.maxVisits ?? null,
     clicks: link.visitsSummary?.total ?? link.visitsCount,
     forwardQuery: link.forwardQuery,
     rules: readRules(rules ?? deviceRules(link.deviceLongUrls), linkZone, messages),
     messages,
-  });
+  };
+  return linkRecord(row, shown, values.fault);
 };
 
 const nonEmpty = (text: string | null | undefined): string | null => {
@@ -255,12 +265,9 @@ const readVisit = (
     referrer: nonEmpty(referer),
     userAgent: nonEmpty(userAgent),
   };
-  if (Object.values(visit).every((text) => text === null || isStorable(text))) {
-    return { type: 'visit', row, visit };
-  }
-  const message =
-    'The visit has a character that cannot be stored: U+0000 or half a surrogate pair.';
-  return invalidRecord(row, message, { code: shortCode });
+  const fault = storageFault(Object.values(visit).join(' '));
+  if (fault === null) return { type: 'visit', row, visit };
+  return invalidRecord(row, `The visit has ${fault}.`, { code: shortCode });
 };
 
 const knownOf = (object: object): { code: string | null; url: string | null } => {

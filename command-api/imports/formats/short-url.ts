@@ -53,15 +53,17 @@ const trimAscii = (text: string): string => {
 /**
  * Reads a code, a path, `host/code` or a URL.
  *
- * @param hasDomain whether the domain is known: then a text without a scheme is a code or a path
+ * @param known the domain, if it is known: then a text without a scheme and with another host is a code or a path
  */
-export const readShortUrl = (text: string, hasDomain: boolean): ShortUrl => {
+export const readShortUrl = (text: string, known: string | null = null): ShortUrl => {
   const trimmed = trimAscii(text);
   const url = urlWithHost.exec(trimmed);
   if (url) return { domain: domainOf(url[1] ?? ''), code: codeOfPath(url[2] ?? '') };
   const slash = trimmed.indexOf('/');
-  if (!hasDomain && slash > 0 && isHost(trimmed.slice(0, slash))) {
-    return { domain: domainOf(trimmed.slice(0, slash)), code: codeOfPath(trimmed.slice(slash)) };
+  const host = trimmed.slice(0, Math.max(0, slash));
+  const domain = domainOf(host);
+  if (slash > 0 && (known === null ? isHost(host) : domain === known)) {
+    return { domain, code: codeOfPath(trimmed.slice(slash)) };
   }
   if (trimmed.startsWith('/')) return { domain: null, code: codeOfPath(trimmed) };
   return { domain: null, code: decodePercent(trimmed) };

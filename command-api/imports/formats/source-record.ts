@@ -44,6 +44,8 @@ export interface ReaderOptions {
   /** IANA zones of times without an offset: of links, and of visits. */
   readonly linkZone: string;
   readonly visitZone: string;
+  /** Called once by the readers of CSV files, before their first record. */
+  readonly onIgnoredColumns?: (names: readonly string[]) => void;
 }
 
 /**

@@ -2,10 +2,13 @@
  * Reads SQL dumps of YOURLS (`yourls-sql`): a link for each row of its table of URLs, and a visit for each row of its
  * log. The schema is in `includes/functions-install.php` of YOURLS. The addresses of visitors and authors are dropped.
  */
-import { emptyLink } from './records.js';
+import { decodeUtf8 } from './decode.js';
+import { timesIn } from './json.js';
+import { emptyLink, invalidRecord, linkRecord, quote, RecordValues } from './records.js';
 import { readTime } from './times.js';
 import { ImportFileFault, type SourceReader, type SourceRecord } from './source-record.js';
 import { readSqlRecords, type SqlRecord, type SqlValue } from './sql-tokens.js';
+import { countKind } from './values.js';
 
 type TableKind = 'url' | 'log';
 
@@ -30,22 +33,13 @@ const tablePattern = /(?:^|_)(url|log)$/i;
 const tableKind = (table: string): TableKind | null =>
   (tablePattern.exec(table)?.[1]?.toLowerCase() as TableKind | undefined) ?? null;
 
-/** The longest code and URL in an invalid record, in characters. */
-const maxReportedLength = 2_048;
-
-const countPattern = /^\d{1,15}$/;
-
 /** A value as it was in the database. Text that YOURLS stored with the wrong character set stays as it is. */
 const textOf = (value: SqlValue | null | undefined): string | null => {
   if (!value) return null;
-  return value.type === 'hex' ? Buffer.from(value.text, 'hex').toString('utf8') : value.text;
+  return value.type === 'hex' ? decodeUtf8(Buffer.from(value.text, 'hex')) : value.text;
 };
 
 const nonEmpty = (text: string | null): string | null => (text === '' ? null : text);
-
-/** For messages. */
-const quoted = (text: string): string =>
-  `"${text.length > 40 ? `${text.slice(0, 40).toWellFormed()}…` : text}"`;
 
 type Row = Extract<SqlRecord, { values: unknown }>;
 
@@ -65,52 +59,28 @@ const columnsOf =
   (column) =>
     textOf(values[layout.get(column) ?? -1]);
 
-const invalid = (
-  row: number,
-  code: string | null,
-  url: string | null,
-  message: string,
-): SourceRecord => ({
-  ...{ type: 'invalid', row, message },
-  code: code?.slice(0, maxReportedLength).toWellFormed() ?? null,
-  url: url?.slice(0, maxReportedLength).toWellFormed() ?? null,
-});
-
 const readLink = (row: number, read: ReadColumn, zone: string): SourceRecord => {
   const [code, url] = [read('keyword'), read('url')];
   if (code === null || url === null) {
     const message = `The ${code === null ? 'keyword' : 'url'} is NULL.`;
-    return invalid(row, code, url, message);
+    return invalidRecord(row, message, { code, url });
   }
-  const messages: string[] = [];
-  const [timestamp, clicks] = [read('timestamp'), read('clicks')];
-  const createdAt = timestamp === null ? null : readTime(timestamp, zone);
-  if (timestamp !== null && createdAt === null)
-    messages.push(`The creation time ${quoted(timestamp)} is not a time.`);
-  const isCount = clicks === null || countPattern.test(clicks);
-  if (!isCount) messages.push(`The number of clicks ${quoted(clicks)} is not a number.`);
-  return {
-    type: 'link',
-    row,
-    link: {
-      ...emptyLink,
-      code,
-      url,
-      title: nonEmpty(read('title')),
-      createdAt,
-      clicks: isCount ? Number(clicks) : 0,
-      messages,
-    },
-  };
+  const values = new RecordValues();
+  return linkRecord(row, {
+    ...emptyLink,
+    ...{ code, url, title: nonEmpty(read('title')), messages: values.messages },
+    createdAt: values.read('timestamp', read('timestamp'), timesIn(zone)),
+    clicks: values.read('clicks', read('clicks'), countKind) ?? 0,
+  });
 };
 
 const readVisit = (row: number, read: ReadColumn, zone: string): SourceRecord => {
   const [code, clickTime] = [read('shorturl'), read('click_time')];
-  if (code === null) return invalid(row, null, null, 'The shorturl of the click is NULL.');
+  if (code === null) return invalidRecord(row, 'The shorturl of the click is NULL.');
   const time = clickTime === null ? null : readTime(clickTime, zone);
   if (time === null) {
-    const message = `The time of the click, ${clickTime === null ? 'NULL' : quoted(clickTime)}, is not a time.`;
-    return invalid(row, code, null, message);
+    const message = `The time of the click, ${clickTime === null ? 'NULL' : quote(clickTime)}, is not a time.`;
+    return invalidRecord(row, message, { code });
   }
   const country = read('country_code')?.toUpperCase() ?? '';
   const referrer = nonEmpty(read('referrer'));
@@ -160,12 +130,10 @@ export const readYourls: SourceReader = async function* (text, { linkZone, visit
         record.type === 'invalid'
           ? record.message
           : `The row has ${record.values.length} values for ${width} columns.`;
-      yield invalid(
-        line,
-        read(isLink ? 'keyword' : 'shorturl'),
-        isLink ? read('url') : null,
-        message,
-      );
+      yield invalidRecord(line, message, {
+        code: read(isLink ? 'keyword' : 'shorturl'),
+        url: isLink ? read('url') : null,
+      });
     } else yield isLink ? readLink(line, read, linkZone) : readVisit(line, read, visitZone);
   }
   if (!isFound)

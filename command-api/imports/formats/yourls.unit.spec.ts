@@ -142,8 +142,8 @@ describe('imports: SQL dumps of YOURLS', () => {
     const row = (time: string, clicks: string) =>
       insertUrl(`'a','https://a.example/',NULL,${time},NULL,${clicks}`);
     const time = "'2023-05-01 08:00:00'";
-    const noTime = 'The creation time "0000-00-00 00:00:00" is not a time.';
-    const noNumber = `The number of clicks "-${'1'.repeat(39)}…" is not a number.`;
+    const noTime = 'The value "0000-00-00 00:00:00" of "timestamp" is not a time. It was left out.';
+    const noNumber = `The value "-${'1'.repeat(99)}" of "clicks" is not a whole number. It was left out.`;
     for (const [sql, fields] of [
       [row("'0000-00-00 00:00:00'", '0'), { createdAt: null, messages: [noTime] }],
       [row('NULL', 'NULL'), { createdAt: null }],
@@ -173,6 +173,7 @@ describe('imports: SQL dumps of YOURLS', () => {
       insertUrl("'a','https://a.example/',''"),
       insertUrl("'a','https://a.example/',UPPER('x'),NULL,'',0"),
       insertUrl(`'a','https://a.example/','${long}',NULL,'',0`),
+      insertUrl(`'a','https://a.example/',0x6be47365,NULL,'',0`),
       insertUrl(`'${long.slice(0, 3_000)}','a'`),
       "INSERT INTO yourls_url VALUES ('a','https://a.ex",
     ];
@@ -186,7 +187,8 @@ describe('imports: SQL dumps of YOURLS', () => {
       ['a', url, 'The row has 3 values for 6 columns.'],
       ['a', url, 'The row is not a list of literal values.'],
       ['a', url, 'The row is longer than 100000 characters.'],
-      ['x'.repeat(2_048), 'a', 'The row has 2 values for 6 columns.'],
+      ['a', url, 'The row has the byte 0xE4, which is not valid in the encoding of the file.'],
+      ['x'.repeat(200), 'a', 'The row has 2 values for 6 columns.'],
       ['a', null, 'The file ends within this row.'],
     ];
     expect(await read(sql.join('\n'), {}, 4_096)).to.deep.equal(

@@ -14,6 +14,7 @@ import { feed } from '../../../projectors/testing/harness.js';
 import { exportQuery } from '../../../schemas/http/export.js';
 import { at, created } from '../../../schemas/testing/events.js';
 import { createExports, type Exports } from './exports.js';
+import { formats } from './format.js';
 
 const links = 1_500;
 const now = at(links);
@@ -45,7 +46,7 @@ describe('command API: exports', () => {
 
   const request = (account = 'acme') => ({
     query: { ...exportQuery.parse({}), sort: 'created' as const, account },
-    format: 'jsonl' as const,
+    format: formats.jsonl,
     now,
   });
 

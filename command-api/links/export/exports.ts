@@ -10,12 +10,11 @@ import {
   type Client,
   type Pool,
 } from '../../../ops/platform/postgres/pool.js';
-import type { ExportFormat } from '../../../schemas/http/export.js';
 import { areIncomplete } from '../../statistics/statistics.js';
 import { writePart } from '../../http/write.js';
 import { listAll, startSnapshot, type ListedLink } from '../list/link-list.js';
 import type { AccountQuery } from '../list/link-query.js';
-import { exportedLinkOf, formats, type Format } from './format.js';
+import { exportedLinkOf, type Format } from './format.js';
 
 /** Exports of one account, so that it cannot take all connections. */
 const maxOfAccount = 2;
@@ -34,7 +33,7 @@ const stallMs = 180_000;
 
 export interface ExportRequest {
   readonly query: AccountQuery;
-  readonly format: ExportFormat;
+  readonly format: Format;
   readonly now: Date;
 }
 
@@ -140,7 +139,7 @@ export const createExports = (deps: {
           opened('open');
           const res = await response;
           if (res) {
-            await writePortions(res, formats[request.format], portions, first);
+            await writePortions(res, request.format, portions, first);
           }
           return res;
         },

@@ -59,3 +59,11 @@ export const formats: Readonly<Record<ExportFormat, Format>> = {
     line: (link) => csvRow(columns.map((name) => cellOf(link, name))),
   },
 };
+
+const { csv } = formats;
+
+/** With a byte order mark before a table, without which Excel guesses its encoding. */
+export const markedFormats: typeof formats = {
+  ...formats,
+  csv: { ...csv, head: `\ufeff${csv.head}` },
+};

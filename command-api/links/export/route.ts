@@ -6,7 +6,7 @@ import { unavailable, type Reply } from '../../http/reply.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import { incompleteStats } from '../../statistics/route.js';
 import type { Exports } from './exports.js';
-import { formats } from './format.js';
+import { formats, markedFormats } from './format.js';
 
 export interface ExportDeps {
   readonly exports: Exports;
@@ -35,7 +35,9 @@ export const createExporter =
     } as const;
     if (ctx.method === 'HEAD') return { ...file, start: (res) => res.end(), cancel: null };
     const query = { ...filter, sort: 'created', account } as const;
-    const opened = await exports.open({ query, format, now });
+    // The console's users open the file in a spreadsheet.
+    const written = (ctx.path.startsWith('/console/') ? markedFormats : formats)[format];
+    const opened = await exports.open({ query, format: written, now });
     if (opened === 'tooMany') return tooManyExports;
     return opened === 'incomplete' ? incompleteStats : { ...file, ...opened };
   };

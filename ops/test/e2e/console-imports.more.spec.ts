@@ -55,8 +55,9 @@ describe('the console’s imports', () => {
   it('check a file, import it, and save the outcomes', async () => {
     await openImports();
     await page.getByText('This account has no imports yet.').waitFor();
+    await page.getByLabel('Encoding').selectOption('utf-8');
     await choose(
-      `slug;destination;title\n${name}-one;https://${name}.example/1;<b>One</b>\n` +
+      `slug;destination;title;<b>Owner</b>\n${name}-one;https://${name}.example/1;<b>One</b>;me\n` +
         `${name}-two;no URL;Two\n${name}-three;https://${name}.example/3;${'x'.repeat(201)}\n`,
     );
     await button('Check').click();
@@ -64,6 +65,7 @@ describe('the console’s imports', () => {
     expect(await figure('To create')).to.equal('2');
     expect(await figure('Would fail')).to.equal('1');
     await page.getByText('Failed rows: 1 invalid.').waitFor();
+    await page.getByText('Columns that are not imported: <b>Owner</b>').waitFor();
     const rows = page.getByRole('region', { name: 'Rows that failed' }).locator('tbody tr');
     expect(await rows.allTextContents()).to.have.length(2);
     expect(await rows.first().textContent()).to.match(

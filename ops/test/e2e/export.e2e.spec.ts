@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import type { ExportedLink } from '../../../schemas/http/export.js';
 import { parseCsv, withoutGuard } from '../../../schemas/testing/csv.js';
-import type { HttpResponse } from '../support/http.js';
+import { sendRequest, type HttpResponse } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
+import { consoleCalls, cookieOf } from './console-harness.js';
 import { expectError, sharedProduct } from './harness.js';
 import { rowsOf } from './imports-harness.js';
 
@@ -15,6 +16,7 @@ const account = 'exports';
 
 describe('GET /v2/export', () => {
   const bench = sharedProduct();
+  const { signIn } = consoleCalls(bench);
   let key: string;
 
   const ask = (query = '', as = key, options = {}): Promise<HttpResponse> =>
@@ -80,6 +82,17 @@ describe('GET /v2/export', () => {
       }),
     );
     expect(rows.flat()).to.include.members(["'=1+1", "''quoted", "'+x,y", `'@a, "b"\nc`]);
+  });
+
+  it('starts with a byte order mark in the console, whose users open it in a spreadsheet', async () => {
+    const headers = { Cookie: cookieOf(await signIn({ key })) };
+    const download = (format: string): Promise<HttpResponse> =>
+      sendRequest(`${bench.product.api}/console/v2/export?format=${format}`, { headers });
+    const mark = Buffer.from('\ufeff');
+    const { bytes } = await download('csv');
+    expect(bytes.subarray(0, mark.length)).to.deep.equal(mark);
+    expect(bytes.subarray(mark.length)).to.deep.equal((await ask('?format=csv')).bytes);
+    expect((await download('jsonl')).bytes).to.deep.equal((await ask()).bytes);
   });
 
   it('has only the links of the filters of the list', async () => {

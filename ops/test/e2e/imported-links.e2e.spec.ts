@@ -128,7 +128,7 @@ describe('an import creates links', () => {
     expect(rows.map(({ message }) => message)).to.deep.equal([
       'The destination is not safe.',
       'The title was cut to 200 characters.',
-      'The creation time "03/04/2025" cannot be read and was left out.',
+      'The value "03/04/2025" of "createdAt" is not a time. It was left out.',
     ]);
     expect(await imports.details('imported-long', key)).to.include({
       ...{ title: 'ä'.repeat(200), status: 'active', createdAt: '2024-07-01T10:00:00.000Z' },

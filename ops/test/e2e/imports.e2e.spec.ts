@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { encodings } from '../../../schemas/encodings.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
@@ -40,9 +41,9 @@ describe('/v2/imports', () => {
 
   it('receives a file with 202, and imports it in the background', async () => {
     const file = csvFile(
-      'code,url,title,tags',
-      'imported-1,https://example.com/1,"One, two",a|b',
-      'imported-2,no-url,,',
+      'code,url,title,tags,Owner',
+      'imported-1,https://example.com/1,"One, two",a|b,me',
+      'imported-2,no-url,,,',
     );
     const started = await imports.start(file, key, '', { 'Content-Type': 'text/csv' });
     const { id, startedAt } = started;
@@ -52,6 +53,7 @@ describe('/v2/imports', () => {
     expect(ended).to.deep.equal({
       ...{ id, format: 'csv', status: 'done', dryRun: false, startedAt, endedAt: ended.endedAt },
       ...{ rows: 2, created: 1, existing: 0, failed: 1, visits: 0, error: null },
+      ignoredColumns: ['Owner'],
     });
     const first = { row: 2, code: 'imported-1', url: 'https://example.com/1' };
     const message = 'The destination is not valid: it does not start with http:// or https://.';
@@ -93,6 +95,49 @@ describe('/v2/imports', () => {
     }
   });
 
+  it('creates no link that is wider than its original, also after Excel has saved an export', async () => {
+    const columns = 'Short URL;Long URL;Visits;Expires At;Max Clicks;Disabled;Has Password;Rules';
+    const rows = [
+      'go.example/narrow-1;https://example.com/?k=K\xe4se;12,0;2020-01-01T00:00:00Z;;FALSCH;FALSCH;',
+      'go.example/narrow-2;https://example.com/;1.234;;;FALSCH;WAHR;',
+      'go.example/narrow-3;https://example.com/;;bald;;FALSCH;FALSCH;',
+      'go.example/narrow-4;https://example.com/;;;0;FALSCH;FALSCH;',
+      'go.example/narrow-5;https://example.com/;;;;vielleicht;FALSCH;',
+    ];
+    const file = Buffer.from([columns, ...rows, ''].join('\r\n'), 'latin1');
+    const { ended, rows: outcomes } = await imports.run(file, key);
+    expect(ended).to.deep.include({ format: 'csv', created: 2, ignoredColumns: ['Rules'] });
+    expect(outcomes.map(({ outcome, message }) => [outcome, message])).to.deep.equal([
+      [
+        'created',
+        `The link is on the default domain, because go.example is not a domain of the account.`,
+      ],
+      [
+        'disabled',
+        `The link is on the default domain, because go.example is not a domain of the account. The link is disabled, because its password is unknown.`,
+      ],
+      ['invalid', 'The value "bald" of "Expires At" is not a time.'],
+      ['invalid', 'The value "0" of "Max Clicks" is not a whole number from 1 to 1,000,000,000.'],
+      ['invalid', 'The value "vielleicht" of "Disabled" is not true or false.'],
+    ]);
+    expect(await imports.details('narrow-1', key)).to.include({
+      ...{ status: 'expired', url: 'https://example.com/?k=Käse', clickCount: 12 },
+    });
+    for (const number of [1, 2, 3, 4, 5]) {
+      expect((await bench.visit(`narrow-${number}`)).status).to.be.at.least(400);
+    }
+  });
+
+  it('reads the encoding of the parameter', async () => {
+    const file = Buffer.from(
+      'code,url,title\nsjis,https://example.com/,\x95\x5c\x83\x65\n',
+      'latin1',
+    );
+    const { rows } = await imports.run(file, key, '?encoding=shift_jis');
+    expect(outcomesOf({ rows })).to.deep.equal(['sjis created']);
+    expect(await imports.details('sjis', key)).to.include({ title: '表テ' });
+  });
+
   it('needs the scope links:import, and valid parameters', async () => {
     const { key: limited } = await bench.key('PRO', {
       ...{ account: 'imports', scopes: ['links:write', 'links:read'] },
@@ -105,6 +150,7 @@ describe('/v2/imports', () => {
     }
     for (const [query, message] of [
       ['dryRun=yes', 'dryRun must be 1 or 0'],
+      ['encoding=utf-7', `encoding must be one of ${encodings.join(', ')}`],
       ['domain=unknown.example', messages.domainInactive],
     ] as const) {
       const response = await imports.send(csvFile(header, row('never')), key, `?${query}`);

@@ -35,6 +35,7 @@ export const fieldsOf = (found: ImportResponse): [string, string | null][] => [
   ['existing', count(found.existing)],
   ['failed', count(found.failed)],
   ['visits', count(found.visits)],
+  ['ignored columns', found.ignoredColumns.map(plain).join(', ') || null],
   ['started', found.startedAt],
   ['ended', found.endedAt],
   ['error', found.error === null ? null : plain(found.error)],

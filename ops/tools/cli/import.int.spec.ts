@@ -20,7 +20,7 @@ import { unknownId as id } from './testing/on-service.js';
 
 const running: ImportResponse = {
   ...{ id, format: 'csv', status: 'running', dryRun: false },
-  ...{ rows: 0, created: 0, existing: 0, failed: 0, visits: 0 },
+  ...{ rows: 0, created: 0, existing: 0, failed: 0, visits: 0, ignoredColumns: [] },
   ...{ startedAt: '2026-05-20T12:00:00.000Z', endedAt: null, error: null },
 };
 
@@ -113,13 +113,21 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     expect(await linklog(...args), args.join(' ')).to.deep.equal({ exitCode, stdout: '', stderr });
   };
 
+  it('prints the columns that are not imported', async () => {
+    states = [{ ...done, ignoredColumns: ['Owner', 'a\u001bb'] }];
+    const { stdout } = await linklog('imports', 'show', id);
+    expect(stdout)
+      .to.match(/^ignored columns +Owner, a.*b$/m)
+      .and.to.not.include('\u001b');
+  });
+
   it('sends a file with the options, waits until the import has ended, and prints it', async () => {
     states = [running, { ...running, rows: 500, created: 500 }, done];
     const content = Buffer.alloc(3_000_000, 'code,url\n');
     const file = await fileWith(content);
     const output = await linklog(
       ...['import', file, '--account', 'shop', '--format', 'CSV', '--domain', 'go.example.com'],
-      ...['--on-conflict', 'suffix', '--dry-run', '--visits'],
+      ...['--on-conflict', 'suffix', '--dry-run', '--visits', '--encoding', 'shift_jis'],
       ...['--link-zone', 'Europe/Berlin', '--visit-zone', 'Asia/Tokyo'],
     );
     expect(output).to.deep.equal({ exitCode: 0, stdout: doneText, stderr: '' });
@@ -129,6 +137,7 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     expect(Object.fromEntries(searchParams)).to.deep.equal({
       ...{ account: 'shop', format: 'csv', domain: 'go.example.com', onConflict: 'suffix' },
       ...{ dryRun: '1', visits: '1', linkZone: 'Europe/Berlin', visitZone: 'Asia/Tokyo' },
+      encoding: 'shift_jis',
     });
     expect(calls.slice(1)).to.deep.equal(Array(3).fill(`GET /admin/imports/${id}`));
   });

@@ -38,6 +38,7 @@ interface ImportOptions {
   readonly account: string;
   readonly domain?: string;
   readonly onConflict?: string;
+  readonly encoding?: string;
   readonly dryRun?: true;
   readonly linkZone?: string;
   readonly visits?: true;
@@ -59,10 +60,10 @@ const formatOfSource: Readonly<Record<Source, string>> = {
 
 /** Checked here, because the service may respond before the file is sent. @throws CliError */
 const queryOf = (options: ImportOptions): StartImportQuery => {
-  const { account, domain, onConflict, dryRun, linkZone, visits, visitZone } = options;
+  const { account, domain, onConflict, encoding, dryRun, linkZone, visits, visitZone } = options;
   const format = options.from ? formatOfSource[options.from] : options.format;
   const query = {
-    ...{ account, format, domain, onConflict, linkZone, visitZone },
+    ...{ account, format, domain, onConflict, encoding, linkZone, visitZone },
     ...{ dryRun: dryRun && '1', visits: visits && '1' },
   };
   const parsed = operatorsImportQuery.safeParse(query);
@@ -396,6 +397,7 @@ export const addImportCommand = (program: Command, context: CommandContext): voi
       `if another link has the code: ${conflictPolicies.join(', ')}; default skip`,
       oneOf('policy', conflictPolicies),
     )
+    .option('--encoding <encoding>', 'encoding of the file, such as shift_jis; default: detected')
     .option('--dry-run', 'print the outcome without creating links')
     .option('--link-zone <zone>', 'zone of times of links without an offset; default UTC')
     .option('--visits', 'import visits, too (YOURLS, Shlink)')

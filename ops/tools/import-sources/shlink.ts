@@ -139,7 +139,7 @@ export async function* readShlink(
     yield lineOf({ link, rules });
     const clicks = link.visitsSummary?.total ?? link.visitsCount ?? 0;
     if (!visits || clicks === 0) continue;
-    const domain = link.domain ?? readShortUrl(link.shortUrl ?? '', false).domain;
+    const domain = link.domain ?? readShortUrl(link.shortUrl ?? '').domain;
     try {
       for await (const record of readVisits(api, link, startedAt)) {
         yield lineOf({ visit: record, shortCode: link.shortCode, domain });

@@ -1,3 +1,4 @@
+import { encodings } from '../../../../schemas/encodings.js';
 import { texts } from '../../texts.js';
 import type { ConflictPolicy, ImportFormat, ImportSource, RowOutcome } from '../app/types.js';
 
@@ -20,6 +21,11 @@ export const formatNames: Readonly<Record<ImportSource, string>> = {
 };
 
 export const formatOptions = [['auto', text.formats.auto], ...Object.entries(fileFormats)] as const;
+
+export const encodingOptions = [
+  ['', text.formats.auto],
+  ...encodings.map((name) => [name, name] as const),
+] as const;
 
 const conflictPolicies: Readonly<Record<ConflictPolicy, string>> = text.policies;
 

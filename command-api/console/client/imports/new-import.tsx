@@ -9,7 +9,7 @@ import { DomainSelect } from '../components/own-domains.js';
 import { Trouble } from '../components/trouble.js';
 import { richText } from '../components/rich-text.js';
 import { ZoneField } from '../components/zone-field.js';
-import { conflictOptions, formatOptions } from './labels.js';
+import { conflictOptions, encodingOptions, formatOptions } from './labels.js';
 import { Report } from './report.js';
 import { useImport } from './use-import.js';
 
@@ -203,6 +203,7 @@ export const NewImport = ({ onChecked }: { readonly onChecked: () => void }) => 
             value="skip"
             options={conflictOptions}
           />
+          <Select label={text.encoding} name="encoding" value="" options={encodingOptions} />
           <ZoneField label={text.zoneOfTimes} value={linkZone} onChange={setLinkZone} />
         </div>
         <button class="primary" aria-disabled={upload.isBusy}>

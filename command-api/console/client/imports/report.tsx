@@ -76,6 +76,11 @@ export const Report = ({ value, total, onStopped }: Props) => {
       </p>
       {isRunning && <Progress rows={value.rows} total={total} />}
       <Figures value={value} />
+      {value.ignoredColumns.length > 0 && (
+        <p>
+          {text.ignoredColumns} <bdi>{value.ignoredColumns.join(', ')}</bdi>
+        </p>
+      )}
       {value.error !== null && <p class="bad">{value.error}</p>}
       {isRunning && (
         <button type="button" aria-disabled={isBusy} onClick={() => void stop()}>
