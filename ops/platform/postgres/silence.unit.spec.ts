@@ -26,10 +26,11 @@ describe('platform: silence of PostgreSQL', () => {
     withVirtualTime(async (advance) => {
       const { logger, lines } = collectLogLines();
       const response = deferred<string>();
-      // The event loop reads the response in the iteration in which the timer is due.
-      setTimeout(() => setImmediate(response.resolve, 'SELECT'), 700);
       const watched = new Silence(logger).watch(response.promise);
-      await advance(700);
+      const advancing = advance(700);
+      // In the iteration of the event loop in which the timer is due, after it.
+      setImmediate(() => setImmediate(response.resolve, 'SELECT'));
+      await advancing;
       await watched;
       expect(lines).to.deep.equal([]);
     }));
