@@ -174,7 +174,8 @@ describe('redirect edge: spool of an ended process', () => {
 
   it('is not adopted while its process runs', async () => {
     bench.log.isUnavailable = true;
-    const owner = await bench.open();
+    // It must not adopt the orphan first, because it cannot ship it.
+    const owner = await bench.open({ scanEveryMs: 600_000 });
     await append(owner, visit(1));
     const other = new FakeLog();
     await bench.open({ ship: other.ship, scanEveryMs: 5 });

@@ -71,12 +71,17 @@ process.once('exit', () => {
   for (const child of products) child.kill('SIGTERM');
 });
 
-/** Starts the product, or a similar program, on free ports and in a new process group. */
+/**
+ * Starts the product, or a similar program, on free ports and in a new process group.
+ *
+ * @param runner a command prefix, such as that of a sandbox
+ */
 export const launch = (
   env: Readonly<Record<string, string>>,
   program: readonly string[] = [mainFile],
+  runner: readonly string[] = [],
 ): RunningProcess => {
-  const running = start(program, { ...hermetic, ...env }, { detached: true });
+  const running = start(program, { ...hermetic, ...env }, { detached: true, runner });
   products.add(running.child);
   running.child.once('close', () => products.delete(running.child));
   return running;

@@ -170,6 +170,8 @@ interface StartOptions {
   readonly dataDir?: string;
   /** The main file of another build. */
   readonly program?: string;
+  /** A command prefix, such as that of a sandbox: then `pid` is the pid of the command. */
+  readonly runner?: readonly string[];
 }
 
 /**
@@ -187,7 +189,7 @@ export const startProduct = async (
   const isOurs = options.program === undefined;
   if (isOurs && !options.env?.['DATABASE_URL']) await copyClusterTemplate(dataDir);
   const env = { ...(await serversFor(dataDir, isStack)), DATA_DIR: dataDir, ...options.env };
-  const running = launch(env, [program]);
+  const running = launch(env, [program], options.runner);
   const { child, ended } = running;
 
   let ready: unknown;
