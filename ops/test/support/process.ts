@@ -81,7 +81,8 @@ export const launch = (
   program: readonly string[] = [mainFile],
   runner: readonly string[] = [],
 ): RunningProcess => {
-  const running = start(program, { ...hermetic, ...env }, { detached: true, runner });
+  const [command = '', ...args] = [...runner, process.execPath, ...program];
+  const running = start(args, { ...hermetic, ...env }, { detached: true, program: command });
   products.add(running.child);
   running.child.once('close', () => products.delete(running.child));
   return running;
