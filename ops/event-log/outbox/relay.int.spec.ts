@@ -17,6 +17,7 @@ import {
   checkSent,
   pruneSent,
   saveRelayCheckpoints,
+  sendAgain,
   sentThrough,
   startRelay,
   type ProjectedEvents,
@@ -391,15 +392,40 @@ describe('platform: relay from the outbox to the log proper', () => {
       expect(await delivery.published(unsent, 10_000)).to.be.true;
     });
 
-    it('is sent again, once for each check, if no projection has applied it', async () => {
-      const first = relayTo();
-      const code = newCode();
+    /** Relays an event to projections that have read the whole log since. */
+    const relayed = async (code: string): Promise<void> => {
+      const relay = relayTo();
       const position = await record(eventIn(links, code));
       await delivery.published(position, 10_000);
-      await first.stop();
+      await relay.stop();
       const sent = position.map((end) => ({ ...end, topic: links }));
       await saveRelayCheckpoints(node.pool, log, sent);
       projected.appliedThrough = () => Promise.resolve(Number.MAX_SAFE_INTEGER);
+    };
+
+    it('is not sent again if projections have applied a later event of the subject', async () => {
+      await relayed(newCode());
+      projected.states = (_topic, _partition, events) =>
+        Promise.resolve(events.map(() => 'overtaken'));
+      expect(await checkSent(node.pool, projected)).to.deep.equal([]);
+      expect(await sendAgain(node.pool, log)).to.equal(0);
+    });
+
+    it('is not sent again while a later event of its subject is unchecked', async () => {
+      const code = newCode();
+      await relayed(code);
+      await checkSent(node.pool, projected);
+      projected.appliedThrough = () => Promise.resolve(-1);
+      const position = await record(eventIn(links, code, 2));
+      relayTo();
+      await delivery.published(position, 10_000);
+      await sendAgain(node.pool, log);
+      expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
+    });
+
+    it('is sent again, once for each check, if no projection has applied it', async () => {
+      const code = newCode();
+      await relayed(code);
       relayTo();
       await eventually('it is sent again', () => log.sequencesOf(code).length > 1);
       for (let round = 0; round < 3; round += 1) {
