@@ -106,7 +106,7 @@ export const createIdempotency = (deps: IdempotencyDeps) => {
           parsed.type === 'read' ? handle(parsed.value, state, request) : parsed.reply;
         const key = ctx.headers['idempotency-key'];
         if (key === undefined) return run(null);
-        if (typeof key !== 'string' || key.length < 1 || key.length > maxKeyLength) {
+        if (typeof key !== 'string' || key.length > maxKeyLength) {
           return failure(400, messages.idempotencyKey);
         }
         const request = {
