@@ -83,8 +83,12 @@ export const eventsPage = (source: object, hasConsole: boolean): Buffer => {
       .slice(1)
       .reduce<unknown>((part, key) => (part as Record<string, unknown>)[key], document);
 
-  const resolved = (schema: Schema): Schema =>
-    schema.$ref === undefined ? schema : (at(schema.$ref) as Schema);
+  /** The schema that a reference names, also one with a description beside it (`allOf`). */
+  const resolved = (schema: Schema): Schema => {
+    const [only, ...others] = schema.allOf ?? [];
+    const { $ref = others.length === 0 ? only?.$ref : undefined } = schema;
+    return $ref === undefined ? schema : (at($ref) as Schema);
+  };
 
   const typeOf = (schema: Schema): string => {
     const { type, const: value, enum: values, format, items, oneOf } = resolved(schema);

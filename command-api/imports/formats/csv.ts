@@ -117,7 +117,7 @@ const toRecord = (
   const domain = domainOf(
     cellOf('domain')
       .trim()
-      .replaceAll(/^https?:\/\/|\/+$/gi, ''),
+      .replaceAll(/^https?:\/\/|(?<!\/)\/+$/gi, ''),
   );
   const url = readShortUrl(cellOf('shortUrl'));
   const short = cellOf('code') === '' ? url : readShortUrl(cellOf('code'), domain);

@@ -177,6 +177,6 @@ describe('the console’s lists of links', () => {
     await expectListed(1);
     const links = await save('link', 'Export');
     expect(links.split('\r\n')).to.have.length(3);
-    expect(links).to.match(/^domain,code,.*\r\n,to-export,to-export,https:/);
+    expect(links).to.match(/^\ufeffdomain,code,.*\r\n,to-export,to-export,https:/);
   });
 });

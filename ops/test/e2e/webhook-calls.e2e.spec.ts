@@ -170,6 +170,11 @@ describe('command API: webhooks', () => {
           const subjects = hook.events.slice(seen).map(({ subject }) => subject);
           expect(subjects, after).to.have.members(expected);
         }, deliveredWithinMs);
+        // A replay before an attempt is recorded repeats it.
+        await eventuallyPasses(async () => {
+          const { deliveries } = await calls.deliveries(key, webhook);
+          expect(deliveries.map(({ status }) => status)).to.not.include('pending');
+        }, deliveredWithinMs);
         seen = hook.events.length;
       }
       const ids = hook.deliveries.map(({ id }) => id);
