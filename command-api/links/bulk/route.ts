@@ -1,4 +1,5 @@
-import { bulkRequest, type BulkResponse, type BulkResult } from '../../../schemas/http/bulk.js';
+import { EventLoopShare } from '../../../ops/platform/concurrency/event-loop-share.js';
+import { bulkRequest, type BulkResult } from '../../../schemas/http/bulk.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   createManagedLinks,
@@ -58,7 +59,13 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
       if (!changed) throw new Error(`changed() returned no link for ${shortCode}`);
       return { index, success: true, ...changed };
     });
-    const body: BulkResponse = { results };
-    return json(200, body);
+    // 100 links have up to 6 MB.
+    const share = new EventLoopShare();
+    const texts: string[] = [];
+    for (const result of results) {
+      texts.push(JSON.stringify(result));
+      if (share.isUsedUp) await share.renew();
+    }
+    return json(200, `{"results":[${texts.join()}]}`);
   };
 };
