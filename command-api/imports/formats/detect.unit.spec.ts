@@ -123,7 +123,7 @@ describe('imports: formats', () => {
           else expect(JSON.stringify(records).length).to.be.below(maxRecordLength);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 });

@@ -234,6 +234,7 @@ describe('imports: JSON, properties', () => {
       fc.asyncProperty(heads, endings, fc.integer({ min: 1, max: 7 }), (head, rest, size) =>
         expectSameFromChunks(readKuttJson, head + rest, size),
       ),
+      { numRuns: 40 },
     );
   });
 
@@ -257,7 +258,7 @@ describe('imports: JSON, properties', () => {
         const list = JSON.stringify({ total: 1, data: objects }, null, indent);
         expect(await codes(list)).to.deep.equal(objects.map((written) => written.address));
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     );
   });
 });

@@ -377,7 +377,7 @@ INSERT INTO t VALUES ('yes');`;
         const records = await read(sql, isWanted, maxLength);
         expect(await readChunks(cut(sql, at), isWanted, maxLength)).to.deep.equal(records);
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
   });
 });

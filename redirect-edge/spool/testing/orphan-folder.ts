@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { v7 } from 'uuid';
@@ -33,7 +33,9 @@ export const writeOrphan = async (
 ): Promise<OrphanFolder> => {
   const id = v7();
   const path = join(dataDir, 'spool', id);
-  await mkdir(path, { recursive: true });
+  // No scan may find it before it is complete.
+  const hidden = `${path}.new`;
+  await mkdir(hidden, { recursive: true });
   const segments: string[] = [];
   const sizes: number[] = [];
   for (const count of recordsPerSegment) {
@@ -43,7 +45,8 @@ export const writeOrphan = async (
       sizes.push(buffer.add(sequence, visit(sequence)));
     }
     segments.push(segmentPath(path, first));
-    await writeFile(segmentPath(path, first), buffer.bytes());
+    await writeFile(segmentPath(hidden, first), buffer.bytes());
   }
+  await rename(hidden, path);
   return { id, path, segments, sizes };
 };
