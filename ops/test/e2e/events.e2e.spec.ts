@@ -73,6 +73,8 @@ describe('command API: pages of events', () => {
       visits = await readAll(pro.key, 'types=LinkVisited');
       expect([events.length, visits.length]).to.deep.equal([12, 2]);
     }, 60_000);
+    // Pages that were read before all events were projected are not in their order.
+    events = await readAll(pro.key);
   });
 
   it('contain the events of the account, in the order of the log, without visits', () => {
