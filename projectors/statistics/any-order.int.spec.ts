@@ -17,7 +17,9 @@ import { visitOf } from './link-statistics.js';
 import { openingBalanceOf } from './opening-balances.js';
 import { stats } from './projection.js';
 import { naiveRows, type Rows } from './testing/naive.js';
+import { transaction } from '../../ops/platform/postgres/pool.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
+import { eventually, rejection } from '../../ops/test/support/waiting.js';
 
 type VisitEvent = EventNamed<'LinkVisited'>;
 
@@ -134,6 +136,36 @@ describe('projectors: statistics', () => {
       }),
       { numRuns: 25 },
     );
+  });
+
+  it('keep an opening balance that is added while the first visits are counted', async () => {
+    await emptyTables(database.pool, 'projection_stats');
+    const opening = openingBalanceOf(imported('raced', { clicks: 5 }));
+    const visit = visitOf(spooledVisit('raced'));
+    if (!opening || !visit) throw new Error('the events change nothing');
+    const countVisit = () =>
+      transaction(database.pool, (tx) => stats.apply(tx, 'projection_stats', [visit], 0));
+    let counting = Promise.resolve();
+    let failure: Promise<unknown> = Promise.resolve(null);
+    await transaction(database.pool, async (tx) => {
+      await stats.apply(tx, 'projection_stats', [opening], 0);
+      counting = countVisit();
+      failure = rejection(counting);
+      await eventually('the visit waits for the row', async () => {
+        const { rows } = await database.pool.query(
+          `SELECT FROM pg_stat_activity WHERE wait_event = 'transactionid'`,
+        );
+        return rows.length > 0;
+      });
+    });
+    expect(await failure)
+      .to.have.property('message')
+      .that.includes('added 0 of 1 rows');
+    await countVisit();
+    const { rows } = await database.pool.query(
+      `SELECT clicks FROM projection_stats.links WHERE subject = 'raced'`,
+    );
+    expect(rows).to.deep.equal([{ clicks: 6 }]);
   });
 
   it('equal a naive fold for a batch with more links than are in memory together', async () => {

@@ -253,6 +253,30 @@ const upsert = async <Item>(
   });
 };
 
+/**
+ * Inserts rows of owners that had none. Another topic may have inserted one meanwhile (an opening balance), which must
+ * not be replaced: the batch fails, and reads it in its next attempt.
+ */
+const insert = async <Item>(
+  tx: Client,
+  schema: ProjectionSchema,
+  table: string,
+  cells: Cells<Item>,
+  items: readonly Item[],
+): Promise<void> => {
+  if (items.length === 0) return;
+  const columns = columnsOf(cells);
+  const { rowCount } = await tx.query({
+    name: `stats-${table}-insert-${schema}`,
+    text: `INSERT INTO ${schema}.${table} (${columns.join()}) SELECT * FROM ${unnestOf(columns)}
+           ON CONFLICT DO NOTHING`,
+    values: parametersOf(cells, items),
+  });
+  if (rowCount !== items.length) {
+    throw new Error(`INSERT into ${table} added ${rowCount ?? 0} of ${items.length} rows`);
+  }
+};
+
 /** Updates rows that this transaction has read by their ctid, which saves the index scan and the row lock of an upsert. */
 const update = async <Item>(
   tx: Client,
@@ -371,7 +395,7 @@ export const writeStatistics = async <Owner extends Statistics>(
   const known = items.filter(({ ctid }) => ctid !== null);
   await Promise.all([
     update(tx, schema, owners.newest, { ctid: ({ ctid }) => ctid }, newest, known),
-    upsert(tx, schema, owners.newest, keyCells(owners, ownerOf), newest, added),
+    insert(tx, schema, owners.newest, { ...keyCells(owners, ownerOf), ...newest }, added),
     upsert(
       tx,
       schema,

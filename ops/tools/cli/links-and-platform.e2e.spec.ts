@@ -210,8 +210,10 @@ describe('CLI: links and the platform, on a running service', () => {
     await eventuallyPasses(async () => {
       expect(await found('--account', 'cli-list-b')).to.deep.equal(b);
     });
-    const { links } = await list('--destination', 'cli-list.example', '--status', 'active');
-    expect(links.map(({ shortCode }) => shortCode)).to.deep.equal([...a, ...b]);
+    const active = ['--destination', 'cli-list.example', '--status', 'active'];
+    await eventuallyPasses(async () => {
+      expect(await found(...active)).to.deep.equal([...a, ...b]);
+    });
 
     await json('links', 'edit', b[1] ?? '', '--tag', 'x', '--tag', 'cli-y');
     const created = ['--created-after', '2026-01-01', '--tz', 'Europe/Berlin'];
