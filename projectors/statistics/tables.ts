@@ -253,6 +253,11 @@ const upsert = async <Item>(
   });
 };
 
+/** Another transaction has changed rows since they were read: the batch is retried as after a serialization failure. */
+class RowsChanged extends Error {
+  readonly code = '40001';
+}
+
 /**
  * Inserts rows of owners that had none. Another topic may have inserted one meanwhile (an opening balance), which must
  * not be replaced: the batch fails, and reads it in its next attempt.
@@ -273,7 +278,7 @@ const insert = async <Item>(
     values: parametersOf(cells, items),
   });
   if (rowCount !== items.length) {
-    throw new Error(`INSERT into ${table} added ${rowCount ?? 0} of ${items.length} rows`);
+    throw new RowsChanged(`INSERT into ${table} added ${rowCount ?? 0} of ${items.length} rows`);
   }
 };
 
@@ -295,7 +300,9 @@ const update = async <Item>(
     values: parametersOf({ ...key, ...others }, items),
   });
   if (rowCount !== items.length) {
-    throw new Error(`UPDATE of ${table} by ctid changed ${rowCount ?? 0} of ${items.length} rows`);
+    throw new RowsChanged(
+      `UPDATE of ${table} by ctid changed ${rowCount ?? 0} of ${items.length} rows`,
+    );
   }
 };
 
