@@ -99,6 +99,7 @@ export const ownCodes = {
   UNAVAILABLE: 'temporary',
   USAGE: 'permanent',
   // projectors
+  ROWS_CHANGED: 'conflict',
   ARCHIVE_CUT: 'temporary',
   BATCH_NOT_AT_CHECKPOINT: 'temporary',
   CHAIN_BROKEN: 'permanent',

@@ -255,7 +255,7 @@ const upsert = async <Item>(
 
 /** Another transaction has changed rows since they were read: the batch is retried as after a serialization failure. */
 class RowsChanged extends Error {
-  readonly code = '40001';
+  readonly code = 'ROWS_CHANGED';
 }
 
 /**

@@ -111,10 +111,12 @@ describe('the code of an imported link', function () {
     }
     expect(await details('cafe\u0301')).to.deep.equal(await details('café'));
     const search = `search=${encodeURIComponent('CAFE\u0301')}`;
-    const found = (await bench.api(`/v2/links?${search}`, pro.key)).json() as {
-      readonly links: readonly LinkDetails[];
-    };
-    expect(found.links.map(({ shortCode }) => shortCode)).to.deep.equal(['café', 'café']);
+    await eventuallyPasses(async () => {
+      const found = (await bench.api(`/v2/links?${search}`, pro.key)).json() as {
+        readonly links: readonly LinkDetails[];
+      };
+      expect(found.links.map(({ shortCode }) => shortCode)).to.deep.equal(['café', 'café']);
+    });
   });
 
   it('is edited by API and in bulk, and has events', async () => {
