@@ -111,7 +111,7 @@ export const createVisits = (deps: VisitDeps) => {
           const bot = data.bot && response.req.method !== 'POST';
           const written = deferred();
           spool.append(
-            { subject, account, data: { ...data, bot }, at: now, requestId },
+            { subject, account, at: now, requestId, data: { ...data, bot } },
             (failure) => {
               if (failure) written.reject(failure);
               else written.resolve();
@@ -119,7 +119,8 @@ export const createVisits = (deps: VisitDeps) => {
           );
           await written.promise;
         }
-        sendRedirect(response, location);
+        // The listener may have rejected pipelined data meanwhile.
+        if (!response.headersSent) sendRedirect(response, location);
         return;
       }
       case 'takeClick': {

@@ -1,6 +1,23 @@
+import { partitionOf } from '../../ops/event-log/partition.js';
+import type { VisitData } from '../../ops/visitors/visit-data.js';
+import { newEvent, writeEvent } from '../../schemas/events/codec.js';
+import { spoolSource } from '../../schemas/events/envelope.js';
+import { topics } from '../../schemas/events/topics.js';
 import type { SpoolContext } from './folder.js';
-import { RecordBuffer, type NewVisit } from './record.js';
+import { RecordBuffer } from './record.js';
 import type { SegmentWriter } from './segment.js';
+
+/** A visit before its redirect. It never contains the visitor's address. */
+export interface NewVisit {
+  readonly subject: string;
+  /** The account of the link. */
+  readonly account: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** The id in the visitor's request, if there is one. */
+  readonly requestId: string | undefined;
+  readonly data: VisitData;
+}
 
 /** The visit is not written, so it must not be redirected. A retry, possibly at another edge, can succeed. */
 export class SpoolUnavailable extends Error {
@@ -21,6 +38,14 @@ export class SpoolUnavailable extends Error {
 /** Called with `null` when a visit is durable, or with the failure. */
 export type Done = (failure: SpoolUnavailable | null) => void;
 
+/** The LinkVisited event of a visit, as JSON. Its id is its sequence, which is unique in its source. */
+export const eventOf = (visit: NewVisit, source: string, sequence: number): string => {
+  const { subject, account, at, requestId: correlationId, data } = visit;
+  const id = String(sequence);
+  const metadata = { id, source, sequence, subject, time: new Date(at), account, correlationId };
+  return writeEvent(newEvent('LinkVisited', { click: null, ...data }, metadata));
+};
+
 /** Numbers visits, and writes those of one event-loop tick together. */
 export class Appender {
   readonly #buffer = new RecordBuffer();
@@ -36,6 +61,7 @@ export class Appender {
 
   constructor(
     private readonly options: SpoolContext & {
+      readonly spoolId: string;
       readonly writer: SegmentWriter;
       /** The size of this spool on disk. */
       readonly diskBytes: () => number;
@@ -57,13 +83,15 @@ export class Appender {
 
   /** See `Spool.append`. */
   append(visit: NewVisit, done: Done): void {
-    const { diskBytes, maxBytes, logger } = this.options;
+    const { spoolId, diskBytes, maxBytes, logger } = this.options;
     if (this.#stopped) {
       this.#refuse(done, 'SPOOL_STOPPED', 'the spool is shutting down');
       return;
     }
     const sequence = this.#next;
-    const size = this.#buffer.add(sequence, visit);
+    const partition = partitionOf(visit.subject, topics.visits.partitions);
+    const event = eventOf(visit, spoolSource(spoolId), sequence);
+    const size = this.#buffer.add(partition, event);
     if (diskBytes() + this.#buffer.length > maxBytes) {
       this.#buffer.removeLast(size);
       if (this.#problem !== 'full') {

@@ -15,8 +15,6 @@ export interface Shipped {
   readonly records: number;
   /** The size of these records. */
   readonly bytes: number;
-  /** The sequence of the last record; 0 for none. */
-  readonly through: number;
 }
 
 /** Appends records of spools to the log. */
@@ -34,13 +32,13 @@ export interface Shipping {
    * again, so the log may have duplicates, but no gaps. The chunks of one spool are shipped sequentially, those of
    * different spools concurrently.
    */
-  ship(chunk: Buffer, spoolId: string): Promise<Shipped>;
+  ship(chunk: Buffer): Promise<Shipped>;
   /** Aborts running calls. The spool ships their records again. */
   stop(): Promise<void>;
 }
 
-/** The size of a read: the bound of a batch and of the memory of a backlog. */
-const chunkBytes = 4 * maxRecordBytes;
+/** The size of a read, with room for the largest batch (`maxPortion`): the bound of the memory of a backlog. */
+const chunkBytes = 20 * maxRecordBytes;
 
 /**
  * The part of one spool that is not in the log yet: its segments, oldest first, and the position in the first one.
@@ -78,7 +76,7 @@ export class Backlog {
     this.#segments.push(segment);
   }
 
-  /** The last sequence in the log; 0 for none. */
+  /** The number of the last record in the log; 0 for none. */
   get through(): number {
     return this.#through;
   }
@@ -125,12 +123,12 @@ export class Backlog {
    * @returns whether the segment has more records
    * @throws the error of the file system; then nothing is confirmed
    */
-  async confirm({ records, bytes, through }: Shipped): Promise<boolean> {
+  async confirm({ records, bytes }: Shipped): Promise<boolean> {
     const segment = this.#segments[0];
     if (!segment) throw new Error('confirm() was called before read()');
     const limit = this.#limit;
     const end = this.#offset + bytes;
-    if (records > 0) await this.#advance(segment, end, through);
+    if (records > 0) await this.#advance(segment, end, this.#through + records);
     else {
       // A chunk has room for any record, so this one is damaged, and the following ones cannot be found.
       await this.#setAside(segment, limit);
@@ -166,6 +164,8 @@ export class Backlog {
       await this.#closeSegment();
       this.#segments.shift();
       this.#offset = 0;
+      // A damaged segment has fewer records than it had.
+      this.#through = Math.max(this.#through, (this.#segments[0]?.first ?? 1) - 1);
       try {
         await unlink(segment.path);
       } catch (error) {
@@ -222,7 +222,7 @@ export class Shipper {
     if (!chunk) return undefined;
     const ship = async (): Promise<Shipped> => {
       const startedAt = performance.now();
-      const shipped = await untilAborted(shipping.ship(chunk, backlog.spoolId), signal);
+      const shipped = await untilAborted(shipping.ship(chunk), signal);
       durations?.observeSince(startedAt);
       return shipped;
     };

@@ -2,7 +2,10 @@ import { expect } from 'chai';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as tick } from 'node:timers/promises';
-import { SpoolUnavailable } from './appender.js';
+import { SpoolUnavailable, type NewVisit } from './appender.js';
+import { readEvent, writeEvent } from '../../schemas/events/codec.js';
+import { readSpooledVisit } from '../../schemas/events/spooled-visit.js';
+import { maxCodeLength, subjectOf } from '../../schemas/link-subject.js';
 import { recordsIn } from './record.js';
 import { nodeFiles, type SegmentFiles } from './segment.js';
 import { append, FakeLog, folderBytes, range, visit } from './testing/harness.js';
@@ -15,6 +18,10 @@ const refusal = async (promise: Promise<void>): Promise<SpoolUnavailable> => {
   expect(error).to.be.instanceOf(SpoolUnavailable);
   return error as SpoolUnavailable;
 };
+
+/** The sequences of the visits in a segment. */
+const sequencesIn = (segment: Buffer): number[] =>
+  Array.from(recordsIn(segment), ({ line }) => readEvent(line.toString()).sequence);
 
 /** Files with injected faults. */
 const faultyFiles = () => {
@@ -75,8 +82,7 @@ describe('redirect edge: spool', () => {
       expect(faults.writes).to.equal(1);
 
       const file = join(bench.root, spool.id, '0000000000000001.seg');
-      const written = [...recordsIn(await readFile(file))];
-      expect(written.map(({ sequence }) => sequence)).to.deep.equal(range(1, 50));
+      expect(sequencesIn(await readFile(file))).to.deep.equal(range(1, 50));
       expect(spool.depth()).to.deep.equal({ bytes: (await readFile(file)).length, events: 50 });
     });
 
@@ -128,6 +134,33 @@ describe('redirect edge: spool', () => {
         'this callback throws',
         'so does this one',
       ]);
+    });
+
+    it('writes events in the layout that readers of the log expect', async () => {
+      const data: NewVisit['data'] = {
+        ...{ bot: false, country: 'DE', referrer: 'news.example.com', browser: 'Microsoft Edge' },
+        ...{ os: 'Windows Phone', device: 'mobile', language: 'de', visitor: 'Az09_-Az09_-Az09' },
+        ...{ trigger: 'qr', version: 2 ** 32 - 1, target: 'test/b_2-x' },
+      };
+      const code = '🎉'.repeat(maxCodeLength);
+      const subject = subjectOf({ domain: 'x'.repeat(253), code });
+      const visits: readonly NewVisit[] = [
+        ...[visit(1), { ...visit(2), data }, { ...visit(3), requestId: undefined, subject }],
+      ];
+      const spool = await bench.open();
+      for (const newVisit of visits) await append(spool, newVisit);
+      await isShipped(spool);
+      for (const [index, newVisit] of visits.entries()) {
+        const { key, value } = bench.log.records[index] ?? { key: '', value: '' };
+        const event = readEvent(value);
+        expect(readSpooledVisit(value), value).to.deep.equal(event);
+        expect(writeEvent(event)).to.equal(value);
+        const { account, requestId, at } = newVisit;
+        expect(event).to.deep.include({ subject: key, account, time: new Date(at).toISOString() });
+        expect(event.subject).to.equal(newVisit.subject);
+        expect(event.correlationid).to.equal(requestId);
+        expect(event.data).to.deep.equal({ click: null, ...newVisit.data });
+      }
     });
 
     it('closes full segments and creates new ones', async () => {
@@ -185,7 +218,7 @@ describe('redirect edge: spool', () => {
         await append(spool, visit(1));
 
         // The file gets two complete records and a part of the third.
-        Object.assign(faults, { partialWrite: 150, truncate });
+        Object.assign(faults, { partialWrite: 1_000, truncate });
         const failed = [2, 3, 4].map((number) => refusal(append(spool, visit(number))));
         for (const error of await Promise.all(failed)) {
           expect(error).to.have.property('code', 'SPOOL_WRITE_FAILED');
@@ -201,10 +234,9 @@ describe('redirect edge: spool', () => {
 
         const file = join(bench.root, spool.id, '0000000000000001.seg');
         const bytes = await readFile(file);
-        const written = [...recordsIn(bytes)];
-        expect(written.at(-1)?.end).to.equal(bytes.length);
+        expect([...recordsIn(bytes)].at(-1)?.end).to.equal(bytes.length);
         // A gap in the sequences would mean a lost visit.
-        expect(written.map(({ sequence }) => sequence)).to.deep.equal([1, 2, 3]);
+        expect(sequencesIn(bytes)).to.deep.equal([1, 2, 3]);
         await isShipped(spool);
         expect(bench.log.visitsOf(spool.id)).to.deep.equal([1, 6, 7]);
         expect(bench.logLines.filter(({ msg }) => msg.includes('visits are refused'))).lengthOf(1);

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
 import { Adoption } from './adoption.js';
-import { Appender, type Done } from './appender.js';
+import { Appender, type Done, type NewVisit } from './appender.js';
 import {
   createSpoolFolder,
   discardFolder,
@@ -9,7 +9,6 @@ import {
   newCounters,
   type SpoolContext,
 } from './folder.js';
-import type { NewVisit } from './record.js';
 import { nodeFiles, openPosition, SegmentWriter, type SegmentFiles } from './segment.js';
 import { Backlog, Shipper, type ShipperOptions, type Shipping } from './shipper.js';
 
@@ -78,6 +77,7 @@ export const openSpool = async (options: SpoolOptions) => {
   const changed = new WakeUp();
   const appender = new Appender({
     ...context,
+    spoolId: folder.id,
     writer,
     diskBytes: () => backlog.diskBytes,
     maxBytes,
@@ -120,7 +120,7 @@ export const openSpool = async (options: SpoolOptions) => {
      * before `append` returns, the visit must not be redirected. If the process dies before `done`, or if a failed
      * write could not be truncated, the visit may still be counted.
      *
-     * @throws RangeError if a text of the visit has more than 254 bytes
+     * @throws RangeError if the event of the visit has more than 64 KiB
      */
     append(visit: NewVisit, done: Done): void {
       appender.append(visit, done);

@@ -1,7 +1,10 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
 import { v7 } from 'uuid';
+import { partitionOf } from '../../../ops/event-log/partition.js';
+import { spoolSource } from '../../../schemas/events/envelope.js';
+import { topics } from '../../../schemas/events/topics.js';
+import { eventOf } from '../appender.js';
 import { RecordBuffer } from '../record.js';
 import { segmentPath } from '../segment.js';
 import { visit } from './harness.js';
@@ -14,19 +17,7 @@ interface OrphanFolder {
   readonly sizes: readonly number[];
 }
 
-/** A record of the previous release, which contains the event. */
-export const eventRecord = (sequence: number, key: string, value: string): Buffer => {
-  const fixed = Buffer.alloc(10);
-  fixed.writeBigUInt64BE(BigInt(sequence));
-  fixed.writeUInt16BE(Buffer.byteLength(key), 8);
-  const body = Buffer.concat([fixed, Buffer.from(key), Buffer.from(value)]);
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(body.length);
-  head.writeUInt32BE(crc32(body), 4);
-  return Buffer.concat([head, body]);
-};
-
-/** Writes the spool of an ended process: visit `n` has the sequence `n`. */
+/** Writes the spool of an ended process, with visits from 1. */
 export const writeOrphan = async (
   dataDir: string,
   recordsPerSegment: readonly number[],
@@ -41,8 +32,10 @@ export const writeOrphan = async (
   for (const count of recordsPerSegment) {
     const first = sizes.length + 1;
     const buffer = new RecordBuffer();
-    for (let sequence = first; sequence < first + count; sequence += 1) {
-      sizes.push(buffer.add(sequence, visit(sequence)));
+    for (let number = first; number < first + count; number += 1) {
+      const written = visit(number);
+      const partition = partitionOf(written.subject, topics.visits.partitions);
+      sizes.push(buffer.add(partition, eventOf(written, spoolSource(id), number)));
     }
     segments.push(segmentPath(path, first));
     await writeFile(segmentPath(hidden, first), buffer.bytes());
