@@ -17,11 +17,15 @@ import {
   type DeadLetter,
 } from './dead-letters.js';
 import { Deduplicator } from './deduplicator.js';
-import { writeHighWaterMarks, type HighWaterMarks } from './high-water-marks.js';
+import {
+  insertGaps,
+  writeHighWaterMarks,
+  type HighWaterMarks,
+  type SequenceGap,
+} from './high-water-marks.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
-import { insertGaps, type SequenceGap } from './sequence-gaps.js';
-import { addToBlocks } from './spool-blocks.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
+import { spoolIdOf } from '../../schemas/events/envelope.js';
 import { isUnknown, readRecord } from './read-record.js';
 import { startBatchSpan } from './batch-span.js';
 
@@ -135,13 +139,11 @@ export const applyBatch = async (
   // If the projection's rows have the sequences, only those of dead letters are stored.
   const hasSequences = log.mayRepeatLedger && projection.sequences?.[topic] !== undefined;
   const marks = hasSequences ? highestOf(deadLetters) : reader.raised;
-  const checksSequences = projection.checksSequencesOf?.includes(topic) ?? false;
-  const gaps = checksSequences ? reader.gaps : [];
+  const gaps = projection.checksSequencesOf?.includes(topic) === true ? reader.gaps : [];
   await Promise.all([
     insertDeadLetters(tx, schema, batch, deadLetters),
     saveProgress(tx, schema, batch, marks, log),
     insertGaps(tx, schema, gaps),
-    addToBlocks(tx, schema, partition, checksSequences ? reader.blocks : []),
   ]);
 
   const parked = deadLetters.filter(({ error }) => error === null).length;
@@ -170,10 +172,12 @@ export const createBatchHandler = (
     // The live projection has already reported the gaps that a rebuild finds.
     if (schema === liveSchema(projection.name)) {
       for (const { subject, topic, partition, first, last } of gaps) {
-        const missing = last - first + 1;
+        const isSpool = spoolIdOf(subject) !== null;
+        const origin = isSpool ? { source: subject } : { subject };
+        const range = { sequence: first, missing: last - first + 1 };
         logger.error(
-          { projection: projection.name, topic, partition, subject, sequence: first, missing },
-          'events of a subject are missing from the log',
+          { projection: projection.name, topic, partition, ...origin, ...range },
+          `${isSpool ? 'visits of a spool' : 'events of a subject'} are missing from the log`,
         );
       }
     }

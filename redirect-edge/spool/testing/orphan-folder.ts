@@ -29,13 +29,17 @@ export const writeOrphan = async (
   await mkdir(hidden, { recursive: true });
   const segments: string[] = [];
   const sizes: number[] = [];
+  const sequences = new Map<number, number>();
   for (const count of recordsPerSegment) {
     const first = sizes.length + 1;
     const buffer = new RecordBuffer();
     for (let number = first; number < first + count; number += 1) {
       const written = visit(number);
       const partition = partitionOf(written.subject, topics.visits.partitions);
-      sizes.push(buffer.add(partition, eventOf(written, spoolSource(id), number)));
+      const sequence = (sequences.get(partition) ?? 0) + 1;
+      sequences.set(partition, sequence);
+      const source = spoolSource(`${id}/${partition}`);
+      sizes.push(buffer.add(partition, eventOf(written, source, sequence)));
     }
     segments.push(segmentPath(path, first));
     await writeFile(segmentPath(hidden, first), buffer.bytes());
