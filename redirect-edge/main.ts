@@ -33,7 +33,7 @@ import type { Countries } from './visitors/countries.js';
 import { createVisitAnalyzer } from './visitors/visit-analyzer.js';
 import { refreshMs, VisitorKeys } from './visitors/visitor-keys.js';
 
-export interface RedirectEdgeDeps {
+interface RedirectEdgeDeps {
   readonly config: Pick<
     Config,
     | 'admin'

@@ -1,6 +1,6 @@
 import type { Delivery, EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import { endAfter } from '../../ops/platform/tracing.js';
+import { endAfter, maxLinks, type Span, type Tracer } from '../../ops/platform/tracing.js';
 import {
   planByKey,
   transaction,
@@ -26,8 +26,8 @@ import {
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
 import { spoolIdOf } from '../../schemas/events/envelope.js';
+import { topics } from '../../schemas/events/topics.js';
 import { isUnknown, readRecord } from './read-record.js';
-import { startBatchSpan } from './batch-span.js';
 
 export interface BatchOutcome {
   readonly applied: number;
@@ -38,7 +38,7 @@ export interface BatchOutcome {
   readonly parked: number;
 }
 
-export type BatchHandler = (batch: Delivery) => Promise<BatchOutcome>;
+type BatchHandler = (batch: Delivery) => Promise<BatchOutcome>;
 
 export type ReadLog = Pick<EventLog, 'logId' | 'mayRepeatLedger'>;
 
@@ -157,6 +157,44 @@ export const applyBatch = async (
       parked,
     },
   };
+};
+
+/** Records of a batch that are searched for traces. */
+const maxSearched = 100;
+
+/** The requests of a batch's first events. Visits have none. */
+const requestsOf = ({ topic, records }: Delivery): readonly string[] => {
+  if (topic === topics.visits.name) return [];
+  const found = new Set<string>();
+  for (const record of records.slice(0, maxSearched)) {
+    const incoming = readRecord(topic, record);
+    if ('event' in incoming && incoming.event.traceparent !== undefined) {
+      found.add(incoming.event.traceparent);
+    }
+    if (found.size === maxLinks) break;
+  }
+  return [...found];
+};
+
+/** Starts the span of a batch. It continues the trace of a batch of one request, and links to those of several. */
+const startBatchSpan = (tracer: Tracer, projection: string, batch: Delivery): Span => {
+  const { topic, partition, records } = batch;
+  const requests = requestsOf(batch);
+  const [first = null, ...others] = requests;
+  return tracer.start({
+    name: `process ${topic}`,
+    kind: 'consumer',
+    parent: others.length === 0 ? first : null,
+    links: requests,
+    attributes: {
+      'messaging.operation.type': 'process',
+      'messaging.operation.name': 'process',
+      'messaging.destination.name': topic,
+      'messaging.destination.partition.id': String(partition),
+      'messaging.batch.message_count': records.length,
+      'messaging.consumer.group.name': `projection-${projection}`,
+    },
+  });
 };
 
 /** Returns a handler that applies each batch in its own transaction, effectively once. */

@@ -3,7 +3,7 @@ import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { ledgerSource, originOf, spoolIdOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import { recordTimeOf, timeOfUuid } from '../../schemas/events/record-time.js';
+import { recordTimeOf, timeOfUuid } from '../../schemas/events/time.js';
 import type { ProjectionSchema } from './projection.js';
 import type { IncomingRecord } from './read-record.js';
 

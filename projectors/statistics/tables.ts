@@ -47,7 +47,7 @@ const types = {
 type Column = keyof typeof types;
 
 /** The tables of links, or of accounts and their domains (`summedUnder`) in one partition. */
-export interface Owners {
+interface Owners {
   readonly newest: string;
   readonly days: string;
   readonly quarters: string;
@@ -91,7 +91,7 @@ const portionOf = ({ uniques, series, document }: Omit<PortionRow, 'day'>): Port
 });
 
 /** The stored row of an owner, with the day of its newest quarter hour. */
-export interface OwnerRow extends PortionRow {
+interface OwnerRow extends PortionRow {
   readonly owner: string;
   readonly ctid: string;
   readonly clicks: number;
@@ -100,7 +100,7 @@ export interface OwnerRow extends PortionRow {
   readonly day_series: string | null;
   readonly day_uniques: number;
   readonly day_document: string;
-  /** Of links only. */
+  /** Only links have it and the visitors. */
   readonly account?: string;
   readonly visitors?: string | null;
   readonly visitors_before?: string | null;
@@ -197,7 +197,7 @@ const readLate = async (
 };
 
 /** Getters of the column values of an item's row. */
-export type Cells<Item> = Readonly<Partial<Record<Column, (item: Item) => unknown>>>;
+type Cells<Item> = Readonly<Partial<Record<Column, (item: Item) => unknown>>>;
 
 /** The key columns; rows of links have no partition. */
 const keyCells = <Item>(
@@ -361,7 +361,7 @@ const writeMonths = async (
   );
 };
 
-export interface ChangedDay<Owner> {
+interface ChangedDay<Owner> {
   readonly owner: Owner;
   readonly day: number;
   readonly portion: Portion;

@@ -4,14 +4,18 @@ import type { FastPath } from '../../ops/http/fast-path.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import type { Tracer } from '../../ops/platform/tracing.js';
 import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
-import { isPrefetch } from '../visitors/prefetch.js';
 import { serves, type DomainResolver, type ServedDomain } from '../domains/served-domain.js';
 import { decideVisit, type ServedLink } from './decision.js';
 import { chooseDestination } from './destination.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
-import type { ClientParts, VisitAnalyzer, Visitor } from '../visitors/visit-analyzer.js';
+import {
+  isPrefetch,
+  type ClientParts,
+  type VisitAnalyzer,
+  type Visitor,
+} from '../visitors/visit-analyzer.js';
 import { redirectHead } from './response.js';
 import { linkCodeOf } from '../../schemas/link-subject.js';
 

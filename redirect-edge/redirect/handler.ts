@@ -12,7 +12,7 @@ import { messages } from '../../schemas/http/errors.js';
 import { traceIdOf, traceparentOf } from '../../schemas/traceparent.js';
 import { addressOf } from '../../ops/http/client-address.js';
 import type { DomainResolver, ServedDomain } from '../domains/served-domain.js';
-import { isPrefetch } from '../visitors/prefetch.js';
+import { isPrefetch } from '../visitors/visit-analyzer.js';
 import {
   commonHeaders,
   pathOf,
@@ -120,7 +120,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       requests.record(routeOf(path), request.method, response.statusCode, startedAt);
       endRequestSpan(span, response.statusCode);
     };
-    /** For log lines. */
+    /** The trace id for log lines. */
     const trace = (): { readonly traceId?: string } => {
       const traceparent = span?.traceparent ?? traceparentOf(request.headers['traceparent']);
       return traceparent === undefined ? {} : { traceId: traceIdOf(traceparent) };

@@ -56,7 +56,7 @@ export const portionOf = (
     batches: batches.map(({ partition, lines, bytes }) => ({
       partition,
       records: lines.length,
-      // Without the last line feed.
+      // The last line has no line feed.
       lines: Buffer.concat(lines, bytes - 1),
     })),
     shipped,

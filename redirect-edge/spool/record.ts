@@ -36,7 +36,7 @@ export class RecordBuffer {
     this.#buffer = Buffer.allocUnsafeSlow(initialBytes);
   }
 
-  /** In bytes. */
+  /** The size of all records in bytes. */
   get length(): number {
     return this.#length;
   }
@@ -94,7 +94,7 @@ export class RecordBuffer {
 }
 
 /** A complete record in the bytes that it was read from. */
-export interface SpoolRecord {
+interface SpoolRecord {
   readonly partition: number;
   /** A view of the event, with its line feed. */
   readonly line: Buffer;

@@ -31,7 +31,7 @@ export interface SpoolOptions {
 }
 
 /** The visits that are not in the log yet. */
-export interface SpoolDepth {
+interface SpoolDepth {
   readonly bytes: number;
   readonly events: number;
 }

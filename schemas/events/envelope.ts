@@ -4,7 +4,7 @@ import { traceparent } from '../traceparent.js';
 /** ISO 8601 UTC with milliseconds, as `Date.prototype.toISOString` writes it. */
 export const timestamp = z.iso.datetime({ precision: 3 });
 
-export const sequenceDigits = 16;
+const sequenceDigits = 16;
 
 /**
  * The order of events: for each subject and topic of the ledger's events, and for each `source` of visits. It ascends by 1.
