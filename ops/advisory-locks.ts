@@ -19,6 +19,4 @@ export const advisoryLocks = {
   accountKeys: 7_021_961,
   /** With the hash of a root key: held while a stream of the feed takes a slot. */
   streams: 7_021_964,
-  /** Held by the process that counts missing visits of spools. */
-  spoolWatch: 7_021_963,
 } as const;

@@ -5,20 +5,18 @@ import type { Logger } from '../ops/platform/logging.js';
 import { groupBy } from '../ops/platform/group-by.js';
 import type { SequenceState } from '../ops/event-log/outbox/relay.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
-import { topics, type TopicName } from '../schemas/events/topics.js';
+import type { TopicName } from '../schemas/events/topics.js';
+import { spoolSource } from '../schemas/events/envelope.js';
 import type { HealthResponse } from '../schemas/http/health.js';
 import { projections } from './projections.js';
 import { createBatchHandler } from './runtime/batch.js';
 import { catchUp, endsOf } from './runtime/catch-up.js';
 import { readCheckpoint, requireKnownCheckpoints, shareSchema } from './runtime/checkpoints.js';
-import { readHighWaterMarks } from './runtime/high-water-marks.js';
+import { readGaps, readHighWaterMarks } from './runtime/high-water-marks.js';
 import { readerLag, startProjection } from './runtime/live-projection.js';
-import { watchSpools } from './runtime/missing-visits.js';
 import { liveSchema, type ProjectionName } from './runtime/projection.js';
 import { dropOldPrevious, rebuildDueProjections } from './runtime/rebuild.js';
-import { readGaps } from './runtime/sequence-gaps.js';
 
-const spoolWatchMs = 10_000;
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
@@ -52,12 +50,6 @@ export const startProjectors = async (deps: {
     task: () => rebuildDueProjections({ ...deps, projections, signal: stopping.signal }),
     logger: deps.logger,
   });
-  const watching = periodically({
-    name: 'count missing visits',
-    everyMs: spoolWatchMs,
-    task: watchSpools(deps),
-    logger: deps.logger,
-  });
   return {
     /** Never resolves. Rejects with an error that a retry cannot fix, such as `ForeignPosition`. */
     failed: firstFailure(running.map(({ done }) => done)),
@@ -66,7 +58,7 @@ export const startProjectors = async (deps: {
       new Map(running.map(({ name, secondsBehind }) => [name, secondsBehind()])),
     async stop(): Promise<void> {
       stopping.abort();
-      await Promise.all([dropping, rebuilding, watching, ...running].map((part) => part.stop()));
+      await Promise.all([dropping, rebuilding, ...running].map((part) => part.stop()));
     },
   };
 };
@@ -89,7 +81,8 @@ export const missingEvents = async (
   const ofProjections = projections
     .filter(({ checksSequencesOf = [] }) => checksSequencesOf.length > 0)
     .map(
-      ({ name }) => `SELECT topic, 'subject' AS origin, last_sequence - first_sequence + 1 AS events
+      ({ name }) => `SELECT topic, last_sequence - first_sequence + 1 AS events,
+                       CASE WHEN starts_with(subject, '${spoolSource('')}') THEN 'spool' ELSE 'subject' END AS origin
                      FROM ${liveSchema(name)}.missing_events`,
     );
   const { rows } = await pool.query<{
@@ -99,12 +92,9 @@ export const missingEvents = async (
   }>(
     `SELECT origin, topic, least(sum(events), ${Number.MAX_SAFE_INTEGER})::bigint AS events FROM (
        ${ofProjections.join(' UNION ALL ')}
-       UNION ALL SELECT p.topic, 'subject', 1
+       UNION ALL SELECT p.topic, 1, 'subject'
        FROM log.unapplied u JOIN log.partitions p ON p.id = u.partition_id WHERE NOT u.overtaken
-       UNION ALL SELECT $1, 'spool', missing_before + missing_after
-       FROM projection_stats.spools WHERE missing_before + missing_after > 0
      ) m GROUP BY origin, topic ORDER BY origin, topic`,
-    [topics.visits.name],
   );
   return rows;
 };

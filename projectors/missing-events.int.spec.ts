@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { codeIn } from '../ops/test/conformance/event-log/events.js';
 import type { EventLog } from '../ops/event-log/port.js';
 import { eventually } from '../ops/test/support/waiting.js';
 import type { LinklogEvent } from '../schemas/events/catalogue.js';
@@ -10,10 +9,13 @@ import { topicNames, topics } from '../schemas/events/topics.js';
 import {
   blocked,
   created,
+  importedVisit,
+  importIdAt,
   keyChanged,
   keyCreated,
   maintenanceSwitched,
   metered,
+  noon,
   recordOf,
   spooledVisit,
   unblocked,
@@ -22,7 +24,7 @@ import {
 import { missingEvents, projectionStatus, sequenceStates, startProjectors } from './main.js';
 import { history } from './history/projection.js';
 import { createBatchHandler } from './runtime/batch.js';
-import { watchSpools } from './runtime/missing-visits.js';
+import { stats } from './statistics/projection.js';
 import { rebuild } from './runtime/rebuild.js';
 import { feed, namedLog } from './testing/harness.js';
 import { databaseFixture, ledgerFixture } from '../ops/test/support/fixtures.js';
@@ -37,18 +39,6 @@ const collectingLogger = () => {
   const ofMissing = () => lines.filter(({ msg }) => String(msg).endsWith('missing from the log'));
   return { logger, ofMissing };
 };
-
-const range = (first: number, last: number): readonly number[] =>
-  Array.from({ length: last - first + 1 }, (_, index) => first + index);
-
-/** A code in the last partition of the visits, where no other visit of these tests is. */
-const lateCode = codeIn(visits.name, visits.partitions - 1);
-const codes = range(0, visits.partitions - 2).map((partition) => codeIn(visits.name, partition));
-
-const visitsOf = (sequences: readonly number[], spool = 'spool-1') =>
-  sequences.map((sequence) =>
-    spooledVisit(codes[sequence % codes.length] ?? '', { sequence, spool }),
-  );
 
 describe('projectors: missing events', function () {
   this.timeout(60_000);
@@ -145,63 +135,40 @@ describe('projectors: missing events', function () {
   });
 
   describe('of spools', () => {
-    it('are counted when the spool is quiet, logged once, and not counted any more when they arrive', async () => {
-      const { pool, log } = node;
+    const visitsOf = (spool: string, ...sequences: readonly number[]) =>
+      sequences.map((sequence) => spooledVisit('a', { sequence, spool }));
+
+    it('are recorded when a visit skips a sequence of the spool in its partition, and logged once', async () => {
       const { logger, ofMissing } = collectingLogger();
-      const projectors = await startProjectors({ pool, log, logger });
-      try {
-        let now = 0;
-        const watch = watchSpools({ pool, log, logger, now: () => now });
-        const look = async (seconds: number): Promise<unknown> => {
-          now += seconds * 1_000;
-          await watch();
-          return missingEvents(pool);
-        };
-        const blocks = async (): Promise<number> =>
-          (await pool.query('SELECT FROM projection_stats.spool_blocks')).rows.length;
-
-        await append(log, visitsOf(range(1, 100)));
-        await append(log, visitsOf(range(90, 120).filter((sequence) => sequence !== 117)));
-        await projected(log);
-        expect(await look(0)).to.deep.equal([]);
-        expect(await look(59)).to.deep.equal([]);
-        const lacking = [{ origin: 'spool', topic: visits.name, events: 1 }];
-        expect(await look(1)).to.deep.equal(lacking);
-        expect(await look(60)).to.deep.equal(lacking);
-        expect(ofMissing()).to.have.length(1);
-        expect(ofMissing()[0]).to.include({ source: spoolSource('spool-1'), missing: 1 });
-
-        // Another process does not log it again.
-        const other = watchSpools({ pool, log, logger, now: () => now });
-        await other();
-        now += 60_000;
-        await other();
-        expect(ofMissing()).to.have.length(1);
-
-        await append(log, [spooledVisit(lateCode, { sequence: 117 })]);
-        await projected(log);
-        expect(await look(1)).to.deep.equal([]);
-
-        await append(log, visitsOf(range(1, 50), 'spool-2'));
-        await projected(log);
-        await look(0);
-        await look(60);
-        const { rows } = await pool.query(
-          'SELECT * FROM projection_stats.spools WHERE source = $1',
-          [spoolSource('spool-2')],
-        );
-        const counts = { accounted_through: 50, missing_before: 0, missing_after: 0 };
-        expect(rows).to.deep.equal([{ source: spoolSource('spool-2'), ...counts }]);
-        const before = await blocks();
-        await append(log, visitsOf(range(51, 60), 'spool-2'));
-        await projected(log);
-        await look(0);
-        await look(60);
-        expect(await blocks()).to.equal(before);
-        expect(ofMissing()).to.have.length(1);
-      } finally {
-        await projectors.stop();
-      }
+      const { pool } = database;
+      const handle = createBatchHandler({ pool, projection: stats, log: namedLog(), logger });
+      const batch = (first: number, events: readonly LinklogEvent[]) => {
+        const records = events.map((event, index) => ({
+          ...recordOf(event),
+          offset: first + index,
+        }));
+        return handle({ topic: visits.name, partition: 0, records });
+      };
+      const missing = (events: number) => [{ origin: 'spool', topic: visits.name, events }];
+      const daysAgo = (days: number) => importIdAt(new Date(noon.getTime() - days * 86_400_000));
+      await batch(0, visitsOf('one/0', 1, 2, 1, 2, 3));
+      expect(await missingEvents(pool)).to.deep.equal([]);
+      await batch(5, visitsOf('one/0', 3, 6, 7));
+      expect(await missingEvents(pool)).to.deep.equal(missing(2));
+      // Also the first visits of a spool, unless its mark may have expired.
+      await batch(8, [...visitsOf(`${daysAgo(30)}/0`, 2), ...visitsOf(`${daysAgo(31)}/0`, 2, 4)]);
+      expect(await missingEvents(pool)).to.deep.equal(missing(4));
+      // These have one sequence for all partitions.
+      await batch(11, visitsOf('one', 3, 7));
+      await batch(13, [importedVisit('a', { sequence: 3 }), importedVisit('a', { sequence: 7 })]);
+      expect(await missingEvents(pool)).to.deep.equal(missing(4));
+      expect(
+        ofMissing().map((line) => [line['source'], line['sequence'], line['missing']]),
+      ).to.deep.equal([
+        [spoolSource('one/0'), 4, 2],
+        [spoolSource(`${daysAgo(30)}/0`), 1, 1],
+        [spoolSource(`${daysAgo(31)}/0`), 3, 1],
+      ]);
     });
   });
 });

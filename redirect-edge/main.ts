@@ -20,7 +20,6 @@ import { watchChanges } from './links/changes.js';
 import { ClickBudget } from './links/click-budget.js';
 import { createEdgeHandler } from './redirect/handler.js';
 import { createEdgeFastPath } from './redirect/fast-path.js';
-import { createCachedVisits } from './redirect/cached-visits.js';
 import { Freshness } from './links/freshness.js';
 import { LinkCache, LinkReader } from './links/link-reader.js';
 import { warmUp } from './links/warm-up.js';
@@ -34,7 +33,7 @@ import type { Countries } from './visitors/countries.js';
 import { createVisitAnalyzer } from './visitors/visit-analyzer.js';
 import { refreshMs, VisitorKeys } from './visitors/visitor-keys.js';
 
-export interface RedirectEdgeDeps {
+interface RedirectEdgeDeps {
   readonly config: Pick<
     Config,
     | 'admin'
@@ -119,10 +118,9 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
       (name) => activeDomains.find(name) !== undefined,
     );
     const analyzer = createVisitAnalyzer({ countries, keys, isOwnHost, trustedProxies });
-    const cachedVisits = createCachedVisits({ links, platform, spool, analyzer });
     const { redirects } = config;
     const domains = createDomainResolver({ domains: activeDomains, redirects, trustedProxies });
-    const parts = { links, platform, requests, tracer, analyzer, spool, cachedVisits, domains };
+    const parts = { links, platform, requests, tracer, analyzer, spool, domains };
     const http = createEdgeHandler({
       ...{ ...parts, passwords, trustedProxies, health, logger },
       clicks: new ClickBudget(pool, outbox),

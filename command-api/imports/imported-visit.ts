@@ -2,7 +2,7 @@ import { isCountry } from '../../schemas/countries.js';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { EventLog, NewRecord } from '../../ops/event-log/port.js';
 import { agentOf } from '../../ops/visitors/agents.js';
-import { referrerOf } from '../../ops/visitors/referrer.js';
+import { referrerOf } from '../../ops/visitors/visit-data.js';
 import { newEvent, writeEvent } from '../../schemas/events/codec.js';
 import { importSource } from '../../schemas/events/envelope.js';
 import { maxPortion } from '../../schemas/events/spooled-visit.js';

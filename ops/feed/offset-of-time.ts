@@ -1,5 +1,5 @@
 import { readEvent } from '../../schemas/events/codec.js';
-import { recordTimeOf } from '../../schemas/events/record-time.js';
+import { recordTimeOf } from '../../schemas/events/time.js';
 import type { EventLog, PartitionRange, TopicPartition } from '../event-log/port.js';
 
 /** The record time of the first readable event in a range (ms); `null` if there is none. */

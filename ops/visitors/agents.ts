@@ -1,14 +1,18 @@
 import Bowser from 'bowser';
 import { browserFamilies, deviceTypes, osFamilies } from '../../schemas/events/visitor.js';
 import { isBot, maxAgentLength } from './bots.js';
-import { isOfficeAgent } from './office.js';
-import type { VisitData } from './visit-data.js';
-import { memoize } from './memoize.js';
+import { memoize, type VisitData } from './visit-data.js';
 
 /** The properties of a visitor that follow from the user agent. */
 export interface Agent extends Pick<VisitData, 'bot' | 'browser' | 'os' | 'device'> {
+  /**
+   * Microsoft Office requests a link itself, follows redirects, and then opens the browser at the final address. Instead
+   * of a redirect, it gets a page with a refresh. Then the browser opens the short URL, and only that visit counts.
+   */
   readonly isOffice: boolean;
 }
+
+const officeAgent = /ms-?office/i;
 
 const unknownAgent: Agent = { bot: false, browser: null, os: null, device: null, isOffice: false };
 
@@ -38,9 +42,17 @@ const parseAgent = (userAgent: string): Agent => {
     browser: oneOf(browserFamilies, parser.getBrowserName()),
     os,
     device: deviceOf(text, os, parser.getPlatformType()),
-    isOffice: isOfficeAgent(userAgent),
+    isOffice: officeAgent.test(userAgent),
   };
 };
 
 /** Parses a user agent. An empty text means no user agent. */
 export const agentOf = memoize(parseAgent);
+
+/** The query parameter that marks the request of the browser, after the refresh for Microsoft Office. */
+const mark = 'ms-office';
+const marked = /(?:^|&)ms-office(?:[=&]|$)/;
+
+export const isMarked = (query: string): boolean => marked.test(query);
+
+export const withMark = (query: string): string => (query === '' ? mark : `${query}&${mark}`);

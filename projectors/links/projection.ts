@@ -2,7 +2,7 @@ import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { isLinkEvent, type LinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
-import { foldedTextOf } from '../../schemas/folded-text.js';
+import { foldedTextOf, foldText } from '../../schemas/folded-text.js';
 import { evolveLink, initialState, type LinkState } from '../../schemas/folds/link.js';
 import {
   linkOfRow,
@@ -11,7 +11,6 @@ import {
   type RedirectRow,
 } from '../../schemas/read-models/redirects.js';
 import type { Projection, ProjectionSchema, ReadSequences } from '../runtime/projection.js';
-import { writeTags } from './link-tags.js';
 
 interface Row extends RedirectRow {
   /** `foldedTextOf` the link. */
@@ -96,6 +95,56 @@ const writeRows = async (
       ...columns,
     ),
   });
+};
+
+type TaggedLink = Pick<RedirectRow, 'account' | 'created_at' | 'subject' | 'tags'>;
+
+const tagTypes = {
+  account: 'text',
+  tag: 'text',
+  created_at: 'timestamptz',
+  subject: 'text',
+} as const;
+type TagRow = Pick<TaggedLink, 'account' | 'created_at' | 'subject'> & { readonly tag: string };
+
+const tagColumns = Object.keys(tagTypes) as readonly (keyof TagRow)[];
+const tagInput = `SELECT * FROM ${unnest(Object.values(tagTypes))} AS i (${tagColumns.join()})`;
+
+const foldedTags = (link: TaggedLink | undefined): ReadonlySet<string> =>
+  new Set(link?.tags?.map(foldText));
+
+const tagsMissingIn = (link: TaggedLink, other: TaggedLink | undefined): readonly TagRow[] => {
+  const { account, created_at, subject } = link;
+  const otherTags = foldedTags(other);
+  return [...foldedTags(link)]
+    .filter((tag) => !otherTags.has(tag))
+    .map((tag) => ({ account, created_at, subject, tag }));
+};
+
+const writeTags = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  changes: readonly { readonly before: TaggedLink | undefined; readonly after: TaggedLink }[],
+): Promise<void> => {
+  const removed = changes.flatMap(({ before, after }) =>
+    before ? tagsMissingIn(before, after) : [],
+  );
+  const added = changes.flatMap(({ before, after }) => tagsMissingIn(after, before));
+  if (removed.length > 0) {
+    await tx.query({
+      name: `redirects-tags-removed-${schema}`,
+      text: `DELETE FROM ${schema}.link_tags USING (${tagInput}) AS removed
+             WHERE ${tagColumns.map((column) => `link_tags.${column} = removed.${column}`).join(' AND ')}`,
+      values: valuesByField(removed, ...tagColumns),
+    });
+  }
+  if (added.length > 0) {
+    await tx.query({
+      name: `redirects-tags-added-${schema}`,
+      text: `INSERT INTO ${schema}.link_tags (${tagColumns.join()}) ${tagInput} ON CONFLICT DO NOTHING`,
+      values: valuesByField(added, ...tagColumns),
+    });
+  }
 };
 
 const readSequences: ReadSequences = async (tx, schema, subjects) => {

@@ -1,6 +1,6 @@
 import type { Delivery, EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import { endAfter } from '../../ops/platform/tracing.js';
+import { endAfter, maxLinks, type Span, type Tracer } from '../../ops/platform/tracing.js';
 import {
   planByKey,
   transaction,
@@ -17,13 +17,17 @@ import {
   type DeadLetter,
 } from './dead-letters.js';
 import { Deduplicator } from './deduplicator.js';
-import { writeHighWaterMarks, type HighWaterMarks } from './high-water-marks.js';
+import {
+  insertGaps,
+  writeHighWaterMarks,
+  type HighWaterMarks,
+  type SequenceGap,
+} from './high-water-marks.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
-import { insertGaps, type SequenceGap } from './sequence-gaps.js';
-import { addToBlocks } from './spool-blocks.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
+import { spoolIdOf } from '../../schemas/events/envelope.js';
+import { topics } from '../../schemas/events/topics.js';
 import { isUnknown, readRecord } from './read-record.js';
-import { startBatchSpan } from './batch-span.js';
 
 export interface BatchOutcome {
   readonly applied: number;
@@ -34,7 +38,7 @@ export interface BatchOutcome {
   readonly parked: number;
 }
 
-export type BatchHandler = (batch: Delivery) => Promise<BatchOutcome>;
+type BatchHandler = (batch: Delivery) => Promise<BatchOutcome>;
 
 export type ReadLog = Pick<EventLog, 'logId' | 'mayRepeatLedger'>;
 
@@ -135,13 +139,11 @@ export const applyBatch = async (
   // If the projection's rows have the sequences, only those of dead letters are stored.
   const hasSequences = log.mayRepeatLedger && projection.sequences?.[topic] !== undefined;
   const marks = hasSequences ? highestOf(deadLetters) : reader.raised;
-  const checksSequences = projection.checksSequencesOf?.includes(topic) ?? false;
-  const gaps = checksSequences ? reader.gaps : [];
+  const gaps = projection.checksSequencesOf?.includes(topic) === true ? reader.gaps : [];
   await Promise.all([
     insertDeadLetters(tx, schema, batch, deadLetters),
     saveProgress(tx, schema, batch, marks, log),
     insertGaps(tx, schema, gaps),
-    addToBlocks(tx, schema, partition, checksSequences ? reader.blocks : []),
   ]);
 
   const parked = deadLetters.filter(({ error }) => error === null).length;
@@ -157,6 +159,44 @@ export const applyBatch = async (
   };
 };
 
+/** Records of a batch that are searched for traces. */
+const maxSearched = 100;
+
+/** The requests of a batch's first events. Visits have none. */
+const requestsOf = ({ topic, records }: Delivery): readonly string[] => {
+  if (topic === topics.visits.name) return [];
+  const found = new Set<string>();
+  for (const record of records.slice(0, maxSearched)) {
+    const incoming = readRecord(topic, record);
+    if ('event' in incoming && incoming.event.traceparent !== undefined) {
+      found.add(incoming.event.traceparent);
+    }
+    if (found.size === maxLinks) break;
+  }
+  return [...found];
+};
+
+/** Starts the span of a batch. It continues the trace of a batch of one request, and links to those of several. */
+const startBatchSpan = (tracer: Tracer, projection: string, batch: Delivery): Span => {
+  const { topic, partition, records } = batch;
+  const requests = requestsOf(batch);
+  const [first = null, ...others] = requests;
+  return tracer.start({
+    name: `process ${topic}`,
+    kind: 'consumer',
+    parent: others.length === 0 ? first : null,
+    links: requests,
+    attributes: {
+      'messaging.operation.type': 'process',
+      'messaging.operation.name': 'process',
+      'messaging.destination.name': topic,
+      'messaging.destination.partition.id': String(partition),
+      'messaging.batch.message_count': records.length,
+      'messaging.consumer.group.name': `projection-${projection}`,
+    },
+  });
+};
+
 /** Returns a handler that applies each batch in its own transaction, effectively once. */
 export const createBatchHandler = (
   options: BatchTarget & { readonly pool: Pool; readonly logger: Logger },
@@ -170,10 +210,12 @@ export const createBatchHandler = (
     // The live projection has already reported the gaps that a rebuild finds.
     if (schema === liveSchema(projection.name)) {
       for (const { subject, topic, partition, first, last } of gaps) {
-        const missing = last - first + 1;
+        const isSpool = spoolIdOf(subject) !== null;
+        const origin = isSpool ? { source: subject } : { subject };
+        const range = { sequence: first, missing: last - first + 1 };
         logger.error(
-          { projection: projection.name, topic, partition, subject, sequence: first, missing },
-          'events of a subject are missing from the log',
+          { projection: projection.name, topic, partition, ...origin, ...range },
+          `${isSpool ? 'visits of a spool' : 'events of a subject'} are missing from the log`,
         );
       }
     }

@@ -18,7 +18,7 @@ export interface CatchUpTarget extends TopicPartition {
   readonly to: number;
 }
 
-export interface CatchUpOptions {
+interface CatchUpOptions {
   readonly pool: Queryable;
   readonly log: ReadLog & Pick<EventLog, 'ranges' | 'read'>;
   readonly schema: ProjectionSchema;

@@ -9,11 +9,10 @@ import {
   readHighWaterMarks,
   readNewestDay,
   type HighWaterMarks,
+  type SequenceGap,
 } from './high-water-marks.js';
 import type { Projection, ProjectionSchema } from './projection.js';
 import { readRecords, type IncomingRecord } from './read-record.js';
-import type { SequenceGap } from './sequence-gaps.js';
-import { SpoolBlocks, type SpoolBlock } from './spool-blocks.js';
 
 const addNew = (known: Set<string>, names: Iterable<string>): readonly string[] => {
   const added = [...new Set(names)].filter((name) => !known.has(name));
@@ -28,7 +27,6 @@ export class Deduplicator {
   /** Subjects with dead letters, whose later events are parked. */
   readonly blocked = new Set<string>();
   readonly gaps: SequenceGap[] = [];
-  readonly #blocks = new SpoolBlocks();
   readonly #marks: HighWaterMarks = new Map();
   /** The newest day of spooled visits; `undefined` if it was not read yet. */
   #newest: number | null | undefined;
@@ -47,11 +45,6 @@ export class Deduplicator {
     private readonly sequences: NonNullable<Projection['sequences']> = {},
   ) {}
 
-  /** The visits of all chunks by the blocks of their spools. */
-  get blocks(): readonly SpoolBlock[] {
-    return this.#blocks.blocks();
-  }
-
   /** Returns the records of the next chunk that are not repeats. @throws UnknownEventType */
   async read(records: readonly LogRecord[]): Promise<readonly IncomingRecord[]> {
     const { topic, partition } = this.topicPartition;
@@ -62,7 +55,7 @@ export class Deduplicator {
       this.#readBlocked(incoming),
     ]);
     const newest = this.#newest ?? null;
-    const result = dropRepeats(incoming, this.#marks, this.log, newest, this.#blocks);
+    const result = dropRepeats(incoming, this.#marks, this.log, newest);
     this.#newest = result.newest ?? this.#newest;
     for (const record of incoming) if ('error' in record) this.#broken.add(record.subject);
     for (const gap of result.skipped) {

@@ -1,14 +1,13 @@
 import type { EventLog, TopicPartition } from '../../ops/event-log/port.js';
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
-import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
+import { ledgerSource, originOf, spoolIdOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import { recordTimeOf } from '../../schemas/events/record-time.js';
+import { recordTimeOf, timeOfUuid } from '../../schemas/events/time.js';
 import type { ProjectionSchema } from './projection.js';
 import type { IncomingRecord } from './read-record.js';
-import { SpoolBlocks } from './spool-blocks.js';
 
-export interface HighWaterMark {
+interface HighWaterMark {
   readonly sequence: number;
   /**
    * For a spool or an import, the newest day of the partition's visits of spools and imports when the mark was raised, in
@@ -18,7 +17,7 @@ export interface HighWaterMark {
   readonly day: number | null;
 }
 
-/** The high-water mark of each origin (a subject, or a spool) in one partition. */
+/** The high-water mark of each origin (a subject, or the source of visits) in one partition. */
 export type HighWaterMarks = Map<string, HighWaterMark>;
 
 type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
@@ -43,19 +42,36 @@ export const needsMark = (
   { mayRepeatLedger }: Pick<EventLog, 'mayRepeatLedger'>,
 ): boolean => mayRepeatLedger || isSpooled(event);
 
-const dayOf = (event: LinklogEvent): number => Math.floor(recordTimeOf(event) / 86_400_000);
+const dayAt = (time: number): number => Math.floor(time / 86_400_000);
 
-/** A gap between the sequences of two consecutive events of a subject. */
-export interface SkippedSequences {
+const dayOf = (event: LinklogEvent): number => dayAt(recordTimeOf(event));
+
+/** Consecutive events of an origin that were missing when a later one was read. */
+interface SkippedSequences {
+  /** The origin: a subject, or the source of a spool's visits. */
   readonly subject: string;
   readonly first: number;
   readonly last: number;
 }
 
+export type SequenceGap = SkippedSequences & TopicPartition;
+
 /**
- * Drops repeats, and returns the raised high-water marks and the skipped sequences of subjects. First occurrences ascend,
+ * Whether the sequences that an event skips are missing. Spools of older logs, and imports, have one sequence for all
+ * partitions. If an old spool has no mark, its mark may have expired.
+ */
+const skipsMissing = (event: LinklogEvent, hasMark: boolean): boolean => {
+  if (!isSpooled(event)) return true;
+  const spoolId = spoolIdOf(event.source);
+  if (spoolId === null) return false;
+  const createdAt = hasMark ? null : timeOfUuid(spoolId);
+  return createdAt === null || dayOf(event) - dayAt(createdAt) <= spoolDays;
+};
+
+/**
+ * Drops repeats, and returns the raised high-water marks and the skipped sequences of origins. First occurrences ascend,
  * so a sequence at or below its origin's mark is a repeat. A broken record has no sequence and is kept. `newest` is the
- * newest day of the partition's spooled visits. Visits of spools are added to `blocks`.
+ * newest day of the partition's spooled visits.
  *
  * Events of the ledger have no marks if the log cannot repeat them. A mark expires at a record, independently of the end
  * of a batch.
@@ -65,7 +81,6 @@ export const dropRepeats = (
   highWaterMarks: ReadonlyMap<string, HighWaterMark>,
   log: Pick<EventLog, 'mayRepeatLedger'>,
   newest: number | null = null,
-  blocks = new SpoolBlocks(),
 ): {
   readonly fresh: readonly IncomingRecord[];
   readonly raised: HighWaterMarks;
@@ -88,17 +103,14 @@ export const dropRepeats = (
       rising = raised.get(origin);
       mark = rising ?? highWaterMarks.get(origin);
     }
-    if (mark && !isExpired(mark.day, newest) && event.sequence <= mark.sequence) return false;
+    const known = mark && !isExpired(mark.day, newest) ? mark : null;
+    const last = known?.sequence ?? 0;
     const { sequence } = event;
-    if (isSpooled(event)) {
-      newest = Math.max(newest ?? 0, dayOf(event));
-      blocks.add(origin, sequence);
-    } else {
-      const expected = (mark?.sequence ?? 0) + 1;
-      if (sequence > expected) {
-        skipped.push({ subject: event.subject, first: expected, last: sequence - 1 });
-      }
+    if (sequence <= last) return false;
+    if (sequence > last + 1 && skipsMissing(event, known !== null)) {
+      skipped.push({ subject: origin, first: last + 1, last: sequence - 1 });
     }
+    if (isSpooled(event)) newest = Math.max(newest ?? 0, dayOf(event));
     if (!rising) {
       mark = rising = { sequence: 0, day: null };
       raised.set(origin, rising);
@@ -108,6 +120,35 @@ export const dropRepeats = (
     return true;
   });
   return { fresh, raised, skipped, newest };
+};
+
+export const insertGaps = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  gaps: readonly SequenceGap[],
+): Promise<void> => {
+  if (gaps.length === 0) return;
+  await tx.query(
+    `INSERT INTO ${schema}.missing_events (topic, partition, subject, first_sequence, last_sequence)
+     SELECT * FROM unnest($1::text[], $2::smallint[], $3::text[], $4::bigint[], $5::bigint[])
+     ON CONFLICT DO NOTHING`,
+    valuesByField(gaps, 'topic', 'partition', 'subject', 'first', 'last'),
+  );
+};
+
+export const readGaps = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  { topic, partition }: TopicPartition,
+  subjects: readonly string[],
+): Promise<readonly SequenceGap[]> => {
+  const { rows } = await tx.query<SequenceGap>(
+    `SELECT topic, partition, subject, first_sequence AS first, last_sequence AS last
+     FROM ${schema}.missing_events
+     WHERE topic = $1 AND partition = $2 AND subject = ANY ($3::text[])`,
+    [topic, partition, subjects],
+  );
+  return rows;
 };
 
 export const readHighWaterMarks = async (

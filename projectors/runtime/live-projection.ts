@@ -3,7 +3,7 @@ import { PositionMoved, type Delivery, type EventLog } from '../../ops/event-log
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { importIdOf } from '../../schemas/events/envelope.js';
-import { millisecondsOf } from '../../schemas/events/timestamp.js';
+import { millisecondsOf } from '../../schemas/events/time.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { createBatchHandler } from './batch.js';
 import { checkpointOf, readCheckpoint, readCheckpoints } from './checkpoints.js';

@@ -25,7 +25,7 @@ export interface Projection<Change = unknown> {
   readonly topics: readonly TopicName[];
   /** How long events may wait for a larger batch (ms). */
   readonly mayWaitMs?: number;
-  /** Topics whose missing events and visits it records. One projection checks each topic. */
+  /** Topics whose missing events it records. One projection checks each topic. */
   readonly checksSequencesOf?: readonly TopicName[];
   /** Returns the change for `apply`; `null` if the event changes nothing. */
   toChange(event: LinklogEvent, recordOffset: RecordOffset): Change | null;

@@ -20,14 +20,14 @@ export interface ReadableRecord {
   readonly event: LinklogEvent;
 }
 
-export interface BrokenRecord {
+interface BrokenRecord {
   readonly record: LogRecord;
   /** The record's key, shortened and without characters that PostgreSQL cannot store. */
   readonly subject: string;
   readonly error: UnreadableEvent;
 }
 
-/** In characters, because index entries of PostgreSQL are bounded. */
+/** The unit is characters. Index entries of PostgreSQL are bounded. */
 const maxNameLength = 512;
 
 /** Whether PostgreSQL can store a name unchanged and index it. */

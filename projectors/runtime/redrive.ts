@@ -17,7 +17,7 @@ import {
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { readRecord } from './read-record.js';
 
-export interface RedriveResult {
+interface RedriveResult {
   /** Dead letters and parked events that were applied. */
   readonly applied: number;
   /** Dead letters that repeat another one. */

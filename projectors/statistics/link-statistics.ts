@@ -1,10 +1,9 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
-import { millisecondsOf } from '../../schemas/events/timestamp.js';
+import { millisecondsOf } from '../../schemas/events/time.js';
 import { quarterAt, type Quarter } from '../../schemas/statistics/calendar.js';
 import { valuesIn, type ClickValues } from '../../schemas/statistics/document.js';
 import { Statistics, type Totals } from './statistics.js';
-import { Visitors } from './visitors.js';
 
 /** The part of a visit that statistics use. */
 export interface Visit extends Quarter {
@@ -69,13 +68,59 @@ interface VisitorOfDay {
   readonly visitor: string;
 }
 
+/** Visitors of a day that are stored in the link's row; more are stored in their own rows. */
+const maxInline = 32;
+
+/** Characters of a visitor. */
+const visitorLength = 16;
+
+/**
+ * The distinct visitors of a link on one UTC day. The column of its row is their concatenation in order of appearance;
+ * `null` if they are stored in their own rows.
+ */
+class Visitors {
+  readonly isInRows: boolean;
+  #inline: string;
+  /** If they are in rows, the new visitors of this batch that were not counted yet. */
+  readonly #unseen: Set<string> | null;
+
+  constructor(column: string | null = '') {
+    this.isInRows = column === null;
+    this.#inline = column ?? '';
+    this.#unseen = this.isInRows ? new Set() : null;
+  }
+
+  /** Marks a visitor in rows as new. */
+  expect(visitor: string): void {
+    this.#unseen?.add(visitor);
+  }
+
+  add(visitor: string): boolean {
+    if (this.#unseen) return this.#unseen.delete(visitor);
+    let at = this.#inline.indexOf(visitor);
+    // Skips matches that span two visitors.
+    while (at % visitorLength > 0) at = this.#inline.indexOf(visitor, at + 1);
+    if (at >= 0) return false;
+    this.#inline += visitor;
+    return true;
+  }
+
+  column(): string | null {
+    return this.isInRows || this.#inline.length > maxInline * visitorLength ? null : this.#inline;
+  }
+
+  newRows(): readonly string[] {
+    return !this.isInRows && this.column() === null ? (this.#inline.match(/.{16}/g) ?? []) : [];
+  }
+}
+
 /** The statistics of a link that a batch affects. */
 export class LinkStatistics extends Statistics {
   readonly before: { readonly account: string; readonly clicks: number };
   account = '';
   /** The time of the latest click of this batch, in milliseconds since 1970. */
   lastAccessed: number | null = null;
-  /** Of the newest day and the day before it. */
+  /** The visitors of the newest day and the day before it. */
   #visitors: readonly [Visitors, Visitors];
   #hasExpiredRows = false;
 

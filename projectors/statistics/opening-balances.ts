@@ -2,7 +2,6 @@
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
-import { openingsPartition } from '../../schemas/statistics/openings-partition.js';
 import { summedUnder } from '../../schemas/statistics/summed-visits.js';
 import type { ProjectionSchema, ReadSequences } from '../runtime/projection.js';
 
@@ -20,6 +19,14 @@ export const openingBalanceOf = ({
   data: { clicks },
 }: EventNamed<'LinkImported'>): OpeningBalance | null =>
   clicks === 0 ? null : { type: 'opening', subject, account, clicks };
+
+/**
+ * The partition of an account's opening balances in its statistics. Partitions of visits are from 0 on, and a negative
+ * one has only opening balances.
+ *
+ * @param partition of the topic of links
+ */
+export const openingsPartition = (partition: number): number => -1 - partition;
 
 /** The values of an owner without visits: the newest quarter hour is empty. */
 const withoutVisits = `0 AS bots, 0 AS day, 0 AS uniques, '[]' AS series, '' AS document`;

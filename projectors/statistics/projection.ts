@@ -1,10 +1,11 @@
 import { groupBy } from '../../ops/platform/group-by.js';
+import { binaryArray } from '../../ops/platform/postgres/binary-array.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
+import { textArray } from '../../ops/platform/postgres/text-array.js';
 import { topics } from '../../schemas/events/topics.js';
 import { summedUnder } from '../../schemas/statistics/summed-visits.js';
 import type { Projection, ProjectionSchema } from '../runtime/projection.js';
 import { LinkStatistics, visitOf, type Visit } from './link-statistics.js';
-import { writeLinksByClicks } from './links-by-clicks.js';
 import {
   addOpeningBalances,
   openingBalanceOf,
@@ -12,7 +13,8 @@ import {
   type OpeningBalance,
 } from './opening-balances.js';
 import { Statistics } from './statistics.js';
-import { accountsIn, links, readStatistics, writeStatistics } from './tables.js';
+import { accountsIn, links } from './rows.js';
+import { readStatistics, writeStatistics } from './tables.js';
 
 type Links = ReadonlyMap<string, LinkStatistics>;
 type VisitsOfLink = readonly [subject: string, visits: readonly Visit[]];
@@ -80,6 +82,73 @@ const writeVisitors = async (
     valuesByField(expired, 'subject', 'day'),
   );
 };
+
+/** Updates the index of links by account and clicks, which omits links without clicks. */
+const writeLinksByClicks = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  links: Iterable<LinkStatistics>,
+): Promise<void> => {
+  const added: LinkStatistics[] = [];
+  const moved: LinkStatistics[] = [];
+  for (const link of links) {
+    const { before, clicks, account } = link;
+    if (before.clicks === 0) {
+      if (clicks > 0) added.push(link);
+    } else if (before.clicks !== clicks || before.account !== account) moved.push(link);
+  }
+  await Promise.all([insertByClicks(tx, schema, added), updateByClicks(tx, schema, moved)]);
+};
+
+const insertByClicks = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  links: readonly LinkStatistics[],
+): Promise<void> => {
+  if (links.length === 0) return;
+  await tx.query({
+    name: `stats-by-clicks-${schema}`,
+    text: `INSERT INTO ${schema}.links_by_clicks (account, clicks, subject)
+           SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])`,
+    values: keysOf(links),
+  });
+};
+
+const updateByClicks = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  links: readonly LinkStatistics[],
+): Promise<void> => {
+  if (links.length === 0) return;
+  const { rowCount } = await tx.query({
+    name: `stats-by-clicks-update-${schema}`,
+    text: `UPDATE ${schema}.links_by_clicks AS t SET account = m.account, clicks = m.clicks
+           FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
+             AS m (account, clicks, subject, account_before, clicks_before)
+           WHERE t.account = m.account_before AND t.clicks = m.clicks_before AND t.subject = m.subject`,
+    values: [
+      ...keysOf(links),
+      textArray(links.map(({ before }) => before.account)),
+      binaryArray(
+        'bigint',
+        links.map(({ before }) => before.clicks),
+      ),
+    ],
+  });
+  if (rowCount !== links.length)
+    throw new Error(
+      `${schema}.links_by_clicks has ${rowCount ?? 0} of ${links.length} rows of ${schema}.links: rebuild it`,
+    );
+};
+
+const keysOf = (links: readonly LinkStatistics[]): Buffer[] => [
+  textArray(links.map(({ account }) => account)),
+  binaryArray(
+    'bigint',
+    links.map(({ clicks }) => clicks),
+  ),
+  textArray(links.map(({ owner }) => owner)),
+];
 
 /** Links whose statistics are in memory together; more would outlive V8's young generation. */
 const linksPerPortion = 1_000;
@@ -166,7 +235,7 @@ const addVisits = async (
   visits: readonly Visit[],
   partition: number,
 ): Promise<void> => {
-  // In the order of the indexes, for locality.
+  // The order is that of the indexes, for locality.
   const visitsOf = [...groupBy(visits, ({ subject }) => subject)].sort(([a], [b]) =>
     a < b ? -1 : 1,
   );

@@ -46,7 +46,7 @@ export interface NewestQuarter extends Portion {
   readonly day: number;
 }
 
-export interface CountedVisit extends Quarter {
+interface CountedVisit extends Quarter {
   readonly bot: boolean;
   readonly values: ClickValues;
 }

@@ -10,10 +10,7 @@ const tablesOf = async (pool: Pool, schema: ProjectionSchema): Promise<readonly 
   return rows.map(({ name }) => name);
 };
 
-/** Counts of missing events, which depend on the time at which batches were applied. */
-const missingEventTables: readonly string[] = ['missing_events', 'spools', 'spool_blocks'];
-
-/** Returns the sorted rows of a schema as text, by default without the counts of missing events. */
+/** Returns the sorted rows of a schema as text, by default without missing events. */
 export const dump = async (
   pool: Pool,
   schema: ProjectionSchema,
@@ -21,7 +18,7 @@ export const dump = async (
 ): Promise<Record<string, readonly string[]>> => {
   const content: Record<string, readonly string[]> = {};
   const compared = async (): Promise<readonly string[]> =>
-    (await tablesOf(pool, schema)).filter((table) => !missingEventTables.includes(table));
+    (await tablesOf(pool, schema)).filter((table) => table !== 'missing_events');
   for (const table of tables ?? (await compared())) {
     const { rows } = await pool.query<{ row: string }>(
       `SELECT t::text AS "row" FROM ${schema}.${table} t ORDER BY 1`,

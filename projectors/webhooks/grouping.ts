@@ -2,7 +2,7 @@ import type { FeedEvent } from '../../ops/feed/filter.js';
 import { isVisitsIndex } from '../../ops/feed/filter.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { Envelope } from '../../schemas/events/envelope.js';
-import { recordTimeOf } from '../../schemas/events/record-time.js';
+import { recordTimeOf } from '../../schemas/events/time.js';
 
 /** Bounds a delivery. The bytes leave room for the separators of a batch of 256 KiB. */
 export const deliveryLimits = { events: 100, bytes: 256 * 1_024 - 128 };

@@ -7,10 +7,8 @@ import type { NotificationListener } from '../../ops/platform/postgres/listener.
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { LinkReader } from './link-reader.js';
 
-/** Between attempts to read the switches. */
+/** The pause between attempts to read the switches. */
 const pauses = { firstMs: 500, longestMs: 500 };
-
-export type ChangeWatch = Awaited<ReturnType<typeof watchChanges>>;
 
 /**
  * Listens for notifications of changed links and platform switches. After a lost connection, all links in memory are

@@ -12,13 +12,13 @@ const maxGroup = 500;
 const maxWaiting = 10_000;
 
 /** A visitor who follows a link with a limit. */
-export interface LimitedVisit {
+interface LimitedVisit {
   readonly subject: string;
   readonly requestId: string;
   readonly data: VisitData;
 }
 
-export type ClickOutcome = 'taken' | ClickRefusal['type'];
+type ClickOutcome = 'taken' | ClickRefusal['type'];
 
 /** Takes clicks of limited links, in groups. The count and the event are written in one transaction. */
 export class ClickBudget {

@@ -25,7 +25,7 @@ export interface Copy {
  * `gap`.
  */
 export class Freshness {
-  /** In the order of their notifications. */
+  /** The order is that of their notifications. */
   readonly #changes = new Map<string, { readonly sequence: number; readonly at: number }>();
   #listeningSince: number | null = null;
   /** When all changes were dropped because there were too many. */

@@ -19,7 +19,7 @@ const bytesPerRuleCharacter = 3;
 /** A link and its cache metadata, in one object: each further object is another CPU cache miss. */
 interface Entry extends ServedLink {
   readonly generation: number;
-  /** In whole seconds: V8 allocates a separate object for a number with a fraction. */
+  /** Whole seconds: V8 allocates a separate object for a number with a fraction. */
   readonly readAt: number;
   /** Whether the entry was used since the CLOCK hand passed it. */
   wasUsed: boolean;
@@ -51,7 +51,7 @@ const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
 export class LinkCache {
   readonly #entries = new Map<string, Entry>();
   readonly #accounts = new BoundedMap<string, string>(1_000);
-  /** By their JSON. */
+  /** The key is their JSON. */
   readonly #conditions = new BoundedMap<string, RuleConditions>(10_000);
   #size = 0;
   /** Goes around the entries: a Map's iterator includes entries that are added later. */
@@ -212,7 +212,7 @@ export class LinkReader {
     try {
       return await read;
     } catch (error) {
-      // Without PostgreSQL, an edge serves stale links.
+      // An edge serves stale links while PostgreSQL is unavailable.
       const stale =
         isUnavailable(error) || error instanceof Overloaded
           ? this.cache.get(subject, null)

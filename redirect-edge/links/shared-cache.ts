@@ -83,7 +83,7 @@ const failures = 3;
 const pauseMs = 1_000;
 const defaultTimeoutMs = 20;
 
-/** At most one log line about forged copies in this time. */
+/** The least time between two log lines about forged copies. */
 const warnEveryMs = 60_000;
 
 /** Clicks of a limit are counted in the ledger alone, and password hashes are not stored in Redis. */

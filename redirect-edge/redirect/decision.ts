@@ -9,7 +9,7 @@ export interface ServedLink {
   readonly account: string;
   readonly status: RecordedStatus;
   readonly location: string;
-  /** With locations as URLs; `null`: none. */
+  /** Their locations are URLs; `null`: none. */
   readonly rules: readonly RedirectRule[] | null;
   /** Whether the query of a visit is appended to that of the destination. */
   readonly forwardQuery: boolean;
@@ -97,7 +97,7 @@ export const decideVisit = (link: ServedLink | null, visit: VisitRequest): Visit
 };
 
 /** A submitted form, with a password if the link has one. */
-export interface FormEntry {
+interface FormEntry {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Whether the password was checked and is correct. */

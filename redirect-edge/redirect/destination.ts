@@ -1,5 +1,5 @@
 import type { VisitData } from '../../ops/visitors/visit-data.js';
-import { isMarked } from '../../ops/visitors/office.js';
+import { isMarked } from '../../ops/visitors/agents.js';
 import { hasQrMark, type VisitAnalyzer, type Visitor } from '../visitors/visit-analyzer.js';
 import type { ServedLink } from './decision.js';
 import { targetOf } from '../../schemas/rule-target.js';

@@ -12,13 +12,12 @@ import { createMetrics } from '../../ops/platform/metrics/metrics.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import type { ServedLink } from './decision.js';
 import { LinkCache } from '../links/link-reader.js';
-import type { NewVisit } from '../spool/record.js';
 import { createDomainResolver } from '../domains/served-domain.js';
 import { SpoolUnavailable } from '../spool/appender.js';
+import type { NewVisit } from '../../schemas/events/spooled-visit.js';
 import { createVisitAnalyzer } from '../visitors/visit-analyzer.js';
 import { createEdgeHandler } from './handler.js';
 import { createEdgeFastPath } from './fast-path.js';
-import { createCachedVisits } from './cached-visits.js';
 
 const link = (subject: string, fields: Partial<ServedLink> = {}): ServedLink => ({
   ...{ subject, account: 'default', status: 'active', createdAt: 0 },
@@ -125,8 +124,7 @@ const startEdge = async (withFastPath: boolean) => {
     logger: createLogger('silent'),
   };
   for (const cachedLink of cachedLinks) cache.set(cachedLink, 0);
-  const cachedVisits = createCachedVisits(deps);
-  const edgeFastPath = createEdgeFastPath({ ...deps, cachedVisits });
+  const edgeFastPath = createEdgeFastPath(deps);
   const fastPath: FastPath = (socket, respond) => {
     const handler = edgeFastPath(socket, (head) => {
       counts[head === null ? 'fallbacks' : 'handled'] += 1;
@@ -143,7 +141,7 @@ const startEdge = async (withFastPath: boolean) => {
     };
   };
   const listener = await listen('EDGE', anyPort, deps.trustedProxies, () => ({
-    http: createEdgeHandler({ ...deps, cachedVisits }),
+    http: createEdgeHandler(deps),
     fastPath: withFastPath ? fastPath : null,
   }));
   /** The bytes that the edge has read from a client; `null` if it has no such connection. */

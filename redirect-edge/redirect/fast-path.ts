@@ -4,34 +4,50 @@ import type { FastPath } from '../../ops/http/fast-path.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import type { Tracer } from '../../ops/platform/tracing.js';
 import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
-import { isPrefetch } from '../visitors/prefetch.js';
-import type { DomainResolver, ServedDomain } from '../domains/served-domain.js';
-import type { ServedLink } from './decision.js';
+import { serves, type DomainResolver, type ServedDomain } from '../domains/served-domain.js';
+import { decideVisit, type ServedLink } from './decision.js';
+import { chooseDestination } from './destination.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
-import type { ClientParts, VisitAnalyzer, Visitor } from '../visitors/visit-analyzer.js';
+import type { Spool } from '../spool/spool.js';
+import {
+  isPrefetch,
+  type ClientParts,
+  type VisitAnalyzer,
+  type Visitor,
+} from '../visitors/visit-analyzer.js';
 import { redirectHead } from './response.js';
 import { linkCodeOf } from '../../schemas/link-subject.js';
-import type { CachedVisits } from './cached-visits.js';
 
 /** Time until node:http reads the link again, with its own deadline (ms). */
 const readWithinMs = 100;
 
+// Bots are redirected, too.
+const isRedirected = (link: ServedLink, now: number): boolean =>
+  decideVisit(link, { head: false, bot: false, office: false, now }).type === 'redirect';
+
 /**
- * The fast path: redirects that need only the link. An uncached link is read first, because a fallback would move the
- * connection of a proxy to node:http permanently. Other requests, and failures, fall back to node:http.
+ * The fast path: GET of a link without a password or limit. For a cached link, it allocates no promise. An uncached link is
+ * read first, because a fallback would move the connection of a proxy to node:http permanently. Other requests, and
+ * failures, fall back to node:http.
  */
 export const createEdgeFastPath = (deps: {
   readonly links: Pick<LinkReader, 'peek' | 'read' | 'lookups'>;
   readonly platform: { readonly maintenance: boolean };
   readonly requests: RequestRecorder;
   readonly tracer: Tracer | null;
-  readonly analyzer: Pick<VisitAnalyzer, 'visitorOf'>;
-  readonly cachedVisits: CachedVisits;
+  readonly analyzer: VisitAnalyzer;
+  readonly spool: Pick<Spool, 'append'>;
   readonly domains: DomainResolver;
 }): FastPath => {
-  const { links, platform, requests, tracer, analyzer, cachedVisits, domains } = deps;
+  const { links, platform, requests, tracer, analyzer, spool, domains } = deps;
   const durations = requests.durationsOf('/:shortCode', 'GET', 302);
+
+  /** The link, if the response is a redirect that only has to be recorded. */
+  const linkOf = (domain: ServedDomain, code: string, now: number): ServedLink | undefined => {
+    const link = platform.maintenance ? undefined : links.peek(domain.prefix + code, now);
+    return link && serves(domain, link) && isRedirected(link, now) ? link : undefined;
+  };
 
   return (socket, respond) => {
     let client: ClientParts = { peer: addressOf(socket), headers: {} };
@@ -52,13 +68,20 @@ export const createEdgeFastPath = (deps: {
       );
     };
 
-    /** Records the visit and redirects. Returns `false` if the request needs more than that. */
+    /**
+     * Records the visit. `done` redirects at the end of this event-loop tick, so that the responses of a tick are sent
+     * together. Returns `false` if the request needs more than that.
+     */
     const redirect = (link: ServedLink | undefined, query: string, now: number): boolean => {
       if (!link) return false;
       visitor ??= analyzer.visitorOf(client, now);
       // Requests of Microsoft Office fall back to node:http.
       if (visitor.isOffice) return false;
-      location = cachedVisits.record(visitor, link, query, now, done);
+      const { subject, account } = link;
+      const { requestId } = visitor;
+      const destination = chooseDestination(analyzer, link, visitor, query, now);
+      location = destination.location;
+      spool.append({ subject, account, at: now, requestId, data: destination.data }, done);
       return true;
     };
     const redirectUncached = async (
@@ -68,7 +91,7 @@ export const createEdgeFastPath = (deps: {
     ): Promise<void> => {
       await endsWithin(links.read(domain.prefix + code), readWithinMs);
       const now = Date.now();
-      if (redirect(cachedVisits.linkOf(domain, code, now), query, now)) links.lookups.misses += 1;
+      if (redirect(linkOf(domain, code, now), query, now)) links.lookups.misses += 1;
       else respond(null);
     };
 
@@ -83,7 +106,7 @@ export const createEdgeFastPath = (deps: {
       if (isSpeculative) return false;
       const now = Date.now();
       const domain = domains.domainOf(host);
-      if (redirect(cachedVisits.linkOf(domain, code, now), query, now)) {
+      if (redirect(linkOf(domain, code, now), query, now)) {
         links.lookups.hits += 1;
         return true;
       }

@@ -12,13 +12,10 @@ import { messages } from '../../schemas/http/errors.js';
 import { traceIdOf, traceparentOf } from '../../schemas/traceparent.js';
 import { addressOf } from '../../ops/http/client-address.js';
 import type { DomainResolver, ServedDomain } from '../domains/served-domain.js';
-import { isMarked } from '../../ops/visitors/office.js';
-import { isPrefetch } from '../visitors/prefetch.js';
-import { partsOf } from '../visitors/visit-analyzer.js';
+import { isPrefetch } from '../visitors/visit-analyzer.js';
 import {
   commonHeaders,
   pathOf,
-  queryOf,
   refuseMethod,
   sendError,
   sendFailure,
@@ -27,10 +24,8 @@ import {
 } from './response.js';
 import { fixedPaths, linkNameIn, routeOf, type LinkName } from './paths.js';
 import { createVisits, type RequestedLinks, type VisitDeps } from './visits.js';
-import type { CachedVisits } from './cached-visits.js';
 
-export interface EdgeDeps extends VisitDeps {
-  readonly cachedVisits: CachedVisits;
+interface EdgeDeps extends VisitDeps {
   readonly platform: { readonly maintenance: boolean };
   readonly health: HealthCheck;
   readonly domains: DomainResolver;
@@ -64,7 +59,7 @@ const overloadReportMs = 10_000;
 
 /** Handles all requests to the edge, on plain `node:http`. */
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
-  const { requests, tracer, logger, cachedVisits, domains } = deps;
+  const { requests, tracer, logger, domains } = deps;
   const overloads = createFloodLog(overloadReportMs, 1);
   const visits = createVisits(deps);
 
@@ -125,7 +120,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       requests.record(routeOf(path), request.method, response.statusCode, startedAt);
       endRequestSpan(span, response.statusCode);
     };
-    /** For log lines. */
+    /** The trace id for log lines. */
     const trace = (): { readonly traceId?: string } => {
       const traceparent = span?.traceparent ?? traceparentOf(request.headers['traceparent']);
       return traceparent === undefined ? {} : { traceId: traceIdOf(traceparent) };
@@ -152,34 +147,6 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       else sendError(response, { statusCode: 500, message: messages.internal });
       record();
     };
-    /** Redirects if the request needs only a cached link; otherwise returns `false`. */
-    const redirectFromCache = (): boolean => {
-      if (request.method !== 'GET' || isPrefetch(request.headers)) return false;
-      const now = Date.now();
-      const link = cachedVisits.linkOf(domain, path.slice(1), now);
-      if (!link) return false;
-      const visitor = deps.analyzer.visitorOf(partsOf(request), now);
-      const query = queryOf(request);
-      if (visitor.isOffice && !isMarked(query)) return false;
-      const location = cachedVisits.record(visitor, link, query, now, (failure) => {
-        if (failure) {
-          fail(failure);
-          return;
-        }
-        // The listener may have rejected pipelined data meanwhile.
-        if (!response.headersSent) sendRedirect(response, location);
-        record();
-      });
-      return true;
-    };
-    let isRedirected = false;
-    try {
-      isRedirected = redirectFromCache();
-    } catch (error) {
-      fail(error);
-      return;
-    }
-    if (isRedirected) deps.links.lookups.hits += 1;
-    else (read ? respond : respondToOther)(response, path, domain).then(record, fail);
+    (read ? respond : respondToOther)(response, path, domain).then(record, fail);
   };
 };

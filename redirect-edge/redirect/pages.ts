@@ -167,7 +167,7 @@ export const tooManyAttemptsPage = (retryAfterSeconds: number): Page =>
 <p><a href="">Back to the password</a></p>`,
   });
 
-/** Makes Microsoft Office open the short URL in the browser: see `ops/visitors/office.ts`. */
+/** Makes Microsoft Office open the short URL in the browser: see `ops/visitors/agents.ts`. */
 export const refreshPage = (path: string): Page => {
   const address = escapeHtml(path);
   return createPage({

@@ -3,7 +3,6 @@ import { namesHtml } from '../../ops/http/names-html.js';
 import { noSniff } from '../../ops/http/no-sniff.js';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import type { ServedDomain } from '../domains/served-domain.js';
-import { retryAfterSeconds } from '../passwords/retry-after.js';
 import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';
 
 /** The fields of the general error envelope that depend on the error. */
@@ -165,6 +164,18 @@ export const refuseMethod = (response: ServerResponse, allow: string): void => {
   const error = { statusCode: 405, message: messages.methodNotAllowed };
   refuseBody(response, error, { Allow: allow });
 };
+
+/** The longest wait in `Retry-After`. */
+const maxRetryAfterMs = 30_000;
+
+/**
+ * The value of `Retry-After`: whole seconds, at least 1.
+ *
+ * After five wrong attempts, a client is throttled for a minute, but `Retry-After` is at most 30 s. After the first 30 s,
+ * it gets the remaining wait.
+ */
+export const retryAfterSeconds = (waitMs: number): number =>
+  Math.max(1, Math.ceil(Math.min(waitMs, maxRetryAfterMs) / 1_000));
 
 /** 429 with `Retry-After`. */
 export const sendTooManyAttempts = (response: ServerResponse, waitMs: number): void => {

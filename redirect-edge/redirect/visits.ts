@@ -16,12 +16,11 @@ import {
 import { serves, type ServedDomain } from '../domains/served-domain.js';
 import { linkOfSubject, pathOfCode } from '../../schemas/link-subject.js';
 import { chooseDestination, type Destination } from './destination.js';
-import { isMarked, withMark } from '../../ops/visitors/office.js';
 import type { ClickBudget } from '../links/click-budget.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { PasswordCheck } from '../passwords/password-check.js';
 import type { Spool } from '../spool/spool.js';
-import { agentOf } from '../../ops/visitors/agents.js';
+import { agentOf, isMarked, withMark } from '../../ops/visitors/agents.js';
 import { partsOf, type VisitAnalyzer } from '../visitors/visit-analyzer.js';
 import {
   queryOf,
@@ -57,7 +56,7 @@ export interface VisitDeps {
 /** The links that a request may mean. */
 export interface RequestedLinks {
   readonly domain: ServedDomain;
-  /** Of the candidates of a `LinkName`. */
+  /** The subjects of the candidates of a `LinkName`. */
   readonly subjects: readonly [string, ...string[]];
 }
 
@@ -111,7 +110,7 @@ export const createVisits = (deps: VisitDeps) => {
           const bot = data.bot && response.req.method !== 'POST';
           const written = deferred();
           spool.append(
-            { subject, account, data: { ...data, bot }, at: now, requestId },
+            { subject, account, at: now, requestId, data: { ...data, bot } },
             (failure) => {
               if (failure) written.reject(failure);
               else written.resolve();
@@ -119,7 +118,8 @@ export const createVisits = (deps: VisitDeps) => {
           );
           await written.promise;
         }
-        sendRedirect(response, location);
+        // The listener may have rejected pipelined data meanwhile.
+        if (!response.headersSent) sendRedirect(response, location);
         return;
       }
       case 'takeClick': {
@@ -191,7 +191,7 @@ export const createVisits = (deps: VisitDeps) => {
     const [subject, ...others] = subjects;
     const known = links.cached(subject);
     const cached = known && serves(domain, known) ? known : undefined;
-    // Without a query, it needs no deadline.
+    // A response without a query needs no deadline.
     if (cached && !cached.limited) return respondToVisit(response, cached, domain);
     return withinDeadline(respondWithinMs, async () => {
       const read = cached ?? (await links.read(subject));

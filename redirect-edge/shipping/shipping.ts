@@ -1,11 +1,11 @@
 import { startThread, type Thread } from '../../ops/platform/concurrency/thread.js';
 import type { KafkaSettings } from '../../ops/event-log/kafka/settings.js';
-import type { NewLines, NewRecord } from '../../ops/event-log/port.js';
+import { lineLimits } from '../../ops/event-log/lines.js';
+import type { NewLines } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { maxPortion } from '../../schemas/events/spooled-visit.js';
+import { recordsIn } from '../spool/record.js';
 import type { Shipped, Shipping } from '../spool/shipper.js';
-import { LineWriter } from './line-writer.js';
-import { logRecordsIn } from './log-records.js';
 
 /** See `Shipping.paceMs`: statistics have a visit within a second. */
 const paceMs = {
@@ -15,23 +15,66 @@ const paceMs = {
   kafka: 500,
 };
 
-/** Ships on the caller's event loop. */
-export const shipHere = (
-  append: (records: readonly (NewRecord | NewLines)[]) => Promise<void>,
-): Shipping => {
-  const idle: LineWriter[] = [];
+/** Consecutive records of a partition. */
+interface Batch {
+  readonly partition: number;
+  visits: number;
+  readonly parts: Buffer[];
+  bytes: number;
+}
+
+/**
+ * Groups records from the start of a chunk of a spool's file by partition, at most `max` visits. A subject needs no escape
+ * in JSON, so each event can be a line. `shipped` is the part of the chunk that was grouped.
+ *
+ * @throws UnknownRecordFormat
+ */
+export const portionOf = (
+  chunk: Buffer,
+  max: number,
+): { readonly batches: readonly NewLines[]; readonly shipped: Shipped } => {
+  const batches: Batch[] = [];
+  const current = new Map<number, Batch>();
+  const shipped = { visits: 0, bytes: 0 };
+  for (const { partition, visits, lines, end } of recordsIn(chunk)) {
+    if (shipped.visits + visits > max) break;
+    let batch = current.get(partition);
+    if (
+      !batch ||
+      batch.visits + visits > lineLimits.records ||
+      batch.bytes + lines.length > lineLimits.bytes
+    ) {
+      batch = { partition, visits: 0, parts: [], bytes: 0 };
+      current.set(partition, batch);
+      batches.push(batch);
+    }
+    batch.visits += visits;
+    batch.parts.push(lines);
+    batch.bytes += lines.length;
+    shipped.visits += visits;
+    shipped.bytes = end;
+  }
   return {
-    paceMs: paceMs.embedded,
-    async ship(chunk, spoolId) {
-      const writer = idle.pop() ?? new LineWriter();
-      const { records, shipped } = logRecordsIn(chunk, spoolId, maxPortion, writer);
-      if (records.length > 0) await append(records);
-      idle.push(writer);
-      return shipped;
-    },
-    stop: () => Promise.resolve(),
+    batches: batches.map(({ partition, visits, parts, bytes }) => ({
+      partition,
+      records: visits,
+      // The last line has no line feed.
+      lines: Buffer.concat(parts, bytes - 1),
+    })),
+    shipped,
   };
 };
+
+/** Ships on the caller's event loop. */
+export const shipHere = (append: (batches: readonly NewLines[]) => Promise<void>): Shipping => ({
+  paceMs: paceMs.embedded,
+  async ship(chunk) {
+    const { batches, shipped } = portionOf(chunk, maxPortion);
+    if (batches.length > 0) await append(batches);
+    return shipped;
+  },
+  stop: () => Promise.resolve(),
+});
 
 /** How a worker connects to the log. */
 export interface LogAddress {
@@ -48,7 +91,7 @@ export interface WorkerSettings extends LogAddress {
 /** The calls of the worker. */
 export interface ShippingThread {
   /** `chunk` is shared memory. */
-  ship(chunk: Uint8Array, spoolId: string): Promise<Shipped>;
+  ship(chunk: Uint8Array): Promise<Shipped>;
 }
 
 const program = new URL('worker.js', import.meta.url);
@@ -81,14 +124,14 @@ export const shipFromWorker = (options: {
 
   return {
     paceMs: address.kafka ? paceMs.kafka : paceMs.embedded,
-    async ship(chunk, spoolId) {
+    async ship(chunk) {
       if (!isConnected) {
         await untilAvailable();
         isConnected = true;
       }
       if (isStopped) throw new Error('the edge has stopped: it does not ship visits');
       worker ??= start();
-      return worker.call('ship', chunk, spoolId);
+      return worker.call('ship', chunk);
     },
     async stop() {
       isStopped = true;

@@ -1,4 +1,4 @@
-/** The thread that converts visits to events and appends them to the log; see `shipping.ts`. */
+/** The thread that appends visits to the log; see `shipping.ts`. */
 import { workerData } from 'node:worker_threads';
 import {
   atNormalPriority,
@@ -62,6 +62,5 @@ const shipping = shipHere(async (records) => {
 });
 
 serveCalls<ShippingThread>({
-  ship: (chunk, spoolId) =>
-    shipping.ship(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length), spoolId),
+  ship: (chunk) => shipping.ship(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)),
 });

@@ -10,7 +10,7 @@ import { setAsideIn } from './set-aside.js';
 import type { Shipper } from './shipper.js';
 
 /** The spools of ended processes in the root, as of the last scan. */
-export interface LeftOver {
+interface LeftOver {
   /** Spools that this process has adopted, and those that cannot be adopted. */
   readonly spools: number;
   /** Bytes of these spools that are not known to be in the log. */
@@ -151,7 +151,7 @@ export class Adoption {
       }
       this.#orphans.shift();
     }
-    // In the same tick as the last check of the list, so that the next adoption starts shipping again.
+    // This is the tick of the last check of the list, so the next adoption starts shipping again.
     this.#shipping = undefined;
   }
 }

@@ -1,5 +1,9 @@
+import { partitionOf } from '../../ops/event-log/partition.js';
+import { spoolSource } from '../../schemas/events/envelope.js';
+import { writeSpooledVisit, type NewVisit } from '../../schemas/events/spooled-visit.js';
+import { topics } from '../../schemas/events/topics.js';
 import type { SpoolContext } from './folder.js';
-import { RecordBuffer, type NewVisit } from './record.js';
+import { RecordBuffer } from './record.js';
 import type { SegmentWriter } from './segment.js';
 
 /** The visit is not written, so it must not be redirected. A retry, possibly at another edge, can succeed. */
@@ -21,14 +25,24 @@ export class SpoolUnavailable extends Error {
 /** Called with `null` when a visit is durable, or with the failure. */
 export type Done = (failure: SpoolUnavailable | null) => void;
 
+/** The visits of one partition of the log. */
+interface PartitionSequence {
+  readonly source: string;
+  /** The highest sequence. */
+  last: number;
+  /** The highest sequence in the file. */
+  written: number;
+}
+
+const { partitions } = topics.visits;
+
 /** Numbers visits, and writes those of one event-loop tick together. */
 export class Appender {
   readonly #buffer = new RecordBuffer();
-  #next = 1;
+  readonly #sequences: readonly PartitionSequence[];
   #written = 0;
   /** Callbacks of the visits of this event-loop tick, which are written or refused together. */
   #waiting: Done[] = [];
-  #first = 0;
   #flushing: NodeJS.Immediate | undefined;
   #stopped = false;
   /** The last logged problem, so that many refusals are one log line. */
@@ -36,6 +50,7 @@ export class Appender {
 
   constructor(
     private readonly options: SpoolContext & {
+      readonly spoolId: string;
       readonly writer: SegmentWriter;
       /** The size of this spool on disk. */
       readonly diskBytes: () => number;
@@ -44,9 +59,13 @@ export class Appender {
       /** Called after each successful write, and by `stop`. */
       readonly onChange: () => void;
     },
-  ) {}
+  ) {
+    this.#sequences = Array.from({ length: partitions }, (_, partition) => {
+      return { source: spoolSource(`${options.spoolId}/${partition}`), last: 0, written: 0 };
+    });
+  }
 
-  /** The highest written sequence; 0 for none. */
+  /** The number of written visits. */
   get written(): number {
     return this.#written;
   }
@@ -62,10 +81,11 @@ export class Appender {
       this.#refuse(done, 'SPOOL_STOPPED', 'the spool is shutting down');
       return;
     }
-    const sequence = this.#next;
-    const size = this.#buffer.add(sequence, visit);
-    if (diskBytes() + this.#buffer.length > maxBytes) {
-      this.#buffer.removeLast(size);
+    const partition = partitionOf(visit.subject, partitions);
+    const sequence = this.#sequences[partition];
+    if (!sequence) throw new RangeError(`partition ${partition} of ${partitions} does not exist`);
+    const event = writeSpooledVisit(visit, sequence.source, sequence.last + 1);
+    if (diskBytes() + this.#buffer.lengthWith(event) > maxBytes) {
       if (this.#problem !== 'full') {
         this.#problem = 'full';
         logger.error({ maxBytes }, 'the spool is full: visits are refused');
@@ -73,9 +93,9 @@ export class Appender {
       this.#refuse(done, 'SPOOL_FULL', `the spool has reached its limit of ${maxBytes} bytes`);
       return;
     }
-    this.#next = sequence + 1;
+    this.#buffer.add(partition, event);
+    sequence.last += 1;
     if (this.#waiting.push(done) > 1) return;
-    this.#first = sequence;
     // After the poll phase, when every request that has arrived is handled.
     this.#flushing = setImmediate(() => {
       this.#flush();
@@ -112,12 +132,12 @@ export class Appender {
   #write(visits: number): SpoolUnavailable | null {
     const { writer, counters, logger, onChange } = this.options;
     try {
-      writer.write(this.#buffer.bytes(), this.#first);
+      writer.write(this.#buffer.bytes(), this.#written + 1);
     } catch (cause) {
       counters.refused += visits;
       // The sequences are reused, so that a gap in the log means a lost visit. The file is truncated before the next
-      // write, so no two records have the same sequence.
-      this.#next = this.#first;
+      // write, so no two records of a partition have the same sequence.
+      for (const sequence of this.#sequences) sequence.last = sequence.written;
       if (this.#problem !== 'failing') {
         this.#problem = 'failing';
         logger.error({ err: cause }, 'the spool cannot be written: visits are refused');
@@ -131,8 +151,9 @@ export class Appender {
       this.#problem = undefined;
       logger.info('the spool accepts visits again');
     }
+    for (const sequence of this.#sequences) sequence.written = sequence.last;
     counters.appended += visits;
-    this.#written = this.#next - 1;
+    this.#written += visits;
     onChange();
     return null;
   }

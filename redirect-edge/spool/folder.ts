@@ -22,7 +22,7 @@ export const newCounters = () => ({
   damaged: 0,
 });
 
-export type SpoolCounters = ReturnType<typeof newCounters>;
+type SpoolCounters = ReturnType<typeof newCounters>;
 
 /** Dependencies of all parts of an edge's spool. */
 export interface SpoolContext {

@@ -15,22 +15,22 @@ import { Backlog, type Shipper } from './shipper.js';
 
 const chunkBytes = 8 * maxRecordBytes;
 
-/** The end of the complete records from `offset` on, and their last sequence. */
+/** The end of the complete records from `offset` on, and the number of their visits. */
 const findEnd = async (
   handle: FileHandle,
   offset: number,
-): Promise<{ end: number; last: number | undefined }> => {
+): Promise<{ end: number; visits: number }> => {
   const chunk = Buffer.allocUnsafe(chunkBytes);
   let end = offset;
-  let last: number | undefined;
+  let visits = 0;
   for (;;) {
     const { bytesRead } = await handle.read(chunk, 0, chunk.length, end);
     let bytes = 0;
     for (const record of recordsIn(chunk.subarray(0, bytesRead))) {
       bytes = record.end;
-      last = record.sequence;
+      visits += record.visits;
     }
-    if (bytes === 0) return { end, last };
+    if (bytes === 0) return { end, visits };
     end += bytes;
   }
 };
@@ -51,7 +51,7 @@ const holdsRecord = async (handle: FileHandle, offset: number): Promise<boolean>
  * Drops an incomplete write of a process that died. Only the last segment can end with one, and its visits were not
  * redirected. Bytes before a complete record are damage instead, which the shipper sets aside.
  *
- * @returns the spool's highest sequence
+ * @returns the number of the spool's last visit
  */
 const dropTornTail = async (
   segments: readonly Segment[],
@@ -60,10 +60,11 @@ const dropTornTail = async (
 ): Promise<number> => {
   const tail = segments.at(-1);
   if (!tail) return 0;
-  const start = from?.segment === tail.first ? Math.min(from.offset, tail.length) : 0;
+  const isStarted = from?.segment === tail.first;
+  const start = isStarted ? Math.min(from.offset, tail.length) : 0;
   const handle = await open(tail.path, 'r');
   try {
-    const { end, last } = await findEnd(handle, start);
+    const { end, visits } = await findEnd(handle, start);
     if (end < tail.length && !(await holdsRecord(handle, end))) {
       logger.warn(
         { file: tail.path, offset: end, bytes: tail.length - end },
@@ -71,7 +72,7 @@ const dropTornTail = async (
       );
       tail.length = end;
     }
-    return last ?? Math.max(tail.first - 1, from?.through ?? 0);
+    return (isStarted ? from.through : tail.first - 1) + visits;
   } finally {
     await handle.close();
   }
@@ -81,7 +82,7 @@ const dropTornTail = async (
 export interface Orphan {
   readonly folder: SpoolFolder;
   readonly backlog: Backlog;
-  /** The highest sequence. */
+  /** The number of its last visit. */
   readonly last: number;
 }
 

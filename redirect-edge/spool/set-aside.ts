@@ -9,12 +9,12 @@ import type { Segment } from './segment.js';
 
 const suffix = '.bad';
 
-export interface SetAsideBounds {
+interface SetAsideBounds {
   readonly files: number;
   readonly bytes: number;
 }
 
-/** For one root: eight segments of the default size. */
+/** The bounds of one root: eight segments of the default size. */
 const defaultBounds: SetAsideBounds = { files: 1_000, bytes: 64 * 1_024 * 1_024 };
 
 interface SetAsideFile {

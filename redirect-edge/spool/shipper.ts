@@ -11,12 +11,9 @@ import { writePosition, type Segment, type ShippedPosition } from './segment.js'
 
 /** The part of a chunk that is in the log. */
 export interface Shipped {
-  /** The number of records from the start of the chunk. */
-  readonly records: number;
-  /** The size of these records. */
+  readonly visits: number;
+  /** The size of their records, from the start of the chunk. */
   readonly bytes: number;
-  /** The sequence of the last record; 0 for none. */
-  readonly through: number;
 }
 
 /** Appends records of spools to the log. */
@@ -34,13 +31,13 @@ export interface Shipping {
    * again, so the log may have duplicates, but no gaps. The chunks of one spool are shipped sequentially, those of
    * different spools concurrently.
    */
-  ship(chunk: Buffer, spoolId: string): Promise<Shipped>;
+  ship(chunk: Buffer): Promise<Shipped>;
   /** Aborts running calls. The spool ships their records again. */
   stop(): Promise<void>;
 }
 
-/** The size of a read: the bound of a batch and of the memory of a backlog. */
-const chunkBytes = 4 * maxRecordBytes;
+/** The size of a read, with room for the largest batch (`maxPortion`): the bound of the memory of a backlog. */
+const chunkBytes = 20 * maxRecordBytes;
 
 /**
  * The part of one spool that is not in the log yet: its segments, oldest first, and the position in the first one.
@@ -78,7 +75,7 @@ export class Backlog {
     this.#segments.push(segment);
   }
 
-  /** The last sequence in the log; 0 for none. */
+  /** The number of visits in the log. */
   get through(): number {
     return this.#through;
   }
@@ -125,12 +122,12 @@ export class Backlog {
    * @returns whether the segment has more records
    * @throws the error of the file system; then nothing is confirmed
    */
-  async confirm({ records, bytes, through }: Shipped): Promise<boolean> {
+  async confirm({ visits, bytes }: Shipped): Promise<boolean> {
     const segment = this.#segments[0];
     if (!segment) throw new Error('confirm() was called before read()');
     const limit = this.#limit;
     const end = this.#offset + bytes;
-    if (records > 0) await this.#advance(segment, end, through);
+    if (visits > 0) await this.#advance(segment, end, this.#through + visits);
     else {
       // A chunk has room for any record, so this one is damaged, and the following ones cannot be found.
       await this.#setAside(segment, limit);
@@ -166,6 +163,8 @@ export class Backlog {
       await this.#closeSegment();
       this.#segments.shift();
       this.#offset = 0;
+      // The visits of a damaged segment are not counted.
+      this.#through = Math.max(this.#through, (this.#segments[0]?.first ?? 1) - 1);
       try {
         await unlink(segment.path);
       } catch (error) {
@@ -222,7 +221,7 @@ export class Shipper {
     if (!chunk) return undefined;
     const ship = async (): Promise<Shipped> => {
       const startedAt = performance.now();
-      const shipped = await untilAborted(shipping.ship(chunk, backlog.spoolId), signal);
+      const shipped = await untilAborted(shipping.ship(chunk), signal);
       durations?.observeSince(startedAt);
       return shipped;
     };
@@ -240,7 +239,7 @@ export class Shipper {
       this.#logIsUnavailable = false;
       logger.info('the log accepts visits again');
     }
-    counters.shipped += shipped.records;
+    counters.shipped += shipped.visits;
     return { full: await backlog.confirm(shipped) };
   }
 

@@ -9,7 +9,7 @@ import {
   newCounters,
   type SpoolContext,
 } from './folder.js';
-import type { NewVisit } from './record.js';
+import type { NewVisit } from '../../schemas/events/spooled-visit.js';
 import { nodeFiles, openPosition, SegmentWriter, type SegmentFiles } from './segment.js';
 import { Backlog, Shipper, type ShipperOptions, type Shipping } from './shipper.js';
 
@@ -32,7 +32,7 @@ export interface SpoolOptions {
 }
 
 /** The visits that are not in the log yet. */
-export interface SpoolDepth {
+interface SpoolDepth {
   readonly bytes: number;
   readonly events: number;
 }
@@ -78,6 +78,7 @@ export const openSpool = async (options: SpoolOptions) => {
   const changed = new WakeUp();
   const appender = new Appender({
     ...context,
+    spoolId: folder.id,
     writer,
     diskBytes: () => backlog.diskBytes,
     maxBytes,
@@ -120,7 +121,7 @@ export const openSpool = async (options: SpoolOptions) => {
      * before `append` returns, the visit must not be redirected. If the process dies before `done`, or if a failed
      * write could not be truncated, the visit may still be counted.
      *
-     * @throws RangeError if a text of the visit has more than 254 bytes
+     * @throws RangeError if the event of the visit has more than 5,000 characters
      */
     append(visit: NewVisit, done: Done): void {
       appender.append(visit, done);

@@ -8,14 +8,12 @@ import {
   type ProxyTrust,
 } from '../../ops/http/client-address.js';
 import { namedRequestId } from '../../ops/http/request-id.js';
-import { languageOf } from './language.js';
-import { referrerOf } from '../../ops/visitors/referrer.js';
 import type { ServedLink } from '../redirect/decision.js';
-import type { VisitData } from '../../ops/visitors/visit-data.js';
+import { memoize, referrerOf, type VisitData } from '../../ops/visitors/visit-data.js';
 import { agentOf, type Agent } from '../../ops/visitors/agents.js';
 import type { Countries } from './countries.js';
-import { memoize } from '../../ops/visitors/memoize.js';
 import type { VisitorKeys } from './visitor-keys.js';
+import { languageOfSubtag } from '../../schemas/languages.js';
 
 /** The parts of a request that describe its client. */
 export interface ClientParts {
@@ -31,7 +29,7 @@ export const partsOf = ({ headers, socket }: IncomingMessage): ClientParts => ({
 
 /** The properties of a client that all its visits have while it sends the same headers. */
 export interface Visitor extends Agent, Pick<VisitData, 'country' | 'referrer' | 'language'> {
-  /** Without permission, a visit has no country, referrer, language or visitor; rules may use country and language. */
+  /** If not, a visit has no country, referrer, language or visitor; rules may use country and language. */
   readonly permitsTracking: boolean;
   readonly userAgent: string;
   /** Empty if it is unknown or the client opts out of tracking. */
@@ -57,6 +55,21 @@ const qr = /(?:^|&)qr(?:[=&]|$)/;
 
 export const hasQrMark = (query: string): boolean => query !== '' && qr.test(query);
 
+const speculative = /\b(?:prefetch|prerender|preview)\b/i;
+
+type Value = string | readonly string[] | undefined;
+
+const isSpeculative = (value: Value): boolean =>
+  value !== undefined && speculative.test(String(value));
+
+/** Whether a browser prefetches: after an error, it requests the link again when the user follows it. */
+export const isPrefetch = (headers: Readonly<Record<string, Value>>): boolean =>
+  // Not a loop over a list of names, which takes ten times as long.
+  isSpeculative(headers['sec-purpose']) ||
+  isSpeculative(headers['purpose']) ||
+  isSpeculative(headers['x-purpose']) ||
+  isSpeculative(headers['x-moz']);
+
 /**
  * Addresses and headers with addresses in the cache, which is dropped every minute: 2 MB, or 7 MB with long headers.
  */
@@ -71,6 +84,31 @@ const unknownOrigin: Origin = { country: null, network: '' };
 /** Whether a client sends neither DNT nor Sec-GPC, which opt out of tracking. */
 const permitsTracking = (headers: IncomingHttpHeaders): boolean =>
   headers['dnt'] !== '1' && headers['sec-gpc'] !== '1';
+
+/** One language without a weight, or the first of several: no other one can have a higher weight. */
+const preferred = /^[ \t]*([a-z]{2,3})(?:-[a-z\d-]+)?[ \t]*(?:,|$)/i;
+
+/** A range of an `Accept-Language` header (RFC 9110): primary subtag or `*`, and weight. */
+const range =
+  /^[ \t]*(\*|[a-z]{1,8})(?:-[a-z\d-]+)?[ \t]*(?:;[ \t]*q=([01](?:\.\d{0,3})?)[ \t]*)?$/i;
+
+/** Browsers send a few. */
+const maxRanges = 50;
+
+/** The language with the highest weight in an `Accept-Language` header, the first of equal ones; `null`: unknown. */
+export const languageOf = (header: string): string | null => {
+  const first = preferred.exec(header)?.[1];
+  if (first !== undefined) return languageOfSubtag(first.toLowerCase());
+  let best = '';
+  let highest = 0;
+  for (const part of header.split(',', maxRanges)) {
+    const [, subtag = '', weight = '1'] = range.exec(part) ?? [];
+    if (subtag === '' || Number(weight) <= highest) continue;
+    best = subtag;
+    highest = Number(weight);
+  }
+  return languageOfSubtag(best.toLowerCase());
+};
 
 /** 96 bits in base64url. */
 const visitorLength = 16;

@@ -3,9 +3,7 @@ import { BlockList } from 'node:net';
 import { trustIn } from '../../ops/http/client-address.js';
 import { catalogue } from '../../schemas/events/catalogue.js';
 import { queryOf } from '../redirect/response.js';
-import { languageOf } from './language.js';
-import { isPrefetch } from './prefetch.js';
-import { createVisitAnalyzer, type ClientParts } from './visit-analyzer.js';
+import { createVisitAnalyzer, isPrefetch, languageOf, type ClientParts } from './visit-analyzer.js';
 
 const proxies = new BlockList();
 proxies.addAddress('10.0.0.1');

@@ -139,7 +139,7 @@ const linkEvents = defineEvents('links', {
       reason: z.enum(['time', 'clicks']).register(responseParts, { id: 'ExpiryReason' }),
     }),
   },
-  /** By an operator or by the web-safety check. */
+  /** An operator or the web-safety check has blocked the link. */
   LinkBlocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
   LinkUnblocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
 });
@@ -303,7 +303,7 @@ const keyEvents = defineEvents('accounts', {
       {
         version: 1,
         data: firstKeyChange,
-        // In version 1, only operators changed keys, and all keys had these scopes and no end.
+        // Only operators changed keys in version 1, and all keys had these scopes and no end.
         upcast: ({ active, ...first }: z.output<typeof firstKeyChange>) => ({
           ...first,
           scopes: firstScopes,
@@ -434,7 +434,7 @@ const platformEvents = defineEvents('platform', {
     version: 1,
     data: z.strictObject({ feature: platformFeature, on: z.boolean() }),
   },
-  /** For the record only: projections do not depend on it. */
+  /** Projections do not depend on it. */
   ProjectionWorkRequested: {
     version: 1,
     data: z.strictObject({ projection: z.string(), work: projectionWork }),

@@ -4,10 +4,10 @@ import { traceparent } from '../traceparent.js';
 /** ISO 8601 UTC with milliseconds, as `Date.prototype.toISOString` writes it. */
 export const timestamp = z.iso.datetime({ precision: 3 });
 
-export const sequenceDigits = 16;
+const sequenceDigits = 16;
 
 /**
- * The order of events: for each subject and topic of the ledger's events, and for each `source` of visits.
+ * The order of events: for each subject and topic of the ledger's events, and for each `source` of visits. It ascends by 1.
  * The JSON has a string of fixed width, because CloudEvents integers have 32 bits, and its `sequence` extension
  * requires strings that sort.
  */
@@ -27,7 +27,7 @@ export const envelope = z.strictObject({
   id: z.union([z.uuid(), z.string().regex(/^[1-9]\d{0,15}$/)]),
   /** `linklog.<Name>.v<version>`. */
   type: z.string(),
-  /** The origin of its sequence: the ledger, one edge's spool, or an import of visits. */
+  /** The origin of its sequence: the ledger, a partition of one edge's spool, or an import of visits. */
   source: z.string().min(1),
   /** A link (see `link-subject.ts`), key id, alias, domain or `platform`. It is also the key of the record. */
   subject: z.string().min(1),
@@ -57,8 +57,18 @@ export const ledgerSource = '/linklog/ledger';
 
 const spoolSourcePrefix = '/linklog/spool/';
 
-/** The `source` of the visits of one spool. */
-export const spoolSource = (spoolId: string): string => spoolSourcePrefix + spoolId;
+/**
+ * The `source` of the visits of one spool in one partition of the log.
+ *
+ * @param spool `<id>/<partition>`; in older logs only the id, with sequences over all partitions
+ */
+export const spoolSource = (spool: string): string => spoolSourcePrefix + spool;
+
+const partitionOfSpool = new RegExp(`^${spoolSourcePrefix}([^/]+)/\\d+$`);
+
+/** The id of the spool whose visits have this source; `null` for another source, and in older logs. */
+export const spoolIdOf = (source: string): string | null =>
+  partitionOfSpool.exec(source)?.[1] ?? null;
 
 const importSourcePrefix = '/linklog/import/';
 

@@ -3,7 +3,7 @@ import type { Envelope } from './envelope.js';
 import type { topics } from './topics.js';
 
 /** A version of an event's data that is no longer written, with its upcast. */
-export interface RetiredVersion {
+interface RetiredVersion {
   readonly version: number;
   readonly data: z.ZodType;
   /** Converts the data to `version + 1`. Pure and total. */

@@ -13,7 +13,7 @@ export const dimensions = {
 } as const;
 
 export type Dimension = keyof typeof dimensions;
-export type DimensionField = (typeof dimensions)[Dimension];
+type DimensionField = (typeof dimensions)[Dimension];
 
 export const dimensionNames = Object.keys(dimensions) as readonly Dimension[];
 
@@ -24,7 +24,7 @@ export const otherValue = '(other)';
 export type Value = string | null;
 
 /** `[value, clicks, value, clicks …]`: `null` first, then in the order of UTF-16 code units. */
-export type ValueClicks = (Value | number)[];
+type ValueClicks = (Value | number)[];
 
 /**
  * A list for each dimension, in the order of `dimensionNames`; the clicks of each list sum to the number of clicks.
@@ -126,7 +126,7 @@ export const addClick = (to: Document, values: ClickValues, day: DayDocuments | 
 };
 
 /** The sum of documents of many days, each of which may have other values: for each dimension, value → clicks. */
-export type DocumentSum = Readonly<Record<Dimension, Map<Value, number>>>;
+type DocumentSum = Readonly<Record<Dimension, Map<Value, number>>>;
 
 export const emptySum = (): DocumentSum => ({
   referrers: new Map(),

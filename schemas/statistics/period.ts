@@ -12,7 +12,7 @@ const defaultDays = 30;
 /** A requested time: with an offset, or local to a zone, or the start of a day there. */
 export type RequestedTime = Temporal.Instant | Temporal.PlainDateTime | Temporal.PlainDate;
 
-export interface RequestedPeriod {
+interface RequestedPeriod {
   readonly from?: RequestedTime | undefined;
   readonly to?: RequestedTime | undefined;
   readonly interval: Interval;

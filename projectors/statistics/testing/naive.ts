@@ -2,7 +2,7 @@ import { summedUnder } from '../../../schemas/statistics/summed-visits.js';
 import { groupBy } from '../../../ops/platform/group-by.js';
 import { firstDayOf, monthOf, quartersOfDay } from '../../../schemas/statistics/calendar.js';
 import { dimensionNames, otherValue } from '../../../schemas/statistics/document.js';
-import { openingsPartition } from '../../../schemas/statistics/openings-partition.js';
+import { openingsPartition } from '../opening-balances.js';
 import type { Visit } from '../link-statistics.js';
 import type { OpeningBalance } from '../opening-balances.js';
 

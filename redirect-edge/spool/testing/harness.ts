@@ -2,13 +2,14 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readEvent } from '../../../schemas/events/codec.js';
+import { spoolSource } from '../../../schemas/events/envelope.js';
 import { unknownVisitor } from '../../../schemas/testing/visitor.js';
 import type { NewLines, NewRecord } from '../../../ops/event-log/port.js';
 import { partitionOf } from '../../../ops/event-log/partition.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
 import { toRecords } from '../../../ops/test/support/to-records.js';
-import type { NewVisit } from '../record.js';
+import type { NewVisit } from '../../../schemas/events/spooled-visit.js';
 import type { Spool } from '../spool.js';
 
 export const visit = (number: number): NewVisit => ({
@@ -46,8 +47,8 @@ export class FakeLog {
     return this.batches.flat();
   }
 
-  get sequences(): readonly number[] {
-    return this.records.map(({ value }) => readEvent(value).sequence).sort((a, b) => a - b);
+  get values(): readonly string[] {
+    return this.records.map(({ value }) => value);
   }
 
   /** The request ids of a spool's visits, ascending, without the duplicates that readers drop. */
@@ -61,8 +62,8 @@ export const visitsOf = (records: readonly NewRecord[], spoolId: string): number
   const visits: number[] = [];
   for (const { key, value } of records) {
     const event = readEvent(value);
-    if (event.source !== `/linklog/spool/${spoolId}`) continue;
     const partition = partitionOf(key, topics.visits.partitions);
+    if (event.source !== spoolSource(`${spoolId}/${partition}`)) continue;
     if (event.sequence <= (highWaterMarks.get(partition) ?? 0)) continue;
     if (event.subject !== key)
       throw new Error(`the key ${key} is not the subject ${event.subject}`);

@@ -1,7 +1,10 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
 import { v7 } from 'uuid';
+import { partitionOf } from '../../../ops/event-log/partition.js';
+import { spoolSource } from '../../../schemas/events/envelope.js';
+import { topics } from '../../../schemas/events/topics.js';
+import { writeSpooledVisit } from '../../../schemas/events/spooled-visit.js';
 import { RecordBuffer } from '../record.js';
 import { segmentPath } from '../segment.js';
 import { visit } from './harness.js';
@@ -14,19 +17,7 @@ interface OrphanFolder {
   readonly sizes: readonly number[];
 }
 
-/** A record of the previous release, which contains the event. */
-export const eventRecord = (sequence: number, key: string, value: string): Buffer => {
-  const fixed = Buffer.alloc(10);
-  fixed.writeBigUInt64BE(BigInt(sequence));
-  fixed.writeUInt16BE(Buffer.byteLength(key), 8);
-  const body = Buffer.concat([fixed, Buffer.from(key), Buffer.from(value)]);
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(body.length);
-  head.writeUInt32BE(crc32(body), 4);
-  return Buffer.concat([head, body]);
-};
-
-/** Writes the spool of an ended process: visit `n` has the sequence `n`. */
+/** Writes the spool of an ended process, with visits from 1, each in a record of its own. */
 export const writeOrphan = async (
   dataDir: string,
   recordsPerSegment: readonly number[],
@@ -38,11 +29,19 @@ export const writeOrphan = async (
   await mkdir(hidden, { recursive: true });
   const segments: string[] = [];
   const sizes: number[] = [];
+  const sequences = new Map<number, number>();
   for (const count of recordsPerSegment) {
     const first = sizes.length + 1;
     const buffer = new RecordBuffer();
-    for (let sequence = first; sequence < first + count; sequence += 1) {
-      sizes.push(buffer.add(sequence, visit(sequence)));
+    for (let number = first; number < first + count; number += 1) {
+      const written = visit(number);
+      const partition = partitionOf(written.subject, topics.visits.partitions);
+      const sequence = (sequences.get(partition) ?? 0) + 1;
+      sequences.set(partition, sequence);
+      const source = spoolSource(`${id}/${partition}`);
+      const before = buffer.bytes().length;
+      buffer.add(partition, writeSpooledVisit(written, source, sequence));
+      sizes.push(buffer.bytes().length - before);
     }
     segments.push(segmentPath(path, first));
     await writeFile(segmentPath(hidden, first), buffer.bytes());

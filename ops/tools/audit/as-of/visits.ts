@@ -1,5 +1,5 @@
 import type { EventNamed } from '../../../../schemas/events/catalogue.js';
-import { millisecondsOf } from '../../../../schemas/events/timestamp.js';
+import { millisecondsOf } from '../../../../schemas/events/time.js';
 import { quarterAt } from '../../../../schemas/statistics/calendar.js';
 import {
   addClick,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { retryAfterSeconds } from './retry-after.js';
+import { retryAfterSeconds } from './response.js';
 
 describe('redirect edge: Retry-After', () => {
   it('is in whole seconds, rounded up, from 1 to 30', () => {
