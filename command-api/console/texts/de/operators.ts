@@ -1,7 +1,7 @@
-import type { FormatNumber } from '../../numbers.js';
-import type { Texts } from '../en/texts.js';
+/** German texts: the pages of operators. */
+import type * as english from '../en/texts.js';
 
-export const operators = (number: FormatNumber): Texts['operators'] => ({
+export const operators: typeof english.operators = (number) => ({
   account: 'Konto',
   name: 'Bezeichnung',
   state: 'Zustand',

@@ -1,7 +1,25 @@
-import type { FormatNumber } from '../../numbers.js';
-import type { Texts } from '../en/texts.js';
+/** German texts: statistics, the live view and redirect rules. */
+import type * as english from '../en/texts.js';
 
-export const statistics = (number: FormatNumber): Texts['statistics'] => ({
+export const overview: typeof english.overview = {
+  thisMonth: 'Dieser Monat',
+  plan: 'Tarif {plan}, Zurücksetzung am {day}',
+  planWithUrl: 'Tarif {plan} ({offer}), Zurücksetzung am {day}',
+  seePlans: 'Tarife ansehen',
+  calls: 'API-Aufrufe',
+  links: 'Links',
+  qrCodes: 'QR-Codes',
+  callsAtLimit:
+    'An der Grenze erhalten API-Aufrufe bis zur Zurücksetzung den Status 429. Links leiten weiter.',
+  linksAtLimit:
+    'An der Grenze werden bis zur Zurücksetzung keine Links mehr erstellt. Vorhandene leiten weiter.',
+  qrCodesAtLimit:
+    'An der Grenze werden bis zur Zurücksetzung keine QR-Codes mehr erstellt. Vorhandene gelten weiter.',
+  topLinks: 'Meistgeklickte Links',
+  allDomains: 'Alle Domains',
+};
+
+export const statistics: typeof english.statistics = (number) => ({
   presets: {
     today: 'Heute',
     yesterday: 'Gestern',
@@ -55,3 +73,70 @@ export const statistics = (number: FormatNumber): Texts['statistics'] => ({
   downloadCsv: 'CSV herunterladen',
   ofList: (title) => `von ${title}`,
 });
+
+export const live: typeof english.live = (number) => ({
+  live: 'Live',
+  states: {
+    connecting: 'Verbinden',
+    live: 'Live',
+    reconnecting: 'Verbindung wird wiederhergestellt',
+    paused: 'Angehalten',
+    ended: 'Beendet',
+  },
+  pause: 'Anhalten',
+  continue: 'Fortsetzen',
+  newEvents: (count) => `Neue Ereignisse: ${number(count)}`,
+  empty: 'Besuche und Änderungen erscheinen hier, sobald sie geschehen.',
+  visit: 'Besuch',
+  bot: 'Bot',
+  from: (host) => `von ${host}`,
+  rule: (name) => `Regel ${name}`,
+});
+
+export const rules: typeof english.rules = {
+  rules: 'Weiterleitungsregeln',
+  hint: 'Besucher erhalten die URL der ersten Regel, die passt. Passt keine, erhalten sie das Ziel.',
+  ruleNumber: (number) => `Regel ${number}`,
+  nameOfRule: 'Name der Regel',
+  nameRequirement: 'Buchstaben, Ziffern, Bindestriche und Unterstriche',
+  url: 'Ziel-URL',
+  entry: (number) => `Eintrag ${number}`,
+  entryInPath: (number) => `Eintrag ${number}`,
+  urlOfEntry: (number) => `URL von Eintrag ${number}`,
+  nameOfEntry: (number) => `Name von Eintrag ${number}`,
+  weightOfEntry: (number, share) => `Gewicht von Eintrag ${number}, ${share}`,
+  removeEntry: '{entry}Entfernen',
+  unseenEntry: (number) => `Eintrag ${number} `,
+  moveUp: '{rule}Nach oben',
+  moveDown: '{rule}Nach unten',
+  remove: '{rule}Entfernen',
+  unseenRule: (number) => `Regel ${number} `,
+  addEntry: 'Eintrag hinzufügen',
+  split: 'Auf mehrere URLs aufteilen',
+  addRule: 'Regel hinzufügen',
+  moved: (name, number) => `${name} ist jetzt Regel ${number}.`,
+  removed: (name) => `${name} ist entfernt.`,
+  forwardQuery: 'Query des Besuchers weitergeben',
+  any: 'beliebig',
+  searchIn: (list) => `${list} suchen`,
+  weekly: 'Nur zu bestimmten Zeiten der Woche',
+  days: 'Tage',
+  fromTime: 'Von (Uhrzeit)',
+  toTime: 'Bis (Uhrzeit)',
+  toTimeHint: 'Vor dem Beginn: am nächsten Tag.',
+  starts: 'Beginn',
+  ends: 'Ende',
+  ownZone: (zone) => `In Ihrer Zeitzone, ${zone}.`,
+  preview: 'Was erhält ein Besucher?',
+  visitor: 'Ein Besucher',
+  time: 'Zeit',
+  chooseTime: 'Wählen Sie eine Zeit.',
+  noRule: '→ das Ziel (keine Regel)',
+  byRule: '→ {destinations} (Regel {rule})',
+  unknownZone: 'Dieser Browser kennt eine Zeitzone der Regeln nicht.',
+  allVisitors: 'Alle Besucher',
+  inCountries: (countries) => `aus ${countries}`,
+  inLanguages: (languages) => `Sprache ${languages}`,
+  from: (time) => `ab ${time}`,
+  until: (time) => `bis ${time}`,
+};

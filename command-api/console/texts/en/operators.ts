@@ -1,6 +1,6 @@
+/** English texts: the pages of operators. */
 import type { FormatNumber } from '../../numbers.js';
 
-/** English texts: `command-api/console/client/operators`. */
 export const operators = (number: FormatNumber) => ({
   account: 'Account',
   name: 'Name',

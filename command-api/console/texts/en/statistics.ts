@@ -1,4 +1,24 @@
+/** English texts: statistics, the live view and redirect rules. */
 import type { FormatNumber } from '../../numbers.js';
+
+export const overview = {
+  thisMonth: 'This month',
+  /** After the name of the plan. */
+  plan: 'Plan {plan}, reset on {day}',
+  planWithUrl: 'Plan {plan} ({offer}), reset on {day}',
+  seePlans: 'see the plans',
+  calls: 'API calls',
+  links: 'Links',
+  qrCodes: 'QR codes',
+  callsAtLimit:
+    'At the limit, API calls get status 429 until the reset. Links continue to redirect.',
+  linksAtLimit:
+    'At the limit, no more links are created until the reset. Existing links continue to redirect.',
+  qrCodesAtLimit:
+    'At the limit, no more QR codes are created until the reset. Existing ones continue to work.',
+  topLinks: 'Top links',
+  allDomains: 'All domains',
+};
 
 export const statistics = (number: FormatNumber) => ({
   presets: {
@@ -53,3 +73,73 @@ export const statistics = (number: FormatNumber) => ({
   downloadCsv: 'Download CSV',
   ofList: (title: string) => `of ${title}`,
 });
+
+export const live = (number: FormatNumber) => ({
+  live: 'Live',
+  states: {
+    connecting: 'Connecting',
+    live: 'Live',
+    reconnecting: 'Reconnecting',
+    paused: 'Paused',
+    ended: 'Ended',
+  },
+  pause: 'Pause',
+  continue: 'Continue',
+  newEvents: (count: number) => `New events: ${number(count)}`,
+  empty: 'Visits and changes appear here when they happen.',
+  visit: 'Visit',
+  bot: 'Bot',
+  from: (host: string) => `from ${host}`,
+  rule: (name: string) => `rule ${name}`,
+});
+
+export const rules = {
+  rules: 'Redirect rules',
+  hint: 'Visitors get the URL of the first rule that matches, and without a match the destination.',
+  ruleNumber: (number: number) => `Rule ${number}`,
+  nameOfRule: 'Name of the rule',
+  nameRequirement: 'Letters, digits, hyphens and underscores',
+  url: 'URL',
+  entry: (number: number) => `Entry ${number}`,
+  /** After the rule, in the path of an error. */
+  entryInPath: (number: number) => `entry ${number}`,
+  urlOfEntry: (number: number) => `URL of entry ${number}`,
+  nameOfEntry: (number: number) => `Name of entry ${number}`,
+  weightOfEntry: (number: number, share: string) => `Weight of entry ${number}, ${share}`,
+  /** The thing in braces is only for screen readers. */
+  removeEntry: 'Remove{entry}',
+  unseenEntry: (number: number) => ` entry ${number}`,
+  moveUp: 'Move up{rule}',
+  moveDown: 'Move down{rule}',
+  remove: 'Remove{rule}',
+  unseenRule: (number: number) => ` rule ${number}`,
+  addEntry: 'Add an entry',
+  split: 'Split between several URLs',
+  addRule: 'Add a rule',
+  moved: (name: string, number: number) => `${name} is now rule ${number}.`,
+  removed: (name: string) => `${name} is removed.`,
+  forwardQuery: 'Forward the visitor’s query',
+  any: 'any',
+  searchIn: (list: string) => `Search ${list.toLowerCase()}`,
+  weekly: 'Only at certain hours of the week',
+  days: 'Days',
+  fromTime: 'From (time of day)',
+  toTime: 'To (time of day)',
+  toTimeHint: 'Before the start: on the next day.',
+  starts: 'Starts',
+  ends: 'Ends',
+  ownZone: (zone: string) => `In your time zone, ${zone}.`,
+  preview: 'What does a visitor get?',
+  visitor: 'A visitor',
+  time: 'Time',
+  chooseTime: 'Choose a time.',
+  noRule: '→ the destination (no rule)',
+  byRule: '→ {destinations} (rule {rule})',
+  unknownZone: 'This browser does not know a time zone of the rules.',
+  /** Summaries of conditions. */
+  allVisitors: 'All visitors',
+  inCountries: (countries: string) => `in ${countries}`,
+  inLanguages: (languages: string) => `language ${languages}`,
+  from: (time: string) => `from ${time}`,
+  until: (time: string) => `until ${time}`,
+};
