@@ -1,3 +1,4 @@
+import type { ConsoleSession } from '../../../schemas/http/console.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import { render } from 'preact';
 import { LocationProvider, Route, Router } from 'preact-iso/router';
@@ -5,7 +6,6 @@ import { language } from '../locale.js';
 import { texts } from '../texts.js';
 import { SessionGate } from './app/session.js';
 import { NoPage, Shell } from './app/shell.js';
-import type { ConsoleSession } from './app/types.js';
 import { Input } from './components/field.js';
 import { lazy } from './components/lazy.js';
 import { OwnDomains } from './components/own-domains.js';

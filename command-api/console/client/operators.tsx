@@ -1,10 +1,10 @@
 import { render } from 'preact';
 import { LocationProvider, Route, Router } from 'preact-iso/router';
+import type { OperatorSession } from '../../../schemas/http/console.js';
 import { language } from '../locale.js';
 import { texts } from '../texts.js';
 import { SessionGate } from './app/session.js';
 import { NoPage, Shell } from './app/shell.js';
-import type { OperatorSession } from './app/types.js';
 import { Input } from './components/field.js';
 import { richText } from './components/rich-text.js';
 import { AllChanges } from './operators/all-changes.js';

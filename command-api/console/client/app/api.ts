@@ -2,8 +2,8 @@
  * The requests of the console: `/v2` or `/admin` below `/console`, authenticated by the session. Failures are values.
  */
 
+import type { HealthResponse } from '../../../../schemas/http/health.js';
 import type { UrlFault } from '../../../../schemas/http/link-fields.js';
-import type { HealthResponse } from './types.js';
 import { texts } from '../../texts.js';
 
 export type Failure =

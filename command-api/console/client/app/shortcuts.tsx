@@ -1,6 +1,7 @@
 import { useLocation } from 'preact-iso/router';
 import { useEffect, useState } from 'preact/hooks';
 import { texts } from '../../texts.js';
+import { Check } from '../components/field.js';
 import { Dialog } from '../components/dialog.js';
 
 const text = texts.app;
@@ -91,16 +92,13 @@ export const Shortcuts = ({ shortcuts }: { readonly shortcuts: readonly Shortcut
               </div>
             ))}
           </dl>
-          <label class="check">
-            <input
-              type="checkbox"
-              defaultChecked={!isOff()}
-              onChange={(event) => {
-                localStorage.setItem(storageKey, event.currentTarget.checked ? 'on' : 'off');
-              }}
-            />
-            {text.useShortcuts}
-          </label>
+          <Check
+            defaultChecked={!isOff()}
+            onChecked={(isChecked) => {
+              localStorage.setItem(storageKey, isChecked ? 'on' : 'off');
+            }}
+            label={text.useShortcuts}
+          />
         </Dialog>
       )}
     </>

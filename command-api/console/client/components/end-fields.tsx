@@ -3,7 +3,7 @@ import { ownZoneOf } from '../../format.js';
 import { endChoices, maxOf, units, type Unit } from '../../link-end.js';
 import { toLocalTime } from '../../rules-form.js';
 import { texts } from '../../texts.js';
-import { Input, Select } from './field.js';
+import { Input, Select, withValue } from './field.js';
 
 const text = texts.components;
 
@@ -47,9 +47,7 @@ export const EndFields = ({ link }: Props) => {
         name="ends"
         value={choice}
         options={choices}
-        onChange={(event) => {
-          setChoice(event.currentTarget.value);
-        }}
+        onChange={withValue(setChoice)}
       />
       {choice === endChoices.period && (
         <>
@@ -67,9 +65,9 @@ export const EndFields = ({ link }: Props) => {
             name="endsUnit"
             value={unit}
             options={unitNames}
-            onChange={(event) => {
-              setUnit(event.currentTarget.value as Unit);
-            }}
+            onChange={withValue((value) => {
+              setUnit(value as Unit);
+            })}
           />
         </>
       )}

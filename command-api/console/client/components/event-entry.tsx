@@ -1,7 +1,7 @@
+import type { HistoryResponse } from '../../../../schemas/http/history.js';
 import { formatEventType, formatTime } from '../../format.js';
 import { nameOfActor, type HistoryEntry } from '../../history.js';
 import { texts } from '../../texts.js';
-import type { HistoryResponse } from '../app/types.js';
 import { richText } from './rich-text.js';
 
 interface Props {

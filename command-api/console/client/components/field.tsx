@@ -53,3 +53,34 @@ export const Select = ({ label, hint, options, value, ...rest }: SelectProps) =>
     )}
   </Field>
 );
+
+interface CheckProps {
+  readonly label: ComponentChildren;
+  readonly name?: string;
+  readonly value?: string;
+  readonly checked?: boolean;
+  readonly defaultChecked?: boolean;
+  readonly 'aria-disabled'?: boolean;
+  readonly onChecked?: (isChecked: boolean) => void;
+}
+
+/** A checkbox with its label. */
+export const Check = ({ label, onChecked, ...rest }: CheckProps) => (
+  <label class="check">
+    <input
+      {...rest}
+      type="checkbox"
+      onChange={(event) => {
+        onChecked?.(event.currentTarget.checked);
+      }}
+    />
+    {label}
+  </label>
+);
+
+/** An event handler that takes the value of its field. */
+export const withValue =
+  (handle: (value: string) => void) =>
+  (event: { readonly currentTarget: { readonly value: string } }): void => {
+    handle(event.currentTarget.value);
+  };

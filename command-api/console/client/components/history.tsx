@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
+import type { HistoryResponse } from '../../../../schemas/http/history.js';
 import { linkPath, type AddressedLink } from '../../link-address.js';
 import { describeHistory, type HistoryEvent } from '../../history.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
-import type { HistoryResponse } from '../app/types.js';
 import { EventEntry } from './event-entry.js';
 import { Trouble } from './trouble.js';
 

@@ -1,4 +1,4 @@
-import type { LinkDetails } from '../app/types.js';
+import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { Field, Input } from './field.js';
 import { TagInput } from './tag-input.js';
 import { texts } from '../../texts.js';

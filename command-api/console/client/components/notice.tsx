@@ -16,7 +16,7 @@ export const useNotice = () => {
   const notice = (
     <p class="notice" role="status" tabIndex={-1} ref={element}>
       {/* A new element, so that a repeated text is announced again. */}
-      {shown.count > 0 && <span key={shown.count}>{shown.text}</span>}
+      {shown.text !== '' && <span key={shown.count}>{shown.text}</span>}
     </p>
   );
   return { notice, announce };

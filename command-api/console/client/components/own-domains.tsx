@@ -1,11 +1,14 @@
+import type { z } from 'zod';
+import type { domainListResponse } from '../../../../schemas/http/domains.js';
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
 import { callApi } from '../app/api.js';
 import { useLoad, type Loaded } from '../app/hooks.js';
-import type { DomainList } from '../app/types.js';
-import { Select } from './field.js';
+import { Select, withValue } from './field.js';
 import { Trouble } from './trouble.js';
 import { texts } from '../../texts.js';
+
+type DomainList = z.infer<typeof domainListResponse>;
 
 const noDomains: Loaded<DomainList> = {
   value: { domains: [] },
@@ -63,7 +66,7 @@ export const DomainSelect = ({ none, value = '', name, onChange }: SelectProps) 
       name={name}
       value={value}
       options={[['', none], ...[...domains].map((domain) => [domain, domain] as const)]}
-      onChange={(event) => onChange?.(event.currentTarget.value)}
+      onChange={withValue((value) => onChange?.(value))}
     />
   );
 };

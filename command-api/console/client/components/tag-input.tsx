@@ -1,7 +1,7 @@
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
+import type { TagPage } from '../../../../schemas/http/tags.js';
 import { callApi } from '../app/api.js';
-import type { TagPage } from '../app/types.js';
 import { Input } from './field.js';
 
 /** Whether tags are suggested: operators and keys without links:read have no list of tags. */

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { ownZoneOf } from '../../format.js';
-import { Select } from './field.js';
+import { Select, withValue } from './field.js';
 import { texts } from '../../texts.js';
 
 interface Props {
@@ -26,9 +26,7 @@ export const ZoneField = ({ label = texts.components.timeZone, value, onChange }
       ])}
       onFocus={fill}
       onPointerDown={fill}
-      onChange={(event) => {
-        onChange(event.currentTarget.value);
-      }}
+      onChange={withValue(onChange)}
     />
   );
 };

@@ -1,7 +1,7 @@
+import type { DomainResponse } from '../../../../schemas/http/domains.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useAction, type Action } from '../app/hooks.js';
-import type { DomainResponse } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
 import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';

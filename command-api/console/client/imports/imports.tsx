@@ -1,3 +1,4 @@
+import type { ImportListResponse, ImportResponse } from '../../../../schemas/http/imports.js';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatTime } from '../../format.js';
 import { formatNumber } from '../../numbers.js';
@@ -5,7 +6,6 @@ import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { Import, ImportList } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
 import { NeedsScope } from '../components/needs-scope.js';
 import { ScrollTable } from '../components/scroll-table.js';
@@ -14,14 +14,14 @@ import { NewImport } from './new-import.js';
 
 const text = texts.imports;
 
-const badges: Readonly<Record<Import['status'], string>> = {
+const badges: Readonly<Record<ImportResponse['status'], string>> = {
   running: 'pending',
   done: 'active',
   stopped: 'disabled',
   failed: 'failed',
 };
 
-const Row = ({ value }: { readonly value: Import }) => {
+const Row = ({ value }: { readonly value: ImportResponse }) => {
   const { id, startedAt, format, status, dryRun, created, existing, failed } = value;
   return (
     <tr>
@@ -40,7 +40,7 @@ const Row = ({ value }: { readonly value: Import }) => {
   );
 };
 
-const Table = ({ imports }: { readonly imports: readonly Import[] }) => (
+const Table = ({ imports }: { readonly imports: readonly ImportResponse[] }) => (
   <ScrollTable
     label={text.tableOfImports}
     columns={[
@@ -59,7 +59,7 @@ const Table = ({ imports }: { readonly imports: readonly Import[] }) => (
 );
 
 const FormAndList = () => {
-  const loaded = useLoad(() => callApi<ImportList>('/v2/imports'), '');
+  const loaded = useLoad(() => callApi<ImportListResponse>('/v2/imports'), '');
   useReloadOnReturn(loaded);
   const { value, failure, isLoading, reload } = loaded;
   return (

@@ -1,3 +1,4 @@
+import type { ImportResponse, ImportedRow } from '../../../../schemas/http/imports.js';
 import { toCsv } from '../../csv.js';
 import { formatNumber } from '../../numbers.js';
 import {
@@ -15,7 +16,6 @@ import {
 import { texts } from '../../texts.js';
 import type { Result } from '../app/api.js';
 import { useAction, useLoad } from '../app/hooks.js';
-import type { Import, ImportedRow } from '../app/types.js';
 import { saveFile } from '../components/save.js';
 import { Trouble } from '../components/trouble.js';
 import { ScrollTable } from '../components/scroll-table.js';
@@ -24,7 +24,7 @@ import { outcomesPath, readOutcomes } from './read-outcomes.js';
 
 const text = texts.imports;
 
-const readSummary = async ({ id, failed }: Import): Promise<Result<OutcomeSummary>> => {
+const readSummary = async ({ id, failed }: ImportResponse): Promise<Result<OutcomeSummary>> => {
   let summary = emptySummary;
   const read = await readOutcomes(id, (rows) => {
     summary = addRows(summary, rows);
@@ -88,7 +88,7 @@ const Downloads = ({ id }: { readonly id: string }) => {
 };
 
 /** The rows of an ended import that failed or have a message. */
-export const Outcomes = ({ ended }: { readonly ended: Import }) => {
+export const Outcomes = ({ ended }: { readonly ended: ImportResponse }) => {
   const { value, failure, isLoading, reload } = useLoad(() => readSummary(ended), ended.id);
   if (!value) return <Trouble failure={failure} onRetry={reload} />;
   const counts = [...value.failed].map(

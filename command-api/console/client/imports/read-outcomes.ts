@@ -1,6 +1,6 @@
+import type { ImportedRow } from '../../../../schemas/http/imports.js';
 import { OutcomeParser } from '../../import-outcomes.js';
 import { openStream, withSession, type Result } from '../app/api.js';
-import type { ImportedRow } from '../app/types.js';
 
 export const outcomesPath = (id: string): string => `/v2/imports/${id}/rows`;
 

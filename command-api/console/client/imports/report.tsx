@@ -1,16 +1,16 @@
 import { useRef } from 'preact/hooks';
+import type { ImportResponse } from '../../../../schemas/http/imports.js';
 import { formatNumber } from '../../numbers.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useAction } from '../app/hooks.js';
-import type { Import } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
 import { formatNames } from './labels.js';
 import { Outcomes } from './outcomes.js';
 
 const text = texts.imports;
 
-const statusOf = ({ dryRun, status, format }: Import): string => {
+const statusOf = ({ dryRun, status, format }: ImportResponse): string => {
   const name = formatNames[format];
   switch (status) {
     case 'running':
@@ -31,7 +31,7 @@ const Progress = ({ rows, total }: { readonly rows: number; readonly total: numb
   </label>
 );
 
-const Figures = ({ value }: { readonly value: Import }) => {
+const Figures = ({ value }: { readonly value: ImportResponse }) => {
   const { dryRun, created, existing, failed, visits } = value;
   const figures = [
     [dryRun ? text.toCreate : text.created, created],
@@ -52,7 +52,7 @@ const Figures = ({ value }: { readonly value: Import }) => {
 };
 
 interface Props {
-  readonly value: Import;
+  readonly value: ImportResponse;
   /** The rows of the file; `null`: not known. */
   readonly total: number | null;
   readonly onStopped: () => void;

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
+import type { ImportResponse } from '../../../../schemas/http/imports.js';
 import { callApi } from '../app/api.js';
 import { useLoad, useReloadOnReturn, type Loaded } from '../app/hooks.js';
-import type { Import } from '../app/types.js';
 
 /** The pause between two calls grows, because each one counts toward the limits of the key (ms). */
 const firstPauseMs = 500;
@@ -9,8 +9,8 @@ const longestPauseMs = 10_000;
 const growth = 1.25;
 
 /** Loads an import again and again while it runs and the page is visible. */
-export const useImport = (id: string): Loaded<Import> => {
-  const loaded = useLoad(() => callApi<Import>(`/v2/imports/${id}`), id);
+export const useImport = (id: string): Loaded<ImportResponse> => {
+  const loaded = useLoad(() => callApi<ImportResponse>(`/v2/imports/${id}`), id);
   useReloadOnReturn(loaded);
   const { value, failure, isLoading, reload } = loaded;
   const pauseMs = useRef(firstPauseMs);

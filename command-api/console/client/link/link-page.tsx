@@ -1,10 +1,10 @@
+import type { LinkDetails } from '../../../../schemas/http/links.js';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
 import { texts } from '../../texts.js';
 import { callApi, type Failure } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { LinkDetails } from '../app/types.js';
 import { lazy } from '../components/lazy.js';
 import { Trouble } from '../components/trouble.js';
 import { Statistics, usePeriodStats } from '../statistics/statistics.js';

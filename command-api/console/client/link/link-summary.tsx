@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
+import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { formatTime } from '../../format.js';
 import { textOfShortUrl } from '../../link-address.js';
 import { statuses } from '../../link-filter.js';
 import { texts } from '../../texts.js';
-import type { LinkDetails } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
 import { richText } from '../components/rich-text.js';
 import { RuleList } from '../rules/rule-list.js';

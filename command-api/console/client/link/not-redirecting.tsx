@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact';
+import type { HistoryResponse } from '../../../../schemas/http/history.js';
+import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { formatTime } from '../../format.js';
 import { linkPage, linkPath } from '../../link-address.js';
 import { formatNumber } from '../../numbers.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useAction, useLoad } from '../app/hooks.js';
-import type { HistoryResponse, LinkDetails } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
 import { sendChange } from './send-change.js';
 

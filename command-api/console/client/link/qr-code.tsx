@@ -4,7 +4,7 @@ import { isReadable, logoFaultOf, withLogo } from '../../qr-picture.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
-import { Field, Input, Select } from '../components/field.js';
+import { Check, Field, Input, Select, withValue } from '../components/field.js';
 import { saveFile } from '../components/save.js';
 import { Trouble } from '../components/trouble.js';
 import { QrPreview } from './qr-preview.js';
@@ -211,26 +211,10 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
             disabled={logo !== null}
             options={corrections}
             hint={logo ? text.correctionOfLogo : text.correctionHint}
-            onChange={(event) => {
-              setCorrection(event.currentTarget.value);
-            }}
+            onChange={withValue(setCorrection)}
           />
-          <Input
-            label={text.dark}
-            type="color"
-            value={dark}
-            onInput={(event) => {
-              setDark(event.currentTarget.value);
-            }}
-          />
-          <Input
-            label={text.light}
-            type="color"
-            value={light}
-            onInput={(event) => {
-              setLight(event.currentTarget.value);
-            }}
-          />
+          <Input label={text.dark} type="color" value={dark} onInput={withValue(setDark)} />
+          <Input label={text.light} type="color" value={light} onInput={withValue(setLight)} />
         </div>
         {!canScan && (
           <p class="bad" role="alert">
@@ -251,10 +235,7 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
             {text.removeLogo}
           </button>
         )}
-        <label class="check">
-          <input type="checkbox" name="mark" value="1" defaultChecked />
-          {text.mark}
-        </label>
+        <Check name="mark" value="1" defaultChecked label={text.mark} />
         {(!rendered || isChanged) && (
           <QrPreview dark={dark} light={light} margin={margin} logo={logo} />
         )}

@@ -1,5 +1,5 @@
+import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { callApi, type Result } from '../app/api.js';
-import type { LinkDetails } from '../app/types.js';
 
 interface Changed {
   readonly link: Pick<LinkDetails, 'version'>;

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { withScheme } from '../../destination.js';
 import { subjectOfLink } from '../../link-address.js';
 import { changeOfEnd, changeOfStart } from '../../link-end.js';
@@ -6,10 +7,9 @@ import { haveEqualRules, toForm, toRequest, type RuleForm } from '../../rules-fo
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
-import type { LinkDetails } from '../app/types.js';
-import { Confirm } from '../components/confirm.js';
+import { question, useActions } from '../components/actions.js';
 import { EndFields } from '../components/end-fields.js';
-import { Input } from '../components/field.js';
+import { Check, Input } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
 import { Trouble } from '../components/trouble.js';
 import { LeaveGuard } from '../components/unsaved.js';
@@ -76,11 +76,7 @@ const Fields = ({ link }: { readonly link: LinkDetails }) => (
         hint={link.hasPassword ? text.unchangedHint : text.passwordHint}
       />
     </div>
-    {link.hasPassword && (
-      <label class="check">
-        <input type="checkbox" name="open" /> {text.removePassword}
-      </label>
-    )}
+    {link.hasPassword && <Check name="open" label={text.removePassword} />}
   </>
 );
 
@@ -144,52 +140,35 @@ const Edit = (props: Props) => {
 
 export const Settings = (props: Props) => {
   const { link, onChanged } = props;
-  const switching = useAction();
-  const [isConfirming, setConfirming] = useState(false);
+  const tools = useActions(onChanged);
   if (link.status === 'deleted') return <p class="card">{text.isDeleted}</p>;
   const isDisabled = link.status === 'disabled';
-  const toggle = async (): Promise<void> => {
-    const change = { disabled: !isDisabled };
-    if (await switching.run(() => sendChange(props, 'PATCH', change))) onChanged();
-  };
   return (
     <div class="stack">
       <Edit {...props} />
       <section class="card stack" aria-labelledby="end">
         <h2 id="end">{text.stop}</h2>
         <p class="hint">{text.disableHint}</p>
-        <Trouble failure={switching.failure} />
+        {tools.feedback}
         <div class="row">
-          <button type="button" aria-disabled={switching.isBusy} onClick={() => void toggle()}>
-            {isDisabled ? text.enable : text.disable}
-          </button>
-          <button
-            type="button"
-            class="danger"
-            onClick={() => {
-              setConfirming(true);
-            }}
-          >
-            {text.delete}
-          </button>
+          {tools.buttons(
+            [
+              {
+                verb: isDisabled ? text.enable : text.disable,
+                call: () => sendChange(props, 'PATCH', { disabled: !isDisabled }),
+              },
+              {
+                verb: text.delete,
+                isDanger: true,
+                ...question(text.deleteLink(subjectOfLink(link)), <p>{text.deleteWarning}</p>),
+                call: () => sendChange(props, 'DELETE'),
+              },
+            ],
+            '',
+          )}
         </div>
       </section>
-      {isConfirming && (
-        <Confirm
-          title={text.deleteLink(subjectOfLink(link))}
-          verb={text.delete}
-          call={() => sendChange(props, 'DELETE')}
-          onDone={() => {
-            setConfirming(false);
-            onChanged();
-          }}
-          onClose={() => {
-            setConfirming(false);
-          }}
-        >
-          <p>{text.deleteWarning}</p>
-        </Confirm>
-      )}
+      {tools.dialogs}
     </div>
   );
 };

@@ -16,7 +16,7 @@ import {
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { fieldsOf, onSubmit } from '../app/hooks.js';
-import { Input, Select } from '../components/field.js';
+import { Input, Select, withValue } from '../components/field.js';
 import { DomainSelect, useActiveDomains } from '../components/own-domains.js';
 import { TagInput } from '../components/tag-input.js';
 
@@ -125,9 +125,9 @@ export const Filters = (props: Props) => {
           label={text.status}
           value={filter.status}
           options={[['', text.notDeleted], ...Object.entries(statuses)]}
-          onChange={(event) => {
-            onChange({ status: event.currentTarget.value as Status | '' });
-          }}
+          onChange={withValue((value) => {
+            onChange({ status: value as Status | '' });
+          })}
         />
         {hasAccounts ? (
           <>
@@ -155,9 +155,9 @@ export const Filters = (props: Props) => {
             type="date"
             max="9999-12-30"
             value={filter[name]}
-            onChange={(event) => {
-              onChange({ [name]: event.currentTarget.value });
-            }}
+            onChange={withValue((value) => {
+              onChange({ [name]: value });
+            })}
           />
         ))}
         {/* The links of all accounts are ordered by account. */}
@@ -166,9 +166,9 @@ export const Filters = (props: Props) => {
             label={text.order}
             value={filter.sort}
             options={Object.entries(orders)}
-            onChange={(event) => {
-              onChange({ sort: event.currentTarget.value as Order });
-            }}
+            onChange={withValue((value) => {
+              onChange({ sort: value as Order });
+            })}
           />
         )}
         <Input

@@ -1,9 +1,9 @@
+import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { formatDate, formatTime } from '../../format.js';
 import { statuses } from '../../link-filter.js';
 import { formatNumber } from '../../numbers.js';
 import { linkPage, subjectOfLink, textOfShortUrl } from '../../link-address.js';
 import { texts } from '../../texts.js';
-import type { LinkDetails } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
 
 const text = texts.links;

@@ -1,5 +1,6 @@
 import { useLocation } from 'preact-iso/router';
 import { useEffect, useState } from 'preact/hooks';
+import type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
 import { ownZoneOf } from '../../format.js';
 import { subjectOfLink } from '../../link-address.js';
 import {
@@ -15,7 +16,6 @@ import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { LinkDetails, LinkPage } from '../app/types.js';
 import { Begin } from '../components/begin.js';
 import { ListPages } from '../components/list-pages.js';
 import { Trouble } from '../components/trouble.js';

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import type { BatchResponse, BatchResult } from '../../../../schemas/http/batch.js';
 import { toCsv } from '../../csv.js';
 import { linkPage } from '../../link-address.js';
 import {
@@ -13,9 +14,8 @@ import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
-import type { BatchResponse, BatchResult } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
-import { Field } from '../components/field.js';
+import { Field, withValue } from '../components/field.js';
 import { Tags } from '../components/link-texts.js';
 import { saveFile } from '../components/save.js';
 import { messageOf, Trouble } from '../components/trouble.js';
@@ -148,9 +148,7 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
               required
               spellcheck={false}
               placeholder={exampleLines}
-              onInput={(event) => {
-                setText(event.currentTarget.value);
-              }}
+              onInput={withValue(setText)}
             />
           )}
         </Field>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { LinkResponse } from '../../../../schemas/http/shorten.js';
 import { withScheme, withUtm, type UtmValues } from '../../destination.js';
 import { linkPage } from '../../link-address.js';
 import { readEnd } from '../../link-end.js';
@@ -8,10 +9,9 @@ import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
-import type { LinkResponse } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
 import { EndFields } from '../components/end-fields.js';
-import { Input } from '../components/field.js';
+import { Input, withValue } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
 import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
@@ -127,9 +127,7 @@ const Form = (props: {
           maxLength={2_048}
           placeholder={exampleUrl}
           value={typed}
-          onInput={(event) => {
-            setTyped(event.currentTarget.value);
-          }}
+          onInput={withValue(setTyped)}
           onChange={() => {
             setTyped(withScheme(typed));
           }}

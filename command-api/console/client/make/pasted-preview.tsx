@@ -1,6 +1,7 @@
 import { formatNumber } from '../../numbers.js';
 import type { PastedRow, PastedText } from '../../pasted-links.js';
 import { texts } from '../../texts.js';
+import { Check } from '../components/field.js';
 import { ScrollTable } from '../components/scroll-table.js';
 
 /** The number of lines that the preview shows. */
@@ -53,16 +54,7 @@ export const PastedPreview = ({ pasted, isPlain, onPlain }: Props) => {
   return (
     <>
       {(delimiter !== null || isPlain) && (
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={isPlain}
-            onChange={(event) => {
-              onPlain(event.currentTarget.checked);
-            }}
-          />
-          {text.eachLineIsUrl}
-        </label>
+        <Check checked={isPlain} onChecked={onPlain} label={text.eachLineIsUrl} />
       )}
       <p role="status">
         {[

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { readUtm, utmNames, writeUtm, type UtmValues } from '../../destination.js';
 import { texts } from '../../texts.js';
-import { Input } from '../components/field.js';
+import { Input, withValue } from '../components/field.js';
 
 const text = texts.make;
 
@@ -47,9 +47,9 @@ export const UtmFields = ({ values, onChange }: Props) => {
               label={text.utmNames[name]}
               maxLength={200}
               value={values[name] ?? ''}
-              onInput={(event) => {
-                onChange({ ...values, [name]: event.currentTarget.value });
-              }}
+              onInput={withValue((value) => {
+                onChange({ ...values, [name]: value });
+              })}
             />
           ))}
         </div>

@@ -1,4 +1,5 @@
 import { useLocation } from 'preact-iso/router';
+import type { OperatorsLinkPage } from '../../../../schemas/http/operators.js';
 import type { LinkIdentity } from '../../../../schemas/link-subject.js';
 import { pastedLink } from '../../../../schemas/pasted-code.js';
 import { ownZoneOf } from '../../format.js';
@@ -7,7 +8,6 @@ import { apiQueryOf, readFilter, writeFilter, type LinkFilter } from '../../link
 import { callApi, isServedDomain, type Failure, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { OperatorsLinkPage } from '../app/types.js';
 import { Input } from '../components/field.js';
 import { ListPages } from '../components/list-pages.js';
 import { Trouble } from '../components/trouble.js';

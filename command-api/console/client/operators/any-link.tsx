@@ -1,8 +1,9 @@
+import type { OperatorsLink } from '../../../../schemas/http/operators.js';
 import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
-import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
+import { fieldsOf, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { OperatorsLink } from '../app/types.js';
+import { CallForm } from '../components/forms.js';
 import { History } from '../components/history.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
@@ -22,16 +23,18 @@ const Block = (props: {
   readonly onChanged: () => void;
 }) => {
   const { address, isBlocked, onChanged } = props;
-  const { isBusy, failure, run } = useAction();
-  const submit = onSubmit(async (form) => {
-    const call = { method: 'POST', body: fieldsOf(form) } as const;
-    const path = linkPath(base, address, isBlocked ? '/unblock' : '/block');
-    if (!(await run(() => callApi(path, call)))) return;
-    form.reset();
-    onChanged();
-  });
+  const path = linkPath(base, address, isBlocked ? '/unblock' : '/block');
   return (
-    <form class="card stack" onSubmit={submit}>
+    <CallForm
+      isCard
+      verb={isBlocked ? text.unblock : text.block}
+      isDanger={!isBlocked}
+      call={(data) => callApi(path, { method: 'POST', body: fieldsOf(data) })}
+      onDone={(_, form) => {
+        form.reset();
+        onChanged();
+      }}
+    >
       <Input
         label={isBlocked ? text.unblockReason : text.blockReason}
         name="reason"
@@ -39,11 +42,7 @@ const Block = (props: {
         maxLength={500}
         hint={text.reasonHint}
       />
-      <Trouble failure={failure} />
-      <button class={isBlocked ? '' : 'danger'} aria-disabled={isBusy}>
-        {isBlocked ? text.unblock : text.block}
-      </button>
-    </form>
+    </CallForm>
   );
 };
 

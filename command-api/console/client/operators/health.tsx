@@ -1,9 +1,10 @@
 import { useEffect } from 'preact/hooks';
+import type { HealthResponse } from '../../../../schemas/http/health.js';
+import type { ProcessList } from '../../../../schemas/http/operators.js';
 import { formatNumber } from '../../numbers.js';
 import { callApi, readHealth } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { HealthResponse, ProcessList } from '../app/types.js';
 import { ScrollTable } from '../components/scroll-table.js';
 import { formatTime } from '../../format.js';
 import { Trouble } from '../components/trouble.js';

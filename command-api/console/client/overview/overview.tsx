@@ -1,5 +1,7 @@
 import { useLocation } from 'preact-iso/router';
 import { useRef } from 'preact/hooks';
+import type { UsageResponse } from '../../../../schemas/http/reports.js';
+import type { AccountStatsResponse } from '../../../../schemas/http/statistics.js';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatDay } from '../../format.js';
 import { compareRows } from '../../comparison.js';
@@ -8,7 +10,6 @@ import { linkPage, subjectOfLink } from '../../link-address.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { AccountStatsResponse, UsageResponse } from '../app/types.js';
 import { Begin } from '../components/begin.js';
 import { Meter } from '../components/meter.js';
 import { DomainSelect } from '../components/own-domains.js';

@@ -11,7 +11,7 @@ import {
 } from '../../rules-form.js';
 import { attributeNames, attributes, optionsOf, type Attribute } from '../../visitor-values.js';
 import { texts } from '../../texts.js';
-import { Input } from '../components/field.js';
+import { Check, Input, withValue } from '../components/field.js';
 import { ZoneField } from '../components/zone-field.js';
 
 const text = texts.rules;
@@ -30,17 +30,15 @@ interface ChecksProps {
 const Checks = ({ options, values, onChange }: ChecksProps) => (
   <>
     {options.map(([option, name]) => (
-      <label key={option} class="check">
-        <input
-          type="checkbox"
-          checked={values.includes(option)}
-          onChange={(event) => {
-            const others = values.filter((value) => value !== option);
-            onChange(event.currentTarget.checked ? [...others, option] : others);
-          }}
-        />
-        {name}
-      </label>
+      <Check
+        key={option}
+        checked={values.includes(option)}
+        onChecked={(isChecked) => {
+          const others = values.filter((value) => value !== option);
+          onChange(isChecked ? [...others, option] : others);
+        }}
+        label={name}
+      />
     ))}
   </>
 );
@@ -78,9 +76,7 @@ const AttributeField = ({ attribute, values, onChange }: AttributeProps) => {
           label={text.searchIn(label)}
           type="search"
           value={search}
-          onInput={(event) => {
-            setSearch(event.currentTarget.value);
-          }}
+          onInput={withValue(setSearch)}
           onKeyDown={(event) => {
             // Enter would submit the form.
             if (event.key === 'Enter') event.preventDefault();
@@ -105,16 +101,13 @@ interface WeeklyProps {
 
 const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
   <>
-    <label class="check">
-      <input
-        type="checkbox"
-        checked={weekly !== undefined}
-        onChange={(event) => {
-          onChange(event.currentTarget.checked ? newWindow(ownZoneOf()) : null);
-        }}
-      />
-      {text.weekly}
-    </label>
+    <Check
+      checked={weekly !== undefined}
+      onChecked={(isChecked) => {
+        onChange(isChecked ? newWindow(ownZoneOf()) : null);
+      }}
+      label={text.weekly}
+    />
     {weekly && (
       <>
         <fieldset>
@@ -133,9 +126,9 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
             type="time"
             required
             value={weekly.from}
-            onChange={(event) => {
-              onChange({ ...weekly, from: event.currentTarget.value });
-            }}
+            onChange={withValue((value) => {
+              onChange({ ...weekly, from: value });
+            })}
           />
           <Input
             label={text.toTime}
@@ -143,9 +136,9 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
             required
             value={weekly.to}
             hint={text.toTimeHint}
-            onChange={(event) => {
-              onChange({ ...weekly, to: event.currentTarget.value });
-            }}
+            onChange={withValue((value) => {
+              onChange({ ...weekly, to: value });
+            })}
           />
           <ZoneField
             value={weekly.tz}
@@ -186,9 +179,9 @@ export const Conditions = ({ when, onChange }: Props) => (
           max="9999-12-31T23:59"
           value={toLocalTime(when[name])}
           hint={text.ownZone(ownZoneOf())}
-          onChange={(event) => {
-            onChange(withCondition(when, name, fromLocalTime(event.currentTarget.value)));
-          }}
+          onChange={withValue((value) => {
+            onChange(withCondition(when, name, fromLocalTime(value)));
+          })}
         />
       ))}
     </div>

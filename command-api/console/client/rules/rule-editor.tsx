@@ -11,7 +11,7 @@ import {
   type RuleForm,
 } from '../../rules-form.js';
 import { texts } from '../../texts.js';
-import { Input } from '../components/field.js';
+import { Check, Input, withValue } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Conditions } from './conditions.js';
 import { RulePreview } from './rule-preview.js';
@@ -36,9 +36,7 @@ const NameField = ({ label, value, onChange }: NameProps) => (
     pattern="[A-Za-z0-9_\-]+"
     title={text.nameRequirement}
     value={value}
-    onInput={(event) => {
-      onChange(event.currentTarget.value);
-    }}
+    onInput={withValue(onChange)}
   />
 );
 
@@ -66,9 +64,9 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
             required
             maxLength={2_048}
             value={entry.url}
-            onInput={(event) => {
-              change({ url: event.currentTarget.value });
-            }}
+            onInput={withValue((value) => {
+              change({ url: value });
+            })}
           />
         );
         return isSplit ? (
@@ -250,10 +248,7 @@ export const RuleEditor = ({ rules, onChange, forwardsQuery = false }: Props) =>
         <span role="status">{note}</span>
       </p>
       {rules.length > 0 && <RulePreview rules={toRequest(rules) ?? []} />}
-      <label class="check">
-        <input type="checkbox" name="forwardQuery" defaultChecked={forwardsQuery} />
-        {text.forwardQuery}
-      </label>
+      <Check name="forwardQuery" defaultChecked={forwardsQuery} label={text.forwardQuery} />
     </fieldset>
   );
 };

@@ -10,7 +10,7 @@ import {
   type Visitor,
 } from '../../visitor-values.js';
 import { texts } from '../../texts.js';
-import { Input, Select } from '../components/field.js';
+import { Input, Select, withValue } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Destinations } from './rule-list.js';
 
@@ -84,9 +84,9 @@ export const RulePreview = ({ rules }: { readonly rules: readonly RedirectRule[]
                   ['', texts.values.unknown],
                   ...optionsOf(attribute, [visitor[attribute] ?? []].flat()),
                 ]}
-                onChange={(event) => {
-                  setVisitor({ ...visitor, [attribute]: event.currentTarget.value || null });
-                }}
+                onChange={withValue((value) => {
+                  setVisitor({ ...visitor, [attribute]: value || null });
+                })}
               />
             ))}
             <Input
@@ -94,9 +94,7 @@ export const RulePreview = ({ rules }: { readonly rules: readonly RedirectRule[]
               type="datetime-local"
               max="9999-12-31T23:59"
               value={time}
-              onChange={(event) => {
-                setTime(event.currentTarget.value);
-              }}
+              onChange={withValue(setTime)}
             />
           </div>
           <p class="long" aria-live="polite">

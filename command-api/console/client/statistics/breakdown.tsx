@@ -1,8 +1,8 @@
 import { useId, useState } from 'preact/hooks';
+import type { Dimension } from '../../../../schemas/statistics/document.js';
 import { compareRows } from '../../comparison.js';
 import { formatValue } from '../../format.js';
 import { texts } from '../../texts.js';
-import type { Dimension } from '../app/types.js';
 import { fileNameOf, type LoadedStats } from './period-stats.js';
 import { ValueList } from './value-list.js';
 

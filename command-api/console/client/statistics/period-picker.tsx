@@ -9,7 +9,7 @@ import {
 } from '../../periods.js';
 import { formatPeriod } from '../../format.js';
 import { texts } from '../../texts.js';
-import { Input, Select } from '../components/field.js';
+import { Check, Input, Select, withValue } from '../components/field.js';
 import { ZoneField } from '../components/zone-field.js';
 
 interface Props {
@@ -67,18 +67,18 @@ export const PeriodPicker = (props: Props & { readonly children: ComponentChildr
         label={text.period}
         value={view.preset}
         options={presets.map((preset) => [preset, text.presets[preset]])}
-        onChange={(event) => {
-          onChange({ preset: event.currentTarget.value as StatisticsView['preset'] });
-        }}
+        onChange={withValue((value) => {
+          onChange({ preset: value as StatisticsView['preset'] });
+        })}
       />
       {view.preset === 'custom' && dates(props)}
       <Select
         label={text.interval}
         value={view.interval}
         options={possible.map((interval) => [interval, text.intervals[interval]])}
-        onChange={(event) => {
-          onChange({ interval: event.currentTarget.value as StatisticsView['interval'] });
-        }}
+        onChange={withValue((value) => {
+          onChange({ interval: value as StatisticsView['interval'] });
+        })}
       />
       <ZoneField
         value={view.tz}
@@ -86,16 +86,13 @@ export const PeriodPicker = (props: Props & { readonly children: ComponentChildr
           onChange({ tz });
         }}
       />
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={view.compare}
-          onChange={(event) => {
-            onChange({ compare: event.currentTarget.checked });
-          }}
-        />
-        {text.compare}
-      </label>
+      <Check
+        checked={view.compare}
+        onChecked={(isChecked) => {
+          onChange({ compare: isChecked });
+        }}
+        label={text.compare}
+      />
       <p class="soft">
         {view.compare
           ? text.comparedWith(inWords(view), inWords(comparedDays(view, new Date())))

@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
+import type { PeriodStats } from '../../../../schemas/http/statistics.js';
+import type { Dimension } from '../../../../schemas/statistics/document.js';
 import { formatStart } from '../../format.js';
 import { formatNumber } from '../../numbers.js';
 import { addDays, alignSeries, type Counted, type Interval } from '../../periods.js';
 import { texts } from '../../texts.js';
-import type { Dimension, PeriodStats } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
 import { ScrollTable } from '../components/scroll-table.js';
 import { Breakdown } from './breakdown.js';

@@ -1,10 +1,12 @@
 import { useState } from 'preact/hooks';
+import type { BulkResponse } from '../../../../schemas/http/bulk.js';
+import type { LinkPage } from '../../../../schemas/http/links.js';
+import type { TagPage } from '../../../../schemas/http/tags.js';
 import { subjectOfLink } from '../../link-address.js';
 import { areEqualTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
-import type { BulkResponse, LinkPage, TagPage } from '../app/types.js';
 import { Dialog } from '../components/dialog.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';

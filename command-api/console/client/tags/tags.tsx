@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
+import type { TagPage } from '../../../../schemas/http/tags.js';
 import { noFilter, writeFilter } from '../../link-filter.js';
 import { formatNumber } from '../../numbers.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { TagPage } from '../app/types.js';
 import { Input } from '../components/field.js';
 import { ListPages } from '../components/list-pages.js';
 import { ScrollTable } from '../components/scroll-table.js';

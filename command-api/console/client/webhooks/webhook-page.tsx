@@ -1,31 +1,134 @@
-import { useRoute } from 'preact-iso/router';
+import { useLocation, useRoute } from 'preact-iso/router';
+import { useState } from 'preact/hooks';
+import type {
+  DeliveriesResponse,
+  TestedWebhookResponse,
+  WebhookResponse,
+} from '../../../../schemas/http/webhooks.js';
 import type { Scope } from '../../../../schemas/scopes.js';
+import { fromLocalTime } from '../../rules-form.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { DeliveryPage, Webhook } from '../app/types.js';
+import { question, rotation, useActions, type Action } from '../components/actions.js';
+import { Input, Select, withValue } from '../components/field.js';
+import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
-import { Deliveries, useDeliveryFilter } from './deliveries.js';
-import { WebhookActions } from './webhook-actions.js';
+import { Deliveries, formatAttempt, useDeliveryFilter } from './deliveries.js';
+import { changesOf, termsIn, WebhookFields } from './webhook-fields.js';
 import { WebhookSummary } from './webhook-summary.js';
 import { Webhooks } from './webhooks.js';
 
 const text = texts.webhooks;
 
+const ReplayFields = () => {
+  const [isWhole, setWhole] = useState(false);
+  return (
+    <>
+      <p>{richText(text.replayText, { id: <code>id</code> })}</p>
+      <Select
+        label={text.eventsSince}
+        value="time"
+        options={[
+          ['time', text.aTime],
+          ['start', text.theBeginning],
+        ]}
+        onChange={withValue((value) => {
+          setWhole(value === 'start');
+        })}
+      />
+      {!isWhole && <Input label={text.dateAndTime} name="since" type="datetime-local" required />}
+    </>
+  );
+};
+
+const actionsOf = (
+  webhook: WebhookResponse,
+  path: string,
+  leave: () => void,
+): readonly Action[] => {
+  const isEnabled = webhook.status === 'enabled';
+  const change = (body: object) => callApi(path, { method: 'PATCH', body });
+  return [
+    {
+      verb: text.test,
+      call: () => callApi(`${path}/test`, { method: 'POST' }),
+      done: (tested: TestedWebhookResponse) =>
+        (tested.delivered ? text.testDelivered : text.testFailed)(formatAttempt(tested)),
+    },
+    {
+      verb: isEnabled ? text.pause : text.enable,
+      call: () => change({ status: isEnabled ? 'paused' : 'enabled' }),
+      done: isEnabled ? text.paused : text.enabled,
+    },
+    {
+      verb: text.edit,
+      dialog: {
+        title: text.editTitle,
+        verb: text.save,
+        content: <WebhookFields terms={webhook} />,
+      },
+      call: (data) => {
+        const body = changesOf(termsIn(data), webhook);
+        return Object.keys(body).length === 0 ? null : change(body);
+      },
+      done: text.saved,
+    },
+    rotation('secret', path, {
+      verb: text.rotate,
+      title: text.rotate,
+      content: text.rotateText,
+    }),
+    {
+      verb: text.replay,
+      dialog: {
+        title: text.replayTitle,
+        verb: text.deliverAgain,
+        isDanger: true,
+        content: <ReplayFields />,
+      },
+      call: (data) => {
+        const since = data.get('since');
+        const body = { after: typeof since === 'string' ? fromLocalTime(since) : 'start' };
+        return callApi(`${path}/replay`, { method: 'POST', body });
+      },
+      done: text.replayed,
+    },
+    {
+      verb: text.delete,
+      isDanger: true,
+      ...question(
+        text.deleteTitle,
+        <p>{richText(text.deleteText, { url: <bdi>{webhook.url}</bdi> })}</p>,
+      ),
+      call: () => callApi(path, { method: 'DELETE' }),
+      onDone: leave,
+    },
+  ];
+};
+
 const OneWebhook = ({ id }: { readonly id: string }) => {
   const path = `/v2/webhooks/${id}`;
+  const { route } = useLocation();
   const { query } = useDeliveryFilter();
-  const webhook = useLoad(() => callApi<Webhook>(path), '');
-  const deliveries = useLoad(() => callApi<DeliveryPage>(`${path}/deliveries${query}`), query);
+  const webhook = useLoad(() => callApi<WebhookResponse>(path), '');
+  const deliveries = useLoad(
+    () => callApi<DeliveriesResponse>(`${path}/deliveries${query}`),
+    query,
+  );
   const reload = (): void => {
     webhook.reload();
     deliveries.reload();
   };
+  const tools = useActions(reload);
   const isLoading = webhook.isLoading || deliveries.isLoading;
   const failure = webhook.failure ?? deliveries.failure;
   useReloadOnReturn({ value: undefined, failure, isLoading, reload });
   const { value } = webhook;
+  const leave = (): void => {
+    route('/console/webhooks');
+  };
   return (
     <Page title={value ? (value.description ?? new URL(value.url).host) : text.webhook}>
       <Trouble failure={failure} onRetry={reload} />
@@ -36,7 +139,11 @@ const OneWebhook = ({ id }: { readonly id: string }) => {
             <span class={`badge ${value.status}`}>{text.status[value.status]}</span>
           </p>
           <WebhookSummary webhook={value} />
-          <WebhookActions webhook={value} path={path} onChanged={reload} />
+          <div class="row" role="group" aria-label={text.actions}>
+            {tools.buttons(actionsOf(value, path, leave), '')}
+          </div>
+          {tools.feedback}
+          {tools.dialogs}
         </section>
       )}
       {deliveries.value && (

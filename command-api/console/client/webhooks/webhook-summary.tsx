@@ -1,11 +1,11 @@
+import type { WebhookResponse } from '../../../../schemas/http/webhooks.js';
 import { formatDate, formatEventType, formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
-import type { Webhook } from '../app/types.js';
 
 const text = texts.webhooks;
 
 /** What a webhook receives, and its progress. */
-export const WebhookSummary = ({ webhook }: { readonly webhook: Webhook }) => {
+export const WebhookSummary = ({ webhook }: { readonly webhook: WebhookResponse }) => {
   const { types, domain, disabledReason, lag, lastDelivery, createdAt } = webhook;
   return (
     <>
