@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { ownZoneOf } from '../../format.js';
 import { endChoices, maxOf, units, type Unit } from '../../link-end.js';
 import { toLocalTime } from '../../rules-form.js';
@@ -22,11 +23,11 @@ const unitNames = (Object.keys(units) as Unit[]).map((unit) => [unit, text.units
 
 interface Props {
   /** Absent for a new link. */
-  readonly link?: { readonly startsAt: string | null; readonly expiresAt: string | null };
+  readonly link?: LinkDetails;
 }
 
 /** When a link starts and ends: the fields that `link-end.ts` reads. */
-export const EndFields = ({ link }: Props) => {
+const EndFields = ({ link }: Props) => {
   const expiresAt = link?.expiresAt ?? null;
   const [choice, setChoice] = useState<string>(
     expiresAt === null ? endChoices.never : endChoices.time,
@@ -85,3 +86,28 @@ export const EndFields = ({ link }: Props) => {
     </>
   );
 };
+
+/** When a link redirects, how often, and for whom. */
+export const LimitFields = ({ link }: Props) => (
+  <div class="columns">
+    <EndFields {...(link && { link })} />
+    <Input
+      label={text.clickLimit}
+      name="maxClicks"
+      type="number"
+      min={Math.max(1, link?.clickCount ?? 1)}
+      max={1e9}
+      defaultValue={link?.maxClicks ?? ''}
+      hint={link && text.clickLimitHint}
+    />
+    <Input
+      label={link?.hasPassword === true ? text.newPassword : text.password}
+      name="password"
+      type="password"
+      autocomplete="new-password"
+      minLength={4}
+      maxLength={100}
+      hint={link?.hasPassword === true ? text.unchangedHint : text.passwordHint}
+    />
+  </div>
+);

@@ -1,8 +1,8 @@
 /** A number with its label, in words. */
-export type FigureEntry = readonly [label: string, value: string, isBad?: boolean];
+type Figure = readonly [label: string, value: string, isBad?: boolean];
 
 /** Numbers that belong together. */
-export const Figures = ({ figures }: { readonly figures: readonly FigureEntry[] }) => (
+export const Figures = ({ figures }: { readonly figures: readonly Figure[] }) => (
   <dl class="figures">
     {figures.map(([label, value, isBad = false]) => (
       <div key={label}>

@@ -4,6 +4,7 @@ import { formatNumber } from '../../numbers.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useAction } from '../app/hooks.js';
+import { Figures } from '../components/figures.js';
 import { Trouble } from '../components/trouble.js';
 import { formatNames } from './labels.js';
 import { Outcomes } from './outcomes.js';
@@ -31,23 +32,17 @@ const Progress = ({ rows, total }: { readonly rows: number; readonly total: numb
   </label>
 );
 
-const Figures = ({ value }: { readonly value: ImportResponse }) => {
+const Counts = ({ value }: { readonly value: ImportResponse }) => {
   const { dryRun, created, existing, failed, visits } = value;
-  const figures = [
-    [dryRun ? text.toCreate : text.created, created],
-    [text.existAlready, existing],
-    [dryRun ? text.rowsWouldFail : text.rowsFailed, failed],
-    ...(visits > 0 ? ([[text.visits, visits]] as const) : []),
-  ] as const;
   return (
-    <dl class="figures">
-      {figures.map(([name, count]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd class="figure">{formatNumber(count)}</dd>
-        </div>
-      ))}
-    </dl>
+    <Figures
+      figures={[
+        [dryRun ? text.toCreate : text.created, formatNumber(created)],
+        [text.existAlready, formatNumber(existing)],
+        [dryRun ? text.rowsWouldFail : text.rowsFailed, formatNumber(failed)],
+        ...(visits > 0 ? [[text.visits, formatNumber(visits)] as const] : []),
+      ]}
+    />
   );
 };
 
@@ -75,7 +70,7 @@ export const Report = ({ value, total, onStopped }: Props) => {
         {statusOf(value)}
       </p>
       {isRunning && <Progress rows={value.rows} total={total} />}
-      <Figures value={value} />
+      <Counts value={value} />
       {value.ignoredColumns.length > 0 && (
         <p>
           {text.ignoredColumns} <bdi>{value.ignoredColumns.join(', ')}</bdi>

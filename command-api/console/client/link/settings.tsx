@@ -8,7 +8,7 @@ import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { question, useActions } from '../components/actions.js';
-import { EndFields } from '../components/end-fields.js';
+import { LimitFields } from '../components/end-fields.js';
 import { Check, Input } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
 import { Trouble } from '../components/trouble.js';
@@ -55,27 +55,7 @@ const Fields = ({ link }: { readonly link: LinkDetails }) => (
   <>
     <Input label={text.destination} name="url" required maxLength={2_048} defaultValue={link.url} />
     <LinkTexts link={link} />
-    <div class="columns">
-      <EndFields link={link} />
-      <Input
-        label={text.clickLimit}
-        name="maxClicks"
-        type="number"
-        min={Math.max(1, link.clickCount)}
-        max={1e9}
-        defaultValue={link.maxClicks ?? ''}
-        hint={text.clickLimitHint}
-      />
-      <Input
-        label={link.hasPassword ? text.newPassword : text.password}
-        name="password"
-        type="password"
-        autocomplete="new-password"
-        minLength={4}
-        maxLength={100}
-        hint={link.hasPassword ? text.unchangedHint : text.passwordHint}
-      />
-    </div>
+    <LimitFields link={link} />
     {link.hasPassword && <Check name="open" label={text.removePassword} />}
   </>
 );

@@ -8,7 +8,7 @@ import { CopyButton } from '../components/copy-button.js';
 
 const text = texts.links;
 
-interface Selection {
+export interface Selection {
   readonly selected: readonly LinkDetails[];
   readonly onSelect: (subjects: readonly string[], isSelected: boolean) => void;
 }

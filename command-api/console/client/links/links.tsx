@@ -1,37 +1,15 @@
-import { useLocation } from 'preact-iso/router';
 import { useEffect, useState } from 'preact/hooks';
 import type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
 import { ownZoneOf } from '../../format.js';
 import { subjectOfLink } from '../../link-address.js';
-import {
-  apiQueryOf,
-  previousOf,
-  readFilter,
-  rememberNext,
-  showsAll,
-  writeFilter,
-  type LinkFilter,
-} from '../../link-filter.js';
+import { apiQueryOf, showsAll, type LinkFilter } from '../../link-filter.js';
 import { texts } from '../../texts.js';
-import { callApi } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { Begin } from '../components/begin.js';
-import { ListPages } from '../components/list-pages.js';
-import { Trouble } from '../components/trouble.js';
 import { Bulk, type Failed } from './bulk.js';
-import { Filters } from './filters.js';
-import { LinkCount } from './link-count.js';
-import { LinkTable } from './link-table.js';
+import { LinkList, useLinkList } from './link-list.js';
 
 const text = texts.links;
-
-const pageSize = 50;
-
-const addressOf = (filter: LinkFilter): string => {
-  const query = writeFilter(filter);
-  return query === '' ? '/console/links' : `/console/links?${query}`;
-};
 
 /** The address of a file with all links of a filter. */
 const exportAddressOf = (filter: LinkFilter): string =>
@@ -51,13 +29,8 @@ const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
 
 /** The links of the account, page by page. */
 export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
-  const { url, route } = useLocation();
-  const filter = { ...readFilter(url.split('?')[1] ?? ''), account: '' };
-  const query = apiQueryOf(filter, ownZoneOf());
-  const { value, failure, isLoading, reload } = useLoad(
-    () => callApi<LinkPage>(`/v2/links?limit=${pageSize}&count=1&${query}`),
-    query,
-  );
+  const list = useLinkList<LinkPage>(false);
+  const { filter, query, value, isLoading } = list;
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   /** The results of bulk changes, because the list may be outdated for a second. */
   const [changed, setChanged] = useState<ReadonlyMap<string, LinkDetails>>(new Map());
@@ -66,9 +39,6 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
     setChosen(new Set());
     setFailed([]);
   }, [query]);
-
-  const hrefOf = (change: Partial<LinkFilter>): string =>
-    addressOf({ ...filter, after: '', ...change });
 
   const newest = (link: LinkDetails): LinkDetails => {
     const other = changed.get(subjectOfLink(link));
@@ -89,13 +59,7 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
     setChosen(new Set(notChanged.map(({ shortCode }) => shortCode)));
   };
 
-  const isEmpty = value !== undefined && links.length === 0;
-  const isFirstPage = filter.after === '';
-  /** The API may examine many links in several pages. */
-  const next = value?.next ?? null;
-  const hasNext = next !== null;
-  if (hasNext && !isLoading) rememberNext(filter, next);
-  const previous = previousOf(filter);
+  const isWhole = filter.after === '' && value?.next === null && showsAll(filter) && !isLoading;
   return (
     <Page
       title={text.links}
@@ -113,40 +77,18 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
         </div>
       }
     >
-      {isEmpty && isFirstPage && !hasNext && showsAll(filter) && !isLoading ? (
+      {isWhole && links.length === 0 ? (
         <Begin />
       ) : (
-        <>
-          <Filters
-            filter={filter}
-            shortUrlHost={shortUrlHost}
-            hrefOf={hrefOf}
-            onChange={(change) => {
-              route(hrefOf(change));
-            }}
-          />
-          <Trouble failure={failure} onRetry={reload} />
-          <section class="card stack list" aria-label={text.links} aria-busy={isLoading}>
-            <LinkCount count={value?.count} />
-            <Bulk selected={selected} onChanged={show} />
-            {failed.length > 0 && <Failures failed={failed} />}
-            {isEmpty ? (
-              <p>{hasNext ? text.noneOfThese : text.noMore}</p>
-            ) : (
-              <LinkTable
-                links={links}
-                selection={{ selected, onSelect: select }}
-                hrefOfTag={(tag) => hrefOf({ tags: [...new Set([...filter.tags, tag])] })}
-              />
-            )}
-            <ListPages
-              first={isFirstPage ? null : hrefOf({})}
-              previous={previous === null ? null : hrefOf({ after: previous })}
-              next={hasNext ? hrefOf({ after: next }) : null}
-              isEmpty={isEmpty}
-            />
-          </section>
-        </>
+        <LinkList
+          list={list}
+          links={links}
+          shortUrlHost={shortUrlHost}
+          selection={{ selected, onSelect: select }}
+        >
+          <Bulk selected={selected} onChanged={show} />
+          {failed.length > 0 && <Failures failed={failed} />}
+        </LinkList>
       )}
     </Page>
   );

@@ -10,7 +10,7 @@ import { texts } from '../../texts.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { CopyButton } from '../components/copy-button.js';
-import { EndFields } from '../components/end-fields.js';
+import { LimitFields } from '../components/end-fields.js';
 import { Input, withValue } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
 import { richText } from '../components/rich-text.js';
@@ -140,19 +140,7 @@ const Form = (props: {
         <details open={prefilled.title !== ''}>
           <summary>{text.more}</summary>
           <div class="stack">
-            <div class="columns">
-              <EndFields />
-              <Input label={text.clickLimit} name="maxClicks" type="number" min={1} max={1e9} />
-              <Input
-                label={text.password}
-                name="password"
-                type="password"
-                autocomplete="new-password"
-                minLength={4}
-                maxLength={100}
-                hint={text.passwordHint}
-              />
-            </div>
+            <LimitFields />
             <LinkTexts link={{ title: prefilled.title, note: null, tags: [] }} />
           </div>
         </details>

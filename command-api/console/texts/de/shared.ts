@@ -114,6 +114,12 @@ export const components: typeof english.components = {
   unit: 'Einheit',
   units: { minutes: 'Minuten', hours: 'Stunden', days: 'Tage', weeks: 'Wochen' },
   endsAt: 'Ende',
+  clickLimit: 'Klicklimit',
+  clickLimitHint: 'Leer: kein Limit.',
+  newPassword: 'Neues Passwort',
+  unchangedHint: 'Leer: unverändert.',
+  passwordHint: 'Besucher müssen es eingeben.',
+  password: 'Passwort',
   ownZone: (zone) => `In Ihrer Zeitzone, ${zone}.`,
   urlFaults: {
     missing: 'Geben Sie eine URL ein.',

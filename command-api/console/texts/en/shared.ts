@@ -111,6 +111,12 @@ export const components = {
   unit: 'Unit',
   units: { minutes: 'minutes', hours: 'hours', days: 'days', weeks: 'weeks' },
   endsAt: 'End',
+  clickLimit: 'Click limit',
+  clickLimitHint: 'Empty: no limit.',
+  newPassword: 'New password',
+  unchangedHint: 'Empty: unchanged.',
+  passwordHint: 'Visitors must enter it.',
+  password: 'Password',
   ownZone: (zone: string) => `In your time zone, ${zone}.`,
   /** Why the API rejects a URL. */
   urlFaults: {
