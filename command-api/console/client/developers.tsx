@@ -24,14 +24,14 @@ import { Sessions } from './sessions/sessions.js';
 import { WebhookPage } from './webhooks/webhook-page.js';
 import { Webhooks } from './webhooks/webhooks.js';
 
-const text = texts.app;
+const { common, app: text } = texts;
 
 const Tags = lazy(() => import('./tags/tags.js').then((module) => module.Tags));
 
 const pages = [
   ['/console', text.overview],
-  ['/console/links', text.links],
-  ['/console/new', text.newLink],
+  ['/console/links', common.links],
+  ['/console/new', common.newLink],
   ['/console/imports', text.import],
   ['/console/domains', text.domains],
   ['/console/webhooks', text.webhooks],
@@ -40,10 +40,10 @@ const pages = [
 ] as const;
 
 const shortcuts = [
-  { keys: 'n', path: '/console/new', title: text.newLink },
+  { keys: 'n', path: '/console/new', title: common.newLink },
   { keys: '/', path: '/console/links', title: text.search, isSearch: true },
   { keys: 'g o', path: '/console', title: text.overview },
-  { keys: 'g l', path: '/console/links', title: text.links },
+  { keys: 'g l', path: '/console/links', title: common.links },
   { keys: 'g k', path: '/console/keys', title: text.keys },
 ];
 

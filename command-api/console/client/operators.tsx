@@ -17,12 +17,12 @@ import { Sessions } from './sessions/sessions.js';
 import { Platform } from './operators/platform.js';
 import { Projections } from './operators/projections.js';
 
-const text = texts.app;
+const { common, app: text } = texts;
 
 const pages = [
   ['/console', text.health],
   ['/console/keys', text.keys],
-  ['/console/links', text.links],
+  ['/console/links', common.links],
   ['/console/domains', text.domains],
   ['/console/projections', text.projections],
   ['/console/changes', text.changes],
@@ -33,7 +33,7 @@ const shortcuts = [
   { keys: '/', path: '/console/links', title: text.search, isSearch: true },
   { keys: 'g h', path: '/console', title: text.health },
   { keys: 'g k', path: '/console/keys', title: text.keys },
-  { keys: 'g l', path: '/console/links', title: text.links },
+  { keys: 'g l', path: '/console/links', title: common.links },
   { keys: 'g c', path: '/console/changes', title: text.changes },
   { keys: 'g p', path: '/console/platform', title: text.platform },
 ];

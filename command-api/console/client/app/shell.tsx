@@ -7,7 +7,7 @@ import { richText } from '../components/rich-text.js';
 import { Changes } from './changes.js';
 import { Shortcuts, type Shortcut } from './shortcuts.js';
 
-const text = texts.app;
+const { common, app: text } = texts;
 
 /** During maintenance: since when, and for operators by whom. */
 const MaintenanceBanner = () => {
@@ -67,7 +67,7 @@ export const Shell = ({ name, pages, shortcuts, who, onSignOut, children }: Prop
         <div class="who">
           <div class="clip">{who}</div>
           <button type="button" class="quiet" onClick={onSignOut}>
-            {text.signOut}
+            {common.signOut}
           </button>
         </div>
       </header>

@@ -10,7 +10,7 @@ import { CallForm, Confirm, FormDialog } from './forms.js';
 import { useNotice } from './notice.js';
 import { Trouble } from './trouble.js';
 
-const text = texts.components;
+const { common, components: text } = texts;
 
 const secrets = {
   key: { title: text.keepKey, use: text.keyUse, name: text.theKey },
@@ -74,7 +74,7 @@ export const rotation = (
   secret,
   dialog: {
     title,
-    verb: text.rotate,
+    verb: common.rotate,
     content: (
       <>
         <p>{content}</p>

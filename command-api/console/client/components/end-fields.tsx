@@ -6,7 +6,7 @@ import { toLocalTime } from '../../rules-form.js';
 import { texts } from '../../texts.js';
 import { Input, Select, withValue } from './field.js';
 
-const text = texts.components;
+const { common, components: text } = texts;
 
 const choices = [
   [endChoices.never, text.never],
@@ -44,7 +44,7 @@ const EndFields = ({ link }: Props) => {
         hint={text.startsHint}
       />
       <Select
-        label={text.expires}
+        label={common.expires}
         name="ends"
         value={choice}
         options={choices}
@@ -80,7 +80,7 @@ const EndFields = ({ link }: Props) => {
           required
           max="9999-12-31T23:59"
           defaultValue={toLocalTime(expiresAt ?? undefined)}
-          hint={text.ownZone(ownZoneOf())}
+          hint={common.ownZone(ownZoneOf())}
         />
       )}
     </>
@@ -101,7 +101,7 @@ export const LimitFields = ({ link }: Props) => (
       hint={link && text.clickLimitHint}
     />
     <Input
-      label={link?.hasPassword === true ? text.newPassword : text.password}
+      label={link?.hasPassword === true ? text.newPassword : common.password}
       name="password"
       type="password"
       autocomplete="new-password"

@@ -3,7 +3,7 @@ import { Field, Input } from './field.js';
 import { TagInput } from './tag-input.js';
 import { texts } from '../../texts.js';
 
-const text = texts.components;
+const { common, components: text } = texts;
 
 interface Props {
   /** Absent for a new link. */
@@ -15,7 +15,7 @@ export const LinkTexts = ({ link }: Props) => (
   <>
     <div class="columns">
       <Input
-        label={text.title}
+        label={common.title}
         name="title"
         maxLength={200}
         defaultValue={link?.title ?? ''}
@@ -46,7 +46,7 @@ interface TagsProps {
 /** Tags as `splitTags` reads them. */
 export const Tags = ({ value = '', hint = '', required = false }: TagsProps) => (
   <TagInput
-    label={text.tags}
+    label={common.tags}
     name="tags"
     defaultValue={value}
     required={required}

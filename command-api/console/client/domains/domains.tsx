@@ -14,7 +14,7 @@ import { useDomains } from '../components/own-domains.js';
 import { ResourceList, type Description } from '../components/resource-list.js';
 import { Verification } from './verification.js';
 
-const text = texts.domains;
+const { common, domains: text } = texts;
 
 const redirects = ['rootRedirect', 'notFoundRedirect', 'expiredRedirect'] as const;
 
@@ -22,7 +22,7 @@ const editRedirects = (domain: DomainResponse): Action => ({
   verb: text.edit,
   dialog: {
     title: text.editTitle(domain.domain),
-    verb: text.save,
+    verb: common.save,
     content: (
       <>
         <p class="hint">{text.editHint}</p>
@@ -53,7 +53,7 @@ const editRedirects = (domain: DomainResponse): Action => ({
 });
 
 const remove = ({ domain, status }: DomainResponse): Action => ({
-  verb: text.remove,
+  verb: common.remove,
   isDanger: true,
   ...question(
     text.removeTitle(domain),
@@ -140,7 +140,7 @@ export const Domains = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
             />
           )}
           <p class="soft">
-            <a href={`/console/links?domain=${name}`}>{text.links(linkCount)}</a>.{' '}
+            <a href={`/console/links?domain=${name}`}>{common.countLinks(linkCount)}</a>.{' '}
             {sinceOf(formatDate(verifiedAt ?? createdAt))}
           </p>
         </>

@@ -22,7 +22,7 @@ import { ScrollTable } from '../components/scroll-table.js';
 import { outcomeNames } from './labels.js';
 import { outcomesPath, readOutcomes } from './read-outcomes.js';
 
-const text = texts.imports;
+const { common, imports: text } = texts;
 
 const readSummary = async ({ id, failed }: ImportResponse): Promise<Result<OutcomeSummary>> => {
   let summary = emptySummary;
@@ -52,7 +52,7 @@ const Row = ({ row }: { readonly row: ImportedRow }) => (
 const Table = ({ rows }: { readonly rows: readonly ImportedRow[] }) => (
   <ScrollTable
     label={text.tableOfRows}
-    columns={[{ number: text.line }, text.code, text.destination, text.outcome, text.message]}
+    columns={[{ number: common.line }, text.code, common.destination, text.outcome, text.message]}
   >
     {rows.map((row, index) => (
       <Row key={index} row={row} />

@@ -9,7 +9,7 @@ import { Trouble } from '../components/trouble.js';
 import { formatNames } from './labels.js';
 import { Outcomes } from './outcomes.js';
 
-const text = texts.imports;
+const { common, imports: text } = texts;
 
 const statusOf = ({ dryRun, status, format }: ImportResponse): string => {
   const name = formatNames[format];
@@ -37,7 +37,7 @@ const Counts = ({ value }: { readonly value: ImportResponse }) => {
   return (
     <Figures
       figures={[
-        [dryRun ? text.toCreate : text.created, formatNumber(created)],
+        [dryRun ? text.toCreate : common.created, formatNumber(created)],
         [text.existAlready, formatNumber(existing)],
         [dryRun ? text.rowsWouldFail : text.rowsFailed, formatNumber(failed)],
         ...(visits > 0 ? [[text.visits, formatNumber(visits)] as const] : []),

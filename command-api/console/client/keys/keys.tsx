@@ -14,7 +14,7 @@ import { ResourceList, type Description } from '../components/resource-list.js';
 import { richText } from '../components/rich-text.js';
 import { keyLifetimes, ScopeFields, ScopeTags } from './scope-fields.js';
 
-const text = texts.keys;
+const { common, keys: text } = texts;
 
 const isRoot = ({ id, rootId }: OwnKeyResponse): boolean => id === rootId;
 
@@ -48,10 +48,10 @@ const actionsOf = (subject: OwnKeyResponse, { scopes, ownId }: Props): readonly 
   };
   return [
     {
-      verb: text.edit,
+      verb: common.edit,
       dialog: {
         title: text.editTitle,
-        verb: text.save,
+        verb: common.save,
         content: (
           <>
             <Input
@@ -69,7 +69,7 @@ const actionsOf = (subject: OwnKeyResponse, { scopes, ownId }: Props): readonly 
       done: text.saved,
     },
     rotation('key', path, {
-      verb: text.rotate,
+      verb: common.rotate,
       title: text.rotateTitle,
       content: named(text.rotateText),
     }),
@@ -77,10 +77,10 @@ const actionsOf = (subject: OwnKeyResponse, { scopes, ownId }: Props): readonly 
       ? deactivate
       : { verb: text.activate, call: () => change({ active: true }), done: text.activated },
     {
-      verb: text.revoke,
+      verb: common.revoke,
       isDanger: true,
       ...question(
-        text.revokeTitle,
+        common.revokeTitle,
         <>
           {isOwn && <p>{text.revokeOwn}</p>}
           <p>{named(text.revokeText)}</p>
@@ -129,7 +129,7 @@ const create = ({ scopes }: Props): Action => ({
   verb: text.create,
   secret: 'key',
   dialog: {
-    title: text.newKey,
+    title: common.newKey,
     content: (
       <>
         <div class="columns">
@@ -138,9 +138,9 @@ const create = ({ scopes }: Props): Action => ({
             name="name"
             required
             maxLength={100}
-            placeholder={text.nameExample}
+            placeholder={common.nameExample}
           />
-          <Select label={text.expires} name="expiresIn" value="" options={keyLifetimes} />
+          <Select label={common.expires} name="expiresIn" value="" options={keyLifetimes} />
         </div>
         <ScopeFields offered={scopes} chosen={presetScopes('read', scopes)} />
         <p class="hint">{text.sharesLimits}</p>

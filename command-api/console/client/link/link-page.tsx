@@ -15,15 +15,15 @@ import { LinkTabs, useLinkRoute } from './link-tabs.js';
 import { NotRedirecting } from './not-redirecting.js';
 import { Settings } from './settings.js';
 
-const text = texts.link;
+const { common } = texts;
 
 const QrCode = lazy(() => import('./qr-code.js').then((module) => module.QrCode));
 
 const tabs = [
-  ['', text.statistics],
-  ['qr', text.qrCode],
-  ['settings', text.settings],
-  ['history', text.history],
+  ['', common.statistics],
+  ['qr', common.qrCode],
+  ['settings', common.settings],
+  ['history', common.history],
 ] as const;
 
 const isMissing = (failure: Failure | undefined): boolean =>

@@ -8,7 +8,7 @@ import { CopyButton } from '../components/copy-button.js';
 import { richText } from '../components/rich-text.js';
 import { RuleList } from '../rules/rule-list.js';
 
-const text = texts.link;
+const { common, link: text } = texts;
 
 interface Props {
   readonly link: LinkDetails;
@@ -40,12 +40,12 @@ export const LinkSummary = ({ link, children, notice }: Props) => (
       </a>
       <CopyButton text={link.shortUrl} what={texts.components.theShortLink} />
       <span class={`badge ${link.status}`}>{statuses[link.status]}</span>
-      {link.hasPassword && <span class="badge">{text.password}</span>}
+      {link.hasPassword && <span class="badge">{common.password}</span>}
       {children}
     </p>
     {notice}
     <p class="long clamp">
-      {richText(link.status === 'active' ? text.redirectsTo : text.destinationIs, {
+      {richText(link.status === 'active' ? common.redirectsTo : text.destinationIs, {
         url: <bdi>{link.url}</bdi>,
       })}
     </p>

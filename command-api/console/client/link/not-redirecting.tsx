@@ -10,7 +10,7 @@ import { useAction, useLoad } from '../app/hooks.js';
 import { Trouble } from '../components/trouble.js';
 import { sendChange } from './send-change.js';
 
-const text = texts.link;
+const { common, link: text } = texts;
 
 interface Props {
   readonly link: LinkDetails;
@@ -29,7 +29,7 @@ const Enable = ({ link, path, onChanged }: Props) => {
   return (
     <>
       <button type="button" class="small" aria-disabled={isBusy} onClick={() => void enable()}>
-        {text.enable}
+        {common.enable}
       </button>
       <Trouble failure={failure} />
     </>

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { isDarkInSample, logoSquares, sampleSize } from '../../qr-picture.js';
 import { texts } from '../../texts.js';
 
-const text = texts.link;
+const { common, link: text } = texts;
 
 /** Pixels on a side. */
 const side = 300;
@@ -52,11 +52,11 @@ export const QrPreview = (props: Props) => {
         width={side}
         height={side}
         role="img"
-        aria-label={text.preview}
+        aria-label={common.preview}
       />
       <figcaption class="hint">{text.previewHint}</figcaption>
       <span class="badge" aria-hidden="true">
-        {text.preview}
+        {common.preview}
       </span>
     </figure>
   );

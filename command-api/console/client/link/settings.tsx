@@ -16,7 +16,7 @@ import { LeaveGuard } from '../components/unsaved.js';
 import { RuleEditor } from '../rules/rule-editor.js';
 import { sendChange } from './send-change.js';
 
-const text = texts.link;
+const { common, link: text } = texts;
 
 interface Props {
   readonly link: LinkDetails;
@@ -53,7 +53,13 @@ const changeOf = (
 
 const Fields = ({ link }: { readonly link: LinkDetails }) => (
   <>
-    <Input label={text.destination} name="url" required maxLength={2_048} defaultValue={link.url} />
+    <Input
+      label={common.destination}
+      name="url"
+      required
+      maxLength={2_048}
+      defaultValue={link.url}
+    />
     <LinkTexts link={link} />
     <LimitFields link={link} />
     {link.hasPassword && <Check name="open" label={text.removePassword} />}
@@ -109,7 +115,7 @@ const Edit = (props: Props) => {
         <Trouble failure={failure} />
         <p class="row">
           <button ref={save} class="primary" aria-disabled={isBusy}>
-            {text.save}
+            {common.save}
           </button>
           <span role="status">{note}</span>
         </p>
@@ -134,11 +140,11 @@ export const Settings = (props: Props) => {
           {tools.buttons(
             [
               {
-                verb: isDisabled ? text.enable : text.disable,
+                verb: isDisabled ? common.enable : common.disable,
                 call: () => sendChange(props, 'PATCH', { disabled: !isDisabled }),
               },
               {
-                verb: text.delete,
+                verb: common.delete,
                 isDanger: true,
                 ...question(text.deleteLink(subjectOfLink(link)), <p>{text.deleteWarning}</p>),
                 call: () => sendChange(props, 'DELETE'),

@@ -21,7 +21,7 @@ interface Props {
   readonly onChanged: (changed: readonly LinkDetails[], failed: readonly Failed[]) => void;
 }
 
-const text = texts.links;
+const { common, links: text } = texts;
 
 /** The number of links that the dialog names. */
 const maxNamed = 5;
@@ -70,14 +70,18 @@ export const Bulk = ({ selected, onChanged }: Props) => {
     },
     {
       verb: text.removeTags,
-      dialog: { title: text.removeTagsFrom(count), verb: text.remove, content: <Tags required /> },
+      dialog: {
+        title: text.removeTagsFrom(count),
+        verb: common.remove,
+        content: <Tags required />,
+      },
       call: (data) => send({ removeTags: tagsIn(data) }),
       onDone,
     },
-    { verb: text.disable, call: () => send({ disabled: true }), onDone },
-    { verb: text.enable, call: () => send({ disabled: false }), onDone },
+    { verb: common.disable, call: () => send({ disabled: true }), onDone },
+    { verb: common.enable, call: () => send({ disabled: false }), onDone },
     {
-      verb: text.delete,
+      verb: common.delete,
       isDanger: true,
       ...question(
         text.deleteLinks(count),

@@ -20,7 +20,7 @@ import { Input, Select, withValue } from '../components/field.js';
 import { DomainSelect, useActiveDomains } from '../components/own-domains.js';
 import { TagInput } from '../components/tag-input.js';
 
-const text = texts.links;
+const { common, links: text } = texts;
 
 const examples = { host: 'example.com', domain: 'go.example.com' } as const;
 
@@ -113,7 +113,7 @@ export const Filters = (props: Props) => {
     <search class="stack">
       <form class="picker" onSubmit={submit}>
         <Input
-          label={text.search}
+          label={common.search}
           name="search"
           type="search"
           minLength={2}
@@ -131,7 +131,7 @@ export const Filters = (props: Props) => {
         />
         {hasAccounts ? (
           <>
-            <Input label={text.account} name="account" {...account} />
+            <Input label={common.account} name="account" {...account} />
             <Input
               label={texts.components.domain}
               name="domain"
@@ -141,7 +141,7 @@ export const Filters = (props: Props) => {
           </>
         ) : (
           <DomainSelect
-            none={text.allDomains}
+            none={common.allDomains}
             value={filter.domain}
             onChange={(chosen) => {
               onChange({ domain: chosen });
@@ -178,8 +178,8 @@ export const Filters = (props: Props) => {
           {...destination}
         />
         {/* A new field after each added tag. */}
-        <TagInput key={filter.tags.length} label={text.tag} name="tag" />
-        <button>{text.search}</button>
+        <TagInput key={filter.tags.length} label={common.tag} name="tag" />
+        <button>{common.search}</button>
       </form>
       {!showsAll(filter) && <Chips {...props} />}
     </search>

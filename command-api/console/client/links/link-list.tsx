@@ -18,7 +18,7 @@ import { Trouble } from '../components/trouble.js';
 import { Filters } from './filters.js';
 import { LinkTable, type Selection } from './link-table.js';
 
-const text = texts.links;
+const { common, links: text } = texts;
 
 const pageSize = 50;
 
@@ -85,13 +85,13 @@ export const LinkList = ({ list, links, shortUrlHost, hasAccounts = false, ...re
         }}
       />
       <Trouble failure={failure} onRetry={reload} />
-      <section class="card stack list" aria-label={text.links} aria-busy={isLoading}>
+      <section class="card stack list" aria-label={common.links} aria-busy={isLoading}>
         {count != null && (
           <p role="status">{(count < maxCount ? text.count : text.countAtLeast)(count)}</p>
         )}
         {rest.children}
         {isEmpty ? (
-          <p>{next === null ? text.noMore : text.noneOfThese}</p>
+          <p>{next === null ? common.noMore : text.noneOfThese}</p>
         ) : (
           <LinkTable
             links={links}

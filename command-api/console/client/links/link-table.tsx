@@ -6,7 +6,7 @@ import { linkPage, subjectOfLink, textOfShortUrl } from '../../link-address.js';
 import { texts } from '../../texts.js';
 import { CopyButton } from '../components/copy-button.js';
 
-const text = texts.links;
+const { common, links: text } = texts;
 
 export interface Selection {
   readonly selected: readonly LinkDetails[];
@@ -86,11 +86,11 @@ const Row = (props: Omit<Props, 'links'> & { readonly link: Props['links'][numbe
         </time>
       </td>
       <td class="number">
-        {formatNumber(clickCount)} <span class="narrow">{text.clicks}</span>
+        {formatNumber(clickCount)} <span class="narrow">{common.clicks}</span>
       </td>
       <td class="status">
         <span class={`badge ${status}`}>{statuses[status]}</span>{' '}
-        {hasPassword && <span class="badge">{text.password}</span>}
+        {hasPassword && <span class="badge">{common.password}</span>}
       </td>
     </tr>
   );
@@ -121,14 +121,14 @@ export const LinkTable = ({ links, ...rest }: Props) => (
       <tr>
         {rest.selection && <SelectAll links={links} selection={rest.selection} />}
         <th scope="col" class="code">
-          {text.shortLink}
+          {common.shortLink}
         </th>
-        <th scope="col">{text.destination}</th>
+        <th scope="col">{common.destination}</th>
         <th scope="col" class="created">
-          {text.created}
+          {common.created}
         </th>
         <th scope="col" class="number">
-          {text.clicks}
+          {common.clicks}
         </th>
         <th scope="col" class="status">
           {text.status}

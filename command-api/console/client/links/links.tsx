@@ -9,7 +9,7 @@ import { Begin } from '../components/begin.js';
 import { Bulk, type Failed } from './bulk.js';
 import { LinkList, useLinkList } from './link-list.js';
 
-const text = texts.links;
+const { common, links: text } = texts;
 
 /** The address of a file with all links of a filter. */
 const exportAddressOf = (filter: LinkFilter): string =>
@@ -62,17 +62,17 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const isWhole = filter.after === '' && value?.next === null && showsAll(filter) && !isLoading;
   return (
     <Page
-      title={text.links}
+      title={common.links}
       aside={
         <div class="row">
           <a class="button" href="/console/tags">
-            {text.tags}
+            {common.tags}
           </a>
           <a class="button" href={exportAddressOf(filter)} download>
             {text.export}
           </a>
           <a class="button primary" href="/console/new">
-            {text.newLink}
+            {common.newLink}
           </a>
         </div>
       }

@@ -5,7 +5,7 @@ import { lazy } from '../components/lazy.js';
 import { DomainSelect } from '../components/own-domains.js';
 import { OneLink } from './one-link.js';
 
-const text = texts.make;
+const { common, make: text } = texts;
 
 const ManyLinks = lazy(() => import('./many-links.js').then((module) => module.ManyLinks));
 
@@ -15,10 +15,10 @@ export const Make = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const { query } = useLocation();
   const isMany = query['many'] !== undefined;
   return (
-    <Page title={text.newLink}>
+    <Page title={common.newLink}>
       <nav class="tabs" aria-label={text.howMany}>
         <a href="/console/new" aria-current={isMany ? undefined : 'page'}>
-          {text.oneLink}
+          {common.oneLink}
         </a>
         <a href="/console/new?many" aria-current={isMany ? 'page' : undefined}>
           {text.manyLinks}

@@ -22,7 +22,7 @@ import { messageOf, Trouble } from '../components/trouble.js';
 import { ScrollTable } from '../components/scroll-table.js';
 import { PastedPreview } from './pasted-preview.js';
 
-const notes = texts.make;
+const { common, make: notes } = texts;
 
 const exampleLines = 'https://example.com/one\nhttps://example.com/two';
 
@@ -79,7 +79,7 @@ const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
           </button>
         </div>
       </div>
-      <ScrollTable label={notes.tableOfResults} columns={[notes.destination, notes.shortLink]}>
+      <ScrollTable label={notes.tableOfResults} columns={[common.destination, common.shortLink]}>
         {results.map((result, index) => (
           <tr key={index}>
             <td class="clip">

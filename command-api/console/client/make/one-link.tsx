@@ -20,7 +20,7 @@ import { RuleEditor } from '../rules/rule-editor.js';
 import { Bookmarklet } from './bookmarklet.js';
 import { rememberUtm, UtmFields } from './utm-fields.js';
 
-const text = texts.make;
+const { common, make: text } = texts;
 
 const exampleUrl = 'https://example.com/a-long-address';
 
@@ -58,10 +58,10 @@ const CreatedLink = ({ link }: { readonly link: LinkResponse }) => {
         </a>
         <CopyButton text={link.shortUrl} what={texts.components.theShortLink} />
       </p>
-      <p class="soft clip">{richText(text.redirectsTo, { url: <bdi>{link.url}</bdi> })}</p>
+      <p class="soft clip">{richText(common.redirectsTo, { url: <bdi>{link.url}</bdi> })}</p>
       <p class="row">
-        <a href={linkPage(link)}>{text.statistics}</a>
-        <a href={linkPage(link, 'qr')}>{text.qrCode}</a>
+        <a href={linkPage(link)}>{common.statistics}</a>
+        <a href={linkPage(link, 'qr')}>{common.qrCode}</a>
       </p>
     </section>
   );
@@ -120,7 +120,7 @@ const Form = (props: {
         }}
       >
         <Input
-          label={text.destination}
+          label={common.destination}
           name="url"
           inputMode="url"
           required
@@ -136,7 +136,13 @@ const Form = (props: {
           <p class="hint long">{richText(text.result, { url: <bdi>{url}</bdi> })}</p>
         )}
         {domain}
-        <Input label={text.alias} name="alias" minLength={3} maxLength={50} hint={text.aliasHint} />
+        <Input
+          label={common.alias}
+          name="alias"
+          minLength={3}
+          maxLength={50}
+          hint={text.aliasHint}
+        />
         <details open={prefilled.title !== ''}>
           <summary>{text.more}</summary>
           <div class="stack">

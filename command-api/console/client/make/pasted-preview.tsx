@@ -7,7 +7,7 @@ import { ScrollTable } from '../components/scroll-table.js';
 /** The number of lines that the preview shows. */
 const maxShown = 100;
 
-const text = texts.make;
+const { common, make: text } = texts;
 
 const delimiterNames: Readonly<Record<string, string>> = text.delimiters;
 
@@ -67,8 +67,14 @@ export const PastedPreview = ({ pasted, isPlain, onPlain }: Props) => {
         ].join(' ')}
       </p>
       <ScrollTable
-        label={text.preview}
-        columns={[{ number: text.line }, text.destination, text.alias, text.title, text.tags]}
+        label={common.preview}
+        columns={[
+          { number: common.line },
+          common.destination,
+          common.alias,
+          common.title,
+          common.tags,
+        ]}
         isPreview
       >
         {rows.slice(0, maxShown).map((row) => (

@@ -10,7 +10,7 @@ import { question, useActions, type Action } from '../components/actions.js';
 import { Input } from '../components/field.js';
 import { nextPage, ResourceList, type Description } from '../components/resource-list.js';
 
-const text = texts.operators;
+const { common, operators: text } = texts;
 
 const add: Action = {
   verb: text.addDomain,
@@ -27,7 +27,7 @@ const add: Action = {
           placeholder="go.example.com"
           hint={text.addDomainHint}
         />
-        <Input label={text.account} name="account" required pattern="[A-Za-z0-9._\-]{1,64}" />
+        <Input label={common.account} name="account" required pattern="[A-Za-z0-9._\-]{1,64}" />
       </>
     ),
   },
@@ -58,7 +58,7 @@ const describe = (subject: OperatorsDomain): Description => {
     ],
     content: (
       <p class="soft">
-        <a href={`/console/links?${links}`}>{text.links(linkCount)}</a>.{' '}
+        <a href={`/console/links?${links}`}>{common.countLinks(linkCount)}</a>.{' '}
         {(verification === null ? text.addedByOperator : text.verified)(
           verifiedAt === null ? null : formatDate(verifiedAt),
         )}

@@ -11,17 +11,17 @@ import { nextPage, ResourceList, type Description } from '../components/resource
 import { richText } from '../components/rich-text.js';
 import { allScopes, keyLifetimes, ScopeFields } from '../keys/scope-fields.js';
 
-const text = texts.operators;
+const { common, operators: text } = texts;
 
 const plans = ['FREE', 'HOBBY', 'INDIE', 'PRO'].map((plan) => [plan, plan] as const);
 
 const unchanged = 'keep';
 
 const create: Action = {
-  verb: text.newKey,
+  verb: common.newKey,
   secret: 'key',
   dialog: {
-    title: text.newKey,
+    title: common.newKey,
     verb: text.createKey,
     content: (
       <>
@@ -30,18 +30,18 @@ const create: Action = {
           name="name"
           required
           maxLength={100}
-          placeholder={text.keyNameExample}
+          placeholder={common.nameExample}
         />
         <Select label={text.plan} name="plan" value="FREE" options={plans} />
         <Input
-          label={text.account}
+          label={common.account}
           name="account"
           required
           defaultValue="default"
           pattern="[A-Za-z0-9._\-]{1,64}"
           hint={text.keyAccountHint}
         />
-        <Select label={text.ends} name="expiresIn" value="" options={keyLifetimes} />
+        <Select label={common.expires} name="expiresIn" value="" options={keyLifetimes} />
         <ScopeFields offered={allScopes} chosen={allScopes} />
       </>
     ),
@@ -63,12 +63,12 @@ const actionsOf = ({ id, name, active, scopes }: KeyWithUsageResponse): readonly
       verb: text.change,
       dialog: {
         title: text.changeKey,
-        verb: text.save,
+        verb: common.save,
         content: (
           <>
             <Input label={text.name} name="name" required maxLength={100} defaultValue={name} />
             <Select
-              label={text.ends}
+              label={common.expires}
               name="expiresIn"
               value={unchanged}
               options={[[unchanged, text.unchanged], ...keyLifetimes]}
@@ -91,9 +91,9 @@ const actionsOf = ({ id, name, active, scopes }: KeyWithUsageResponse): readonly
         }
       : { verb: text.switchOn, call: () => change({ active: true }) },
     {
-      verb: text.revoke,
+      verb: common.revoke,
       isDanger: true,
-      ...question(text.revokeKey, named(text.revokeEffect)),
+      ...question(common.revokeTitle, named(text.revokeEffect)),
       call: () => callApi(path, { method: 'DELETE' }),
     },
   ];

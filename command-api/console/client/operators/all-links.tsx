@@ -11,7 +11,7 @@ import { Trouble } from '../components/trouble.js';
 import { LinkList, useLinkList } from '../links/link-list.js';
 import { texts } from '../../texts.js';
 
-const text = texts.operators;
+const { common, operators: text } = texts;
 
 /** The link that a text names. As at the edge, a host that is not an active domain is the default domain. */
 const readLink = async (text: string, shortUrlHost: string): Promise<Result<LinkIdentity>> => {
@@ -38,7 +38,7 @@ const Find = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
     if (found) route(linkPage({ shortCode: found.value.code, domain: found.value.domain }));
   });
   return (
-    <form class="picker" onSubmit={submit} aria-label={text.oneLink}>
+    <form class="picker" onSubmit={submit} aria-label={common.oneLink}>
       <Input label={text.codeOrUrl} name="code" required />
       <button>{text.showLink}</button>
       <Trouble failure={failure} />
@@ -50,7 +50,7 @@ const Find = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
 export const AllLinks = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const list = useLinkList<OperatorsLinkPage>(true);
   return (
-    <Page title={texts.app.links}>
+    <Page title={common.links}>
       <Find shortUrlHost={shortUrlHost} />
       <LinkList
         list={list}

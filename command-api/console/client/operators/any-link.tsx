@@ -13,7 +13,7 @@ import { Settings } from '../link/settings.js';
 import { Statistics, usePeriodStats } from '../statistics/statistics.js';
 import { texts } from '../../texts.js';
 
-const text = texts.operators;
+const { common, operators: text } = texts;
 
 const base = '/admin/links';
 
@@ -47,9 +47,9 @@ const Block = (props: {
 };
 
 const tabs = [
-  ['', text.history],
-  ['statistics', text.statistics],
-  ['settings', text.settings],
+  ['', common.history],
+  ['statistics', common.statistics],
+  ['settings', common.settings],
 ] as const;
 
 const LinkStatistics = ({ code }: { readonly code: string }) => (

@@ -10,7 +10,7 @@ import { formatTime } from '../../format.js';
 import { Trouble } from '../components/trouble.js';
 import { texts } from '../../texts.js';
 
-const text = texts.operators;
+const { common, operators: text } = texts;
 
 const Dependencies = ({ dependencies }: Pick<HealthResponse, 'dependencies'>) => (
   <section class="card" aria-labelledby="dependencies">
@@ -58,7 +58,7 @@ const Projections = ({ projections }: Pick<HealthResponse, 'projections'>) => (
         {projections.map(({ name, lag, deadLetters, parked }) => (
           <tr key={name}>
             <th scope="row">{name}</th>
-            <td class="number">{lag === null ? text.unknown : formatNumber(lag)}</td>
+            <td class="number">{lag === null ? common.unknown : formatNumber(lag)}</td>
             <td class={`number ${deadLetters > 0 ? 'bad' : ''}`}>{formatNumber(deadLetters)}</td>
             <td class={`number ${parked > 0 ? 'bad' : ''}`}>{formatNumber(parked)}</td>
           </tr>

@@ -15,7 +15,7 @@ import { ScrollTable } from '../components/scroll-table.js';
 import { Trouble } from '../components/trouble.js';
 import { texts } from '../../texts.js';
 
-const text = texts.operators;
+const { common, operators: text } = texts;
 
 const path = '/admin/platform';
 
@@ -24,7 +24,7 @@ const features = {
   aliases: text.aliases,
   passwords: text.passwords,
   expiration: text.expiry,
-  qr: text.qrCodes,
+  qr: common.qrCodes,
 } as const;
 type Feature = keyof typeof features;
 
@@ -144,7 +144,7 @@ const Granted = ({ overrides, next }: OverridePage) =>
     <>
       <ScrollTable
         label={text.grantedAliases}
-        columns={[text.alias, text.account, text.since]}
+        columns={[common.alias, common.account, text.since]}
         isPreview
       >
         {overrides.map(({ alias, account, since }) => (
@@ -185,8 +185,8 @@ const ReservedAliases = () => {
       <h2 id="reserved">{text.reservedAliases}</h2>
       <p class="hint">{text.reservedHint}</p>
       <div class="columns">
-        <Input label={text.alias} name="alias" required />
-        <Input label={text.account} name="account" required />
+        <Input label={common.alias} name="alias" required />
+        <Input label={common.account} name="account" required />
       </div>
       <Trouble failure={failure} />
       <div class="row">

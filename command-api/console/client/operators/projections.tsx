@@ -13,7 +13,7 @@ import { Figures } from '../components/figures.js';
 import { ResourceList, type Description } from '../components/resource-list.js';
 import { richText } from '../components/rich-text.js';
 
-const text = texts.operators;
+const { common, operators: text } = texts;
 
 type Work = ProjectionWorkResponse['work'];
 type Projection = ProjectionsResponse['projections'][number];
@@ -58,7 +58,7 @@ const Running = ({ done, total }: NonNullable<Projection['running']>) =>
 const stateOf = ({ lag, deadLetters, parked, running }: Projection): readonly [string, string] => {
   if (deadLetters + parked > 0) return ['blocked', text.hasDeadLetters];
   if (running !== null) return ['disabled', text.beingBuilt];
-  if (lag === null) return ['', text.unknown];
+  if (lag === null) return ['', common.unknown];
   return lag === 0 ? ['active', text.upToDate] : ['disabled', text.behind];
 };
 
@@ -83,7 +83,7 @@ const describe = (projection: Projection): Description => {
       <>
         <Figures
           figures={[
-            [text.lag, lag === null ? text.unknown : formatNumber(lag)],
+            [text.lag, lag === null ? common.unknown : formatNumber(lag)],
             [text.deadLetters, formatNumber(deadLetters), deadLetters > 0],
             [text.parked, formatNumber(parked), parked > 0],
           ]}

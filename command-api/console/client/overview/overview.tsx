@@ -21,7 +21,7 @@ import { fileNameOf, maxValues, usePeriodStats, useView } from '../statistics/pe
 import { Statistics } from '../statistics/statistics.js';
 import { ValueList } from '../statistics/value-list.js';
 
-const text = texts.overview;
+const { common, overview: text } = texts;
 
 interface Props {
   /** `null`: the installation has no page with plans. */
@@ -50,8 +50,8 @@ const Quotas = ({ upgradeUrl }: Pick<Props, 'upgradeUrl'>) => {
       {value && (
         <div class="columns">
           <Meter label={text.calls} {...value.calls} atLimit={text.callsAtLimit} />
-          <Meter label={text.links} {...value.links} atLimit={text.linksAtLimit} />
-          <Meter label={text.qrCodes} {...value.qrCodes} atLimit={text.qrCodesAtLimit} />
+          <Meter label={common.links} {...value.links} atLimit={text.linksAtLimit} />
+          <Meter label={common.qrCodes} {...value.qrCodes} atLimit={text.qrCodesAtLimit} />
         </div>
       )}
     </section>
@@ -106,7 +106,7 @@ const Clicks = ({ canCreate }: { readonly canCreate: boolean }) => {
   if (isEmpty.current && canCreate) return <Begin />;
   const filter = (
     <DomainSelect
-      none={text.allDomains}
+      none={common.allDomains}
       value={domain}
       onChange={(chosen) => {
         route(hrefOf({ domain: chosen }));
@@ -130,7 +130,7 @@ export const Overview = ({ upgradeUrl, scopes }: Props) => {
       aside={
         canCreate && (
           <a class="button primary" href="/console/new">
-            {texts.app.newLink}
+            {common.newLink}
           </a>
         )
       }

@@ -14,7 +14,7 @@ import { texts } from '../../texts.js';
 import { Check, Input, withValue } from '../components/field.js';
 import { ZoneField } from '../components/zone-field.js';
 
-const text = texts.rules;
+const { common, rules: text } = texts;
 
 const times = [
   ['after', text.starts],
@@ -178,7 +178,7 @@ export const Conditions = ({ when, onChange }: Props) => (
           type="datetime-local"
           max="9999-12-31T23:59"
           value={toLocalTime(when[name])}
-          hint={text.ownZone(ownZoneOf())}
+          hint={common.ownZone(ownZoneOf())}
           onChange={withValue((value) => {
             onChange(withCondition(when, name, fromLocalTime(value)));
           })}

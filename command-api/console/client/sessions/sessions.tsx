@@ -8,7 +8,7 @@ import { Page } from '../app/shell.js';
 import { question, useActions, type Action } from '../components/actions.js';
 import { ResourceList, type Description } from '../components/resource-list.js';
 
-const text = texts.sessions;
+const { common, sessions: text } = texts;
 
 const path = '/session/all';
 
@@ -40,7 +40,7 @@ const describe = (session: SessionList['sessions'][number]): Description => {
     ),
     actions: [
       {
-        verb: text.signOut,
+        verb: common.signOut,
         unseen: name,
         call: () => callApi(`${path}/${id}`, { method: 'DELETE' }),
         done: text.signedOut,

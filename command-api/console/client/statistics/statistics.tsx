@@ -19,7 +19,7 @@ import { changeOf } from './value-list.js';
 
 export { usePeriodStats } from './period-stats.js';
 
-const text = texts.statistics;
+const { common, statistics: text } = texts;
 
 const sources: readonly Dimension[] = ['referrers', 'triggers'];
 const visitors: readonly Dimension[] = ['countries', 'languages'];
@@ -70,7 +70,7 @@ const Table = ({ now, before, hrefOfDay }: SeriesProps) => {
   return (
     <ScrollTable
       label={text.byInterval}
-      columns={[text.start, text.clicks, text.bots, ...(before ? [text.periodBefore] : [])]}
+      columns={[text.start, common.clicks, text.bots, ...(before ? [text.periodBefore] : [])]}
     >
       {now.timeseries?.map(({ start, clicks, bots }, index) => {
         const label = formatStart(start, now.period.interval);
@@ -121,7 +121,7 @@ const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) =
       )}
       {before && (
         <p class="legend" aria-hidden="true">
-          <span>{text.clicks}</span> <span class="before">{text.periodBefore}</span>
+          <span>{common.clicks}</span> <span class="before">{text.periodBefore}</span>
         </p>
       )}
       <details
@@ -184,7 +184,7 @@ export const Statistics = ({ stats, children, filter }: Props) => {
         <section class="card" aria-label={text.clicksOverTime}>
           <dl class="figures">
             <Figure
-              label={text.clicks}
+              label={common.clicks}
               value={value?.period.clickCount}
               before={before?.period.clickCount}
             >

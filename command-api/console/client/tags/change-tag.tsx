@@ -11,7 +11,7 @@ import { Dialog } from '../components/dialog.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
 
-const text = texts.tags;
+const { common, tags: text } = texts;
 
 export type Tag = TagPage['tags'][number];
 
@@ -140,7 +140,7 @@ export const ChangeTag = ({ tag: { tag, links }, isRenaming, onClose }: Props) =
           )}
           <p>{text.cost(links)}</p>
           <button class={isRenaming ? 'primary' : 'danger'} aria-disabled={isBusy}>
-            {isRenaming ? text.rename : text.remove}
+            {isRenaming ? text.rename : common.remove}
           </button>
         </form>
       )}

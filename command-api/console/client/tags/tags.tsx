@@ -14,7 +14,7 @@ import { Trouble } from '../components/trouble.js';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { ChangeTag, type Tag } from './change-tag.js';
 
-const text = texts.tags;
+const { common, tags: text } = texts;
 
 const pageSize = 100;
 
@@ -45,7 +45,7 @@ const Row = (props: {
   const { tag, canWrite, onOpen } = props;
   const actions = [
     [true, text.rename],
-    [false, text.remove],
+    [false, common.remove],
   ] as const;
   return (
     <tr>
@@ -57,7 +57,7 @@ const Row = (props: {
       <td class="number">
         {tag.links < maxLinks ? formatNumber(tag.links) : text.atLeast(tag.links)}
       </td>
-      <td class="number">{tag.clicks === null ? text.unknown : formatNumber(tag.clicks)}</td>
+      <td class="number">{tag.clicks === null ? common.unknown : formatNumber(tag.clicks)}</td>
       {canWrite && (
         <td>
           <div class="row">
@@ -100,7 +100,7 @@ export const Tags = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
     return undefined;
   });
   return (
-    <Page title={text.tags}>
+    <Page title={common.tags}>
       <search>
         <form class="picker" onSubmit={submit}>
           <Input
@@ -111,7 +111,7 @@ export const Tags = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
             maxLength={50}
             defaultValue={search}
           />
-          <button>{text.searchButton}</button>
+          <button>{common.search}</button>
         </form>
       </search>
       <Trouble failure={failure} onRetry={reload} />
@@ -121,12 +121,12 @@ export const Tags = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
         )}
         {value && value.tags.length > 0 && (
           <ScrollTable
-            label={text.tags}
+            label={common.tags}
             columns={[
-              text.tag,
-              { number: text.links },
-              { number: text.clicks },
-              ...(canWrite ? [text.actions] : []),
+              common.tag,
+              { number: common.links },
+              { number: common.clicks },
+              ...(canWrite ? [common.actions] : []),
             ]}
           >
             {value.tags.map((tag) => (

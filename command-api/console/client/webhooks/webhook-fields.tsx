@@ -7,7 +7,7 @@ import { fieldsOf } from '../app/hooks.js';
 import { Check, Input } from '../components/field.js';
 import { DomainSelect } from '../components/own-domains.js';
 
-const text = texts.webhooks;
+const { common, webhooks: text } = texts;
 
 type Terms = Pick<WebhookResponse, 'url' | 'types' | 'domain' | 'description'>;
 
@@ -28,7 +28,7 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
         hint={text.urlHint}
       />
       <div class="columns">
-        <DomainSelect name="domain" none={text.allDomains} value={terms?.domain ?? ''} />
+        <DomainSelect name="domain" none={common.allDomains} value={terms?.domain ?? ''} />
         <Input
           label={text.description}
           name="description"

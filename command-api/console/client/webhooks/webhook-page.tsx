@@ -20,7 +20,7 @@ import { changesOf, termsIn, WebhookFields } from './webhook-fields.js';
 import { WebhookSummary } from './webhook-summary.js';
 import { Webhooks } from './webhooks.js';
 
-const text = texts.webhooks;
+const { common, webhooks: text } = texts;
 
 const ReplayFields = () => {
   const [isWhole, setWhole] = useState(false);
@@ -58,15 +58,15 @@ const actionsOf = (
         (tested.delivered ? text.testDelivered : text.testFailed)(formatAttempt(tested)),
     },
     {
-      verb: isEnabled ? text.pause : text.enable,
+      verb: isEnabled ? text.pause : common.enable,
       call: () => change({ status: isEnabled ? 'paused' : 'enabled' }),
       done: isEnabled ? text.paused : text.enabled,
     },
     {
-      verb: text.edit,
+      verb: common.edit,
       dialog: {
         title: text.editTitle,
-        verb: text.save,
+        verb: common.save,
         content: <WebhookFields terms={webhook} />,
       },
       call: (data) => {
@@ -96,7 +96,7 @@ const actionsOf = (
       done: text.replayed,
     },
     {
-      verb: text.delete,
+      verb: common.delete,
       isDanger: true,
       ...question(
         text.deleteTitle,
@@ -139,7 +139,7 @@ const OneWebhook = ({ id }: { readonly id: string }) => {
             <span class={`badge ${value.status}`}>{text.status[value.status]}</span>
           </p>
           <WebhookSummary webhook={value} />
-          <div class="row" role="group" aria-label={text.actions}>
+          <div class="row" role="group" aria-label={common.actions}>
             {tools.buttons(actionsOf(value, path, leave), '')}
           </div>
           {tools.feedback}

@@ -23,17 +23,11 @@ export const keys: typeof english.keys = {
     custom: 'Benutzerdefiniert',
   },
   name: 'Name',
-  nameExample: 'Wofür er ist',
-  expires: 'Läuft ab',
-  newKey: 'Neuer Schlüssel',
   sharesLimits: 'Er teilt die Grenzen des Schlüssels, mit dem Sie sich angemeldet haben.',
   create: 'Schlüssel erstellen',
   created: 'Der Schlüssel wurde erstellt.',
-  edit: 'Bearbeiten',
   editTitle: 'Schlüssel bearbeiten',
-  save: 'Speichern',
   saved: 'Der Schlüssel wurde gespeichert.',
-  rotate: 'Erneuern',
   rotateTitle: 'Schlüssel erneuern',
   rotateText: '{name} erhält ein neues Geheimnis und behält ID, Grenzen und Verbrauch.',
   deactivate: 'Deaktivieren',
@@ -46,8 +40,6 @@ export const keys: typeof english.keys = {
     'Das ist der Schlüssel Ihrer Sitzung: Sie werden abgemeldet, und nur der Schlüssel, der ihn erstellt hat, oder ein Betreiber kann das rückgängig machen.',
   deactivated: 'Der Schlüssel wurde deaktiviert.',
   activated: 'Der Schlüssel wurde aktiviert.',
-  revoke: 'Widerrufen',
-  revokeTitle: 'Schlüssel widerrufen?',
   revokeText:
     'Aufrufe mit {name} werden ab jetzt abgelehnt. Das kann nicht rückgängig gemacht werden. Seine Links bleiben.',
   revokeRoot: 'Auch die damit erstellten Schlüssel sind dann ungültig.',
@@ -61,7 +53,7 @@ export const keys: typeof english.keys = {
   expiresAt: (time) => `läuft ab ${time}`,
 };
 
-export const domains: typeof english.domains = (number) => ({
+export const domains: typeof english.domains = {
   status: { active: 'aktiv', pending: 'ausstehend' },
   redirects: {
     rootRedirect: 'Startseite',
@@ -77,10 +69,8 @@ export const domains: typeof english.domains = (number) => ({
   editHint:
     'Browser werden zu diesen URLs weitergeleitet. Ohne URL erhalten sie die Seite von Linklog, wie andere Clients.',
   edit: 'Weiterleitungen ändern',
-  save: 'Speichern',
   saved: 'Die Weiterleitungen wurden gespeichert.',
   ownPage: 'die Seite von Linklog',
-  remove: 'Entfernen',
   removeTitle: (domain) => `${domain} entfernen?`,
   removePending: 'Die Anmeldung der Domain endet. Eine neue erhält einen anderen TXT-Eintrag.',
   removeActive:
@@ -92,7 +82,6 @@ export const domains: typeof english.domains = (number) => ({
   domainExample: 'go.beispiel.example',
   claim: 'Domain anmelden',
   claimed: 'Die Domain wurde angemeldet. Bestätigen Sie sie jetzt.',
-  links: (count) => (count === 1 ? 'Ein Link' : `${number(count)} Links`),
   added: (day) => `Am ${day} von einem Betreiber hinzugefügt.`,
   verifiedOn: (day) => `Am ${day} bestätigt.`,
   claimedOn: (day) => `Am ${day} angemeldet.`,
@@ -106,7 +95,7 @@ export const domains: typeof english.domains = (number) => ({
   noRecord:
     ': {name} hat noch keinen TXT-Eintrag. Bei einem neuen Eintrag kann es Minuten dauern, bis DNS-Server ihn liefern.',
   found: '. Gefunden:',
-});
+};
 
 export const webhooks: typeof english.webhooks = (number) => ({
   webhook: 'Webhook',
@@ -115,7 +104,6 @@ export const webhooks: typeof english.webhooks = (number) => ({
   deliveryStatus: { pending: 'ausstehend', delivered: 'zugestellt', failed: 'fehlgeschlagen' },
   urlHint: 'Eine öffentliche https-Adresse. Sie erhält signierte POST-Anfragen mit Ereignissen.',
   urlExample: 'https://empfaenger.example/hook',
-  allDomains: 'Alle Domains',
   description: 'Beschreibung',
   events: 'Ereignisse',
   defaultEvents: 'Alle außer Besuchen, auch die späterer Versionen',
@@ -130,17 +118,13 @@ export const webhooks: typeof english.webhooks = (number) => ({
   noDelivery: 'Noch keine Zustellung.',
   lastDelivery: (time, status) => `Letzte Zustellung ${time}: ${status}.`,
   createdOn: (day) => `Erstellt ${day}.`,
-  actions: 'Aktionen',
   test: 'Testen',
   testDelivered: (attempt) => `Test zugestellt: ${attempt}.`,
   testFailed: (attempt) => `Test nicht zugestellt: ${attempt}.`,
   pause: 'Pausieren',
   paused: 'Der Webhook ist pausiert.',
-  enable: 'Aktivieren',
   enabled: 'Der Webhook ist aktiv.',
-  edit: 'Bearbeiten',
   editTitle: 'Webhook bearbeiten',
-  save: 'Speichern',
   saved: 'Der Webhook wurde gespeichert.',
   rotate: 'Geheimnis erneuern',
   rotateText:
@@ -155,7 +139,6 @@ export const webhooks: typeof english.webhooks = (number) => ({
   dateAndTime: 'Datum und Uhrzeit',
   deliverAgain: 'Erneut zustellen',
   replayed: 'Die Ereignisse werden erneut zugestellt.',
-  delete: 'Löschen',
   deleteTitle: 'Webhook löschen?',
   deleteText:
     '{url} erhält keine Ereignisse mehr, auch nicht die wartenden. Die Liste der Zustellungen wird ebenfalls gelöscht. Das kann nicht rückgängig gemacht werden.',
@@ -250,7 +233,6 @@ export const imports: typeof english.imports = (number) => ({
   rows: (rows) => `Bisher ${number(rows)} Zeilen`,
   rowsOf: (rows, total) => `${number(rows)} von ${number(total)} Zeilen`,
   toCreate: 'Zu erstellen',
-  created: 'Erstellt',
   existAlready: 'Bereits vorhanden',
   rowsWouldFail: 'Würden fehlschlagen',
   rowsFailed: 'Fehlgeschlagen',
@@ -259,9 +241,7 @@ export const imports: typeof english.imports = (number) => ({
   stop: 'Stoppen',
   failedRows: (counts) => `Fehlgeschlagene Zeilen: ${counts}.`,
   tableOfRows: 'Zeilen, die fehlgeschlagen sind oder eine Meldung haben',
-  line: 'Zeile',
   code: 'Code',
-  destination: 'Ziel',
   outcome: 'Ergebnis',
   message: 'Meldung',
   firstRows: (count) =>

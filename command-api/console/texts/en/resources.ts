@@ -18,17 +18,11 @@ export const keys = {
   preset: 'Preset',
   presets: { read: 'Read only', create: 'Create links', all: 'Everything', custom: 'Custom' },
   name: 'Name',
-  nameExample: 'What it is for',
-  expires: 'Expires',
-  newKey: 'New key',
   sharesLimits: 'It shares the limits of the key that you signed in with.',
   create: 'Create key',
   created: 'The key was created.',
-  edit: 'Edit',
   editTitle: 'Edit the key',
-  save: 'Save',
   saved: 'The key was saved.',
-  rotate: 'Rotate',
   rotateTitle: 'Rotate the key',
   rotateText: '{name} gets a new secret, and keeps its id, limits and usage.',
   deactivate: 'Deactivate',
@@ -41,8 +35,6 @@ export const keys = {
     'This is the key of your session: you will be signed out, and only the key that created it or an operator can undo this.',
   deactivated: 'The key was deactivated.',
   activated: 'The key was activated.',
-  revoke: 'Revoke',
-  revokeTitle: 'Revoke the key?',
   revokeText: 'Calls with {name} are rejected from now on. This cannot be undone. Its links stay.',
   revokeRoot: 'Keys that were created with it stop working too.',
   revokeOwn: 'This is the key of your session: you will be signed out.',
@@ -55,7 +47,7 @@ export const keys = {
   expiresAt: (time: string) => `expires ${time}`,
 };
 
-export const domains = (number: FormatNumber) => ({
+export const domains = {
   status: { active: 'active', pending: 'pending' },
   redirects: {
     rootRedirect: 'Home page',
@@ -71,10 +63,8 @@ export const domains = (number: FormatNumber) => ({
   editHint:
     'Browsers are redirected to these URLs. Without a URL, they get the page of Linklog, like other clients.',
   edit: 'Change redirects',
-  save: 'Save',
   saved: 'The redirects were saved.',
   ownPage: 'the page of Linklog',
-  remove: 'Remove',
   removeTitle: (domain: string) => `Remove ${domain}?`,
   removePending: 'The claim ends. A new claim gets another TXT record.',
   removeActive:
@@ -86,7 +76,6 @@ export const domains = (number: FormatNumber) => ({
   domainExample: 'go.example.com',
   claim: 'Claim the domain',
   claimed: 'The domain was claimed. Verify it now.',
-  links: (count: number) => (count === 1 ? 'One link' : `${number(count)} links`),
   added: (day: string) => `Added by an operator on ${day}.`,
   verifiedOn: (day: string) => `Verified on ${day}.`,
   claimedOn: (day: string) => `Claimed on ${day}.`,
@@ -101,7 +90,7 @@ export const domains = (number: FormatNumber) => ({
   noRecord:
     ': {name} has no TXT record yet. A new record may need minutes until DNS servers return it.',
   found: '. Found:',
-});
+};
 
 export const webhooks = (number: FormatNumber) => ({
   webhook: 'Webhook',
@@ -110,7 +99,6 @@ export const webhooks = (number: FormatNumber) => ({
   deliveryStatus: { pending: 'pending', delivered: 'delivered', failed: 'failed' },
   urlHint: 'A public https address. It gets signed POST requests with events.',
   urlExample: 'https://receiver.example/hook',
-  allDomains: 'All domains',
   description: 'Description',
   events: 'Events',
   defaultEvents: 'All but visits, and those of later versions',
@@ -125,17 +113,13 @@ export const webhooks = (number: FormatNumber) => ({
   noDelivery: 'No delivery yet.',
   lastDelivery: (time: string, status: string) => `Last delivery ${time}: ${status}.`,
   createdOn: (day: string) => `Created ${day}.`,
-  actions: 'Actions',
   test: 'Test',
   testDelivered: (attempt: string) => `Test delivered: ${attempt}.`,
   testFailed: (attempt: string) => `Test not delivered: ${attempt}.`,
   pause: 'Pause',
   paused: 'The webhook is paused.',
-  enable: 'Enable',
   enabled: 'The webhook is enabled.',
-  edit: 'Edit',
   editTitle: 'Edit the webhook',
-  save: 'Save',
   saved: 'The webhook was saved.',
   rotate: 'Rotate the secret',
   rotateText: 'Deliveries are signed with a new secret, and until the old one ends with both.',
@@ -149,7 +133,6 @@ export const webhooks = (number: FormatNumber) => ({
   dateAndTime: 'Date and time',
   deliverAgain: 'Deliver again',
   replayed: 'The events will be delivered again.',
-  delete: 'Delete',
   deleteTitle: 'Delete the webhook?',
   deleteText:
     '{url} gets no more events, not even those that wait. The list of its deliveries is deleted too. This cannot be undone.',
@@ -239,7 +222,6 @@ export const imports = (number: FormatNumber) => ({
   rows: (rows: number) => `${number(rows)} rows so far`,
   rowsOf: (rows: number, total: number) => `${number(rows)} of ${number(total)} rows`,
   toCreate: 'To create',
-  created: 'Created',
   existAlready: 'Exist already',
   rowsWouldFail: 'Would fail',
   rowsFailed: 'Failed',
@@ -248,9 +230,7 @@ export const imports = (number: FormatNumber) => ({
   stop: 'Stop',
   failedRows: (counts: string) => `Failed rows: ${counts}.`,
   tableOfRows: 'Rows that failed or have a message',
-  line: 'Line',
   code: 'Code',
-  destination: 'Destination',
   outcome: 'Outcome',
   message: 'Message',
   firstRows: (count: number) =>

@@ -1,4 +1,4 @@
-/** English texts: statistics, the live view and redirect rules. */
+/** English texts: statistics, the live view, redirect rules and values. */
 import type { FormatNumber } from '../../numbers.js';
 
 export const overview = {
@@ -8,8 +8,6 @@ export const overview = {
   planWithUrl: 'Plan {plan} ({offer}), reset on {day}',
   seePlans: 'see the plans',
   calls: 'API calls',
-  links: 'Links',
-  qrCodes: 'QR codes',
   callsAtLimit:
     'At the limit, API calls get status 429 until the reset. Links continue to redirect.',
   linksAtLimit:
@@ -17,7 +15,6 @@ export const overview = {
   qrCodesAtLimit:
     'At the limit, no more QR codes are created until the reset. Existing ones continue to work.',
   topLinks: 'Top links',
-  allDomains: 'All domains',
 };
 
 export const statistics = (number: FormatNumber) => ({
@@ -39,7 +36,6 @@ export const statistics = (number: FormatNumber) => ({
   interval: 'Interval',
   compare: 'Compare with the period before',
   comparedWith: (period: string, before: string) => `${period}, compared with ${before}`,
-  clicks: 'Clicks',
   clicksOverTime: 'Clicks over time',
   visitorDays: 'Visitor-days',
   visitorDaysHint: 'Different visitors of each day (UTC), added up',
@@ -128,7 +124,6 @@ export const rules = {
   toTimeHint: 'Before the start: on the next day.',
   starts: 'Starts',
   ends: 'Ends',
-  ownZone: (zone: string) => `In your time zone, ${zone}.`,
   preview: 'What does a visitor get?',
   visitor: 'A visitor',
   time: 'Time',
@@ -142,4 +137,134 @@ export const rules = {
   inLanguages: (languages: string) => `language ${languages}`,
   from: (time: string) => `from ${time}`,
   until: (time: string) => `until ${time}`,
+};
+
+export const values = {
+  /** Event types. */
+  events: {
+    LinkCreated: 'Link created',
+    LinkImported: 'Link imported',
+    LinkEdited: 'Link edited',
+    LinkDescribed: 'Link described',
+    LinkDisabled: 'Link disabled',
+    LinkEnabled: 'Link enabled',
+    LinkDeleted: 'Link deleted',
+    LinkExpired: 'Link expired',
+    LinkBlocked: 'Link blocked',
+    LinkUnblocked: 'Link unblocked',
+    LinkVisited: 'Link visited',
+    ApiKeyCreated: 'API key created',
+    ApiKeyChanged: 'API key changed',
+    ApiKeyRotated: 'API key rotated',
+    ApiKeyRevoked: 'API key revoked',
+    AliasOverrideGranted: 'Reserved alias allowed',
+    AliasOverrideRevoked: 'Reserved alias no longer allowed',
+    DomainClaimed: 'Domain claimed',
+    DomainVerified: 'Domain verified',
+    DomainChanged: 'Domain changed',
+    DomainReleased: 'Domain released',
+    WebhookCreated: 'Webhook created',
+    WebhookChanged: 'Webhook changed',
+    WebhookDisabled: 'Webhook disabled',
+    WebhookDeleted: 'Webhook deleted',
+    CallsMetered: 'Calls metered',
+    QrRendered: 'QR code rendered',
+    MaintenanceSwitched: 'Maintenance switched',
+    FeatureSwitched: 'Feature switched',
+    ProjectionWorkRequested: 'Work on a projection requested',
+  },
+  unknown: 'Unknown',
+  allOthers: 'All others',
+  directOrUnknown: 'Direct or unknown',
+  noRule: 'No rule',
+  /** Statuses of links. */
+  statuses: {
+    active: 'Active',
+    disabled: 'Disabled',
+    scheduled: 'Scheduled',
+    expired: 'Expired',
+    blocked: 'Blocked',
+    deleted: 'Deleted',
+  },
+  /** Orders of lists of links. */
+  orders: { created: 'Newest first', clicks: 'Most clicked first' },
+  /** Attributes of visitors. */
+  attributes: {
+    countries: 'Country',
+    devices: 'Device',
+    os: 'System',
+    browsers: 'Browser',
+    languages: 'Language',
+  },
+  /** Days of the week, from Monday. */
+  weekdays: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as readonly string[],
+  /** Fields of events. */
+  fields: {
+    url: 'Destination',
+    custom: 'Alias',
+    title: 'Title',
+    note: 'Note',
+    tags: 'Tags',
+    startsAt: 'Starts',
+    expiresAt: 'Expires',
+    maxClicks: 'Click limit',
+    password: 'Password',
+    rules: 'Redirect rules',
+    forwardQuery: 'Forward the query',
+    clicks: 'Clicks until then',
+    visits: 'Imported visits',
+    reason: 'Reason',
+    importId: 'Import',
+    source: 'Source',
+    createdAt: 'Created',
+    name: 'Name',
+    plan: 'Plan',
+    scopes: 'Scopes',
+    account: 'Account',
+    ancestors: 'Created by the keys',
+    status: 'Status',
+    deactivatedBy: 'Deactivated by',
+    earlierEndAt: 'Earlier secrets end',
+    token: 'Value of the TXT record',
+    by: 'Verified by',
+    rootRedirect: 'Home page',
+    notFoundRedirect: 'Unknown links',
+    expiredRedirect: 'Expired links',
+    types: 'Events',
+    domain: 'Domain',
+    description: 'Description',
+    on: 'On',
+    feature: 'Feature',
+    projection: 'Projection',
+    work: 'Work',
+  },
+  history: {
+    none: 'none',
+    /** Of empty values with a meaning. */
+    empty: {
+      scopes: 'all',
+      plan: 'inherited',
+      types: 'the default ones',
+      domain: 'all',
+    },
+    yes: 'yes',
+    no: 'no',
+    passwords: { set: 'set', removed: 'removed' },
+    reasons: { time: 'its time is over', clicks: 'its clicks are used up' },
+    actors: {
+      operator: 'an operator',
+      system: 'Linklog',
+      'web-safety': 'the web-safety check',
+      visitor: 'a visitor',
+    },
+  },
+  /** Devices and triggers of visits. */
+  visits: {
+    desktop: 'Desktop',
+    mobile: 'Mobile',
+    tablet: 'Tablet',
+    tv: 'TV',
+    link: 'Link',
+    qr: 'QR code',
+  },
 };
