@@ -1,7 +1,7 @@
 /** Histories: each event with the values that it changed, in words. */
 import type { RedirectRule } from '../../schemas/redirect-rules.js';
 import { formatTime } from './format.js';
-import { formatNumber } from './numbers.js';
+import { formatNumber } from './locale.js';
 import { describeConditions } from './rules-form.js';
 import { texts } from './texts.js';
 

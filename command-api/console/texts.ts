@@ -1,6 +1,5 @@
 /** The texts of the console in its language. */
-import { language } from './locale.js';
-import { formatNumber, type FormatNumber } from './numbers.js';
+import { formatNumber, type FormatNumber, language } from './locale.js';
 
 /** A browser loads only its own catalogue. */
 const catalogues = {

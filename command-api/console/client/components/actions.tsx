@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { texts } from '../../texts.js';
 import { callApi, type Result } from '../app/api.js';
 import { fieldsOf, useAction } from '../app/hooks.js';
@@ -7,10 +7,31 @@ import { CopyButton } from './copy-button.js';
 import { Dialog } from './dialog.js';
 import { Select } from './field.js';
 import { CallForm, Confirm, FormDialog } from './forms.js';
-import { useNotice } from './notice.js';
 import { Trouble } from './trouble.js';
 
 const { common, components: text } = texts;
+
+/**
+ * Reports the success of a change, to screen readers too. With `takesFocus`, the report gets the focus, because the
+ * element that had it is removed.
+ */
+const useNotice = () => {
+  const [shown, show] = useState({ text: '', takesFocus: false, count: 0 });
+  const element = useRef<HTMLParagraphElement>(null);
+  const announce = useCallback((text: string, takesFocus = false) => {
+    show(({ count }) => ({ text, takesFocus, count: count + 1 }));
+  }, []);
+  useEffect(() => {
+    if (shown.takesFocus) element.current?.focus();
+  }, [shown]);
+  const notice = (
+    <p class="notice" role="status" tabIndex={-1} ref={element}>
+      {/* A new element, so that a repeated text is announced again. */}
+      {shown.text !== '' && <span key={shown.count}>{shown.text}</span>}
+    </p>
+  );
+  return { notice, announce };
+};
 
 const secrets = {
   key: { title: text.keepKey, use: text.keyUse, name: text.theKey },

@@ -1,5 +1,7 @@
 import type { ComponentChildren, InputHTMLAttributes, JSX, SelectHTMLAttributes } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
+import { ownZoneOf } from '../../format.js';
+import { texts } from '../../texts.js';
 
 interface Props {
   readonly label: string;
@@ -84,3 +86,31 @@ export const withValue =
   (event: { readonly currentTarget: { readonly value: string } }): void => {
     handle(event.currentTarget.value);
   };
+
+interface ZoneProps {
+  readonly label?: string;
+  readonly value: string;
+  readonly onChange: (tz: string) => void;
+}
+
+/** The list of zones is loaded on demand, because that can take 0.25 s. */
+export const ZoneField = ({ label = texts.components.timeZone, value, onChange }: ZoneProps) => {
+  const [zones, setZones] = useState<readonly string[]>([]);
+  // Both events are before the list opens.
+  const fill = (): void => {
+    setZones((known) => (known.length > 0 ? known : Intl.supportedValuesOf('timeZone')));
+  };
+  return (
+    <Select
+      label={label}
+      value={value}
+      options={[...new Set([value, 'UTC', ownZoneOf(), ...zones])].map((zone) => [
+        zone,
+        zone.replaceAll('_', ' '),
+      ])}
+      onFocus={fill}
+      onPointerDown={fill}
+      onChange={withValue(onChange)}
+    />
+  );
+};

@@ -5,16 +5,82 @@ import { formatDate } from '../../format.js';
 import { hostIn } from '../../link-filter.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { fieldsOf } from '../app/hooks.js';
+import { fieldsOf, useAction } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import { question, useActions, type Action } from '../components/actions.js';
+import { type Action, question, useActions } from '../components/actions.js';
+import { CopyButton } from '../components/copy-button.js';
 import { Input } from '../components/field.js';
-import { NeedsScope } from '../components/needs-scope.js';
 import { useDomains } from '../components/own-domains.js';
-import { ResourceList, type Description } from '../components/resource-list.js';
-import { Verification } from './verification.js';
+import { type Description, ResourceList } from '../components/resource-list.js';
+import { NeedsScope, richText } from '../components/rich-text.js';
+import { Trouble } from '../components/trouble.js';
 
 const { common, domains: text } = texts;
+
+type TxtRecord = NonNullable<DomainResponse['verification']>;
+
+const parts = ['type', 'name', 'value'] as const;
+
+/** Describes the TXT record that DNS has instead. */
+const Found = ({
+  failure,
+  name,
+}: Pick<ReturnType<typeof useAction>, 'failure'> & { readonly name: string }) => {
+  if (failure?.kind !== 'refused' || failure.found === undefined) return null;
+  const { found } = failure;
+  return found.length === 0 ? (
+    <>{richText(text.noRecord, { name: <code class="long">{name}</code> })}</>
+  ) : (
+    <>
+      {text.found}{' '}
+      {found.map((value, index) => (
+        <span key={index}>
+          {index > 0 && ', '}
+          <code class="long">{value}</code>
+        </span>
+      ))}
+    </>
+  );
+};
+
+/** The TXT record of a claim, and its verification. */
+const Verification = (props: {
+  readonly domain: string;
+  readonly record: TxtRecord;
+  readonly canManage: boolean;
+  readonly onVerified: () => void;
+}) => {
+  const { domain, record, canManage, onVerified } = props;
+  const { isBusy, failure, run } = useAction();
+  const verify = async (): Promise<void> => {
+    const path = `/v2/domains/${domain}/verify`;
+    if (await run(() => callApi(path, { method: 'POST' }))) onVerified();
+  };
+  return (
+    <>
+      <p>{text.recordHint}</p>
+      <dl class="data record">
+        {parts.map((part) => (
+          <div key={part}>
+            <dt>{text.record[part]}</dt>
+            <dd class="row">
+              <code class="long">{record[part]}</code>{' '}
+              <CopyButton text={record[part]} what={text.recordPart[part]} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <Trouble failure={failure}>
+        <Found failure={failure} name={record.name} />
+      </Trouble>
+      {canManage && (
+        <button type="button" class="primary" aria-disabled={isBusy} onClick={() => void verify()}>
+          {text.verify}
+        </button>
+      )}
+    </>
+  );
+};
 
 const redirects = ['rootRedirect', 'notFoundRedirect', 'expiredRedirect'] as const;
 

@@ -1,18 +1,55 @@
+import { useLocation, useRoute } from 'preact-iso/router';
 import type { ImportListResponse, ImportResponse } from '../../../../schemas/http/imports.js';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatTime } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
+import { NeedsScope } from '../components/rich-text.js';
+import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
-import { NeedsScope } from '../components/needs-scope.js';
-import { ScrollTable } from '../components/scroll-table.js';
 import { formatNames } from './labels.js';
 import { NewImport } from './new-import.js';
+import { Report, useImport } from './report.js';
 
 const text = texts.imports;
+
+const OneImport = ({ id }: { readonly id: string }) => {
+  const { value, failure, reload } = useImport(id);
+  /** The number of rows, which the check of the file has counted. */
+  const total = Number(useLocation().query['rows'] ?? '') || null;
+  return (
+    <Page title={value?.dryRun === true ? text.checkOfFile : texts.app.import}>
+      <Trouble failure={failure} onRetry={reload} />
+      {value && (
+        <section class="card stack" aria-label={text.theImport}>
+          <p class="soft">
+            {value.endedAt === null
+              ? text.started(formatTime(value.startedAt))
+              : text.startedAndEnded(formatTime(value.startedAt), formatTime(value.endedAt))}
+          </p>
+          <Report value={value} total={total} onStopped={reload} />
+        </section>
+      )}
+      <p>
+        <a href="/console/imports">{text.toImports}</a>
+      </p>
+    </Page>
+  );
+};
+
+/** An import, which may be running. @param scopes those of the session's key */
+export const ImportPage = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
+  const { id = '' } = useRoute().params;
+  // A new key resets the state for another import.
+  return scopes.includes('links:import') ? (
+    <OneImport key={id} id={id} />
+  ) : (
+    <Imports scopes={scopes} />
+  );
+};
 
 const badges: Readonly<Record<ImportResponse['status'], string>> = {
   running: 'pending',

@@ -3,15 +3,13 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ImportResponse } from '../../../../schemas/http/imports.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { fieldsOf, onSubmit, useAction, type Action } from '../app/hooks.js';
-import { Check, Field, Select } from '../components/field.js';
+import { type Action, fieldsOf, onSubmit, useAction } from '../app/hooks.js';
+import { Check, Field, Select, ZoneField } from '../components/field.js';
 import { DomainSelect } from '../components/own-domains.js';
-import { Trouble } from '../components/trouble.js';
 import { richText } from '../components/rich-text.js';
-import { ZoneField } from '../components/zone-field.js';
+import { Trouble } from '../components/trouble.js';
 import { conflictOptions, encodingOptions, formatOptions } from './labels.js';
-import { Report } from './report.js';
-import { useImport } from './use-import.js';
+import { Report, useImport } from './report.js';
 
 const text = texts.imports;
 

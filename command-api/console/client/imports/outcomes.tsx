@@ -1,6 +1,5 @@
-import type { ImportResponse, ImportedRow } from '../../../../schemas/http/imports.js';
+import type { ImportedRow, ImportResponse } from '../../../../schemas/http/imports.js';
 import { toCsv } from '../../csv.js';
-import { formatNumber } from '../../numbers.js';
 import {
   addRows,
   cellsOfRow,
@@ -11,18 +10,49 @@ import {
   isSufficient,
   maxShownRows,
   outcomeColumns,
+  OutcomeParser,
   type OutcomeSummary,
 } from '../../import-outcomes.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
-import type { Result } from '../app/api.js';
+import { openStream, type Result, withSession } from '../app/api.js';
 import { useAction, useLoad } from '../app/hooks.js';
 import { saveFile } from '../components/save.js';
+import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
-import { ScrollTable } from '../components/scroll-table.js';
 import { outcomeNames } from './labels.js';
-import { outcomesPath, readOutcomes } from './read-outcomes.js';
 
 const { common, imports: text } = texts;
+
+const outcomesPath = (id: string): string => `/v2/imports/${id}/rows`;
+
+/**
+ * Reads the outcomes of an import while they arrive.
+ *
+ * @param onRows returns whether to read on
+ */
+const readOutcomes = async (
+  id: string,
+  onRows: (rows: readonly ImportedRow[]) => boolean,
+): Promise<Result<null>> => {
+  const connection = new AbortController();
+  const opened = await withSession(() => openStream(outcomesPath(id), {}, connection.signal));
+  if (!opened.ok) return opened;
+  const parser = new OutcomeParser();
+  const reader = opened.value.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done || !onRows(parser.push(value))) break;
+    }
+    return { ok: true, value: null, status: opened.status };
+  } catch {
+    // The connection was lost.
+    return { ok: false, failure: { kind: 'offline' } };
+  } finally {
+    connection.abort();
+  }
+};
 
 const readSummary = async ({ id, failed }: ImportResponse): Promise<Result<OutcomeSummary>> => {
   let summary = emptySummary;

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { OwnKeyResponse, ownKeyPageResponse } from '../../../../schemas/http/keys.js';
+import type { ownKeyPageResponse, OwnKeyResponse } from '../../../../schemas/http/keys.js';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatDate, formatTime } from '../../format.js';
 import { presetScopes } from '../../scope-presets.js';
@@ -7,11 +7,10 @@ import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import { question, rotation, useActions, type Action } from '../components/actions.js';
+import { type Action, question, rotation, useActions } from '../components/actions.js';
 import { Input, Select } from '../components/field.js';
-import { NeedsScope } from '../components/needs-scope.js';
-import { ResourceList, type Description } from '../components/resource-list.js';
-import { richText } from '../components/rich-text.js';
+import { type Description, ResourceList } from '../components/resource-list.js';
+import { NeedsScope, richText } from '../components/rich-text.js';
 import { keyLifetimes, ScopeFields, ScopeTags } from './scope-fields.js';
 
 const { common, keys: text } = texts;

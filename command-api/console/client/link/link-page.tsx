@@ -1,17 +1,17 @@
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import type { Scope } from '../../../../schemas/scopes.js';
-import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
+import { type AddressedLink, linkPath, subjectOfLink } from '../../link-address.js';
 import { texts } from '../../texts.js';
 import { callApi, type Failure } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
+import { History } from '../components/history.js';
 import { lazy } from '../components/lazy.js';
 import { Trouble } from '../components/trouble.js';
-import { Statistics, usePeriodStats } from '../statistics/statistics.js';
-import { History } from '../components/history.js';
 import { LiveEvents } from '../live/live-events.js';
-import { LinkSummary } from './link-summary.js';
-import { LinkTabs, useLinkRoute } from './link-tabs.js';
+import { usePeriodStats } from '../statistics/period-stats.js';
+import { Statistics } from '../statistics/statistics.js';
+import { LinkSummary, LinkTabs, useLinkRoute } from './link-summary.js';
 import { NotRedirecting } from './not-redirecting.js';
 import { Settings } from './settings.js';
 

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
+import { useRoute } from 'preact-iso/router';
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { formatTime } from '../../format.js';
-import { textOfShortUrl } from '../../link-address.js';
+import { type AddressedLink, linkPage, textOfShortUrl } from '../../link-address.js';
 import { statuses } from '../../link-filter.js';
 import { texts } from '../../texts.js';
 import { CopyButton } from '../components/copy-button.js';
@@ -9,6 +10,34 @@ import { richText } from '../components/rich-text.js';
 import { RuleList } from '../rules/rule-list.js';
 
 const { common, link: text } = texts;
+
+interface LinkRoute {
+  readonly address: AddressedLink;
+  /** Empty: the first tab. */
+  readonly tab: string;
+}
+
+/** The link and the tab in the address of a link's page. */
+export const useLinkRoute = (): LinkRoute => {
+  const { params, query } = useRoute();
+  const { code: shortCode = '', tab = '' } = params;
+  const { domain = '' } = query;
+  return { address: { shortCode, domain: domain === '' ? null : domain }, tab };
+};
+
+interface TabsProps extends LinkRoute {
+  readonly tabs: readonly (readonly [name: string, title: string])[];
+}
+
+export const LinkTabs = ({ tabs, address, tab }: TabsProps) => (
+  <nav class="tabs" aria-label={texts.link.aboutLink}>
+    {tabs.map(([name, title]) => (
+      <a key={name} href={linkPage(address, name)} aria-current={name === tab ? 'page' : undefined}>
+        {title}
+      </a>
+    ))}
+  </nav>
+);
 
 interface Props {
   readonly link: LinkDetails;

@@ -3,12 +3,12 @@ import type { HistoryResponse } from '../../../../schemas/http/history.js';
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { formatTime } from '../../format.js';
 import { linkPage, linkPath } from '../../link-address.js';
-import { formatNumber } from '../../numbers.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useAction, useLoad } from '../app/hooks.js';
 import { Trouble } from '../components/trouble.js';
-import { sendChange } from './send-change.js';
+import { sendChange } from './settings.js';
 
 const { common, link: text } = texts;
 

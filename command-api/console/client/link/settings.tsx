@@ -3,9 +3,10 @@ import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { withScheme } from '../../destination.js';
 import { subjectOfLink } from '../../link-address.js';
 import { changeOfEnd, changeOfStart } from '../../link-end.js';
-import { haveEqualRules, toForm, toRequest, type RuleForm } from '../../rules-form.js';
+import { haveEqualRules, type RuleForm, toForm, toRequest } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
+import { callApi, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { question, useActions } from '../components/actions.js';
 import { LimitFields } from '../components/end-fields.js';
@@ -14,9 +15,26 @@ import { LinkTexts } from '../components/link-texts.js';
 import { Trouble } from '../components/trouble.js';
 import { LeaveGuard } from '../components/unsaved.js';
 import { RuleEditor } from '../rules/rule-editor.js';
-import { sendChange } from './send-change.js';
 
 const { common, link: text } = texts;
+
+interface Changed {
+  readonly link: Pick<LinkDetails, 'version'>;
+  /** The path and query of the link in `/v2` or `/admin`. */
+  readonly path: string;
+}
+
+/** Changes a link, unless its version has changed. */
+export const sendChange = (
+  { link, path }: Changed,
+  method: 'PATCH' | 'DELETE',
+  body?: unknown,
+): Promise<Result<LinkDetails | undefined>> =>
+  callApi(path, {
+    method,
+    headers: { 'If-Match': `"${link.version}"` },
+    ...(body !== undefined && { body }),
+  });
 
 interface Props {
   readonly link: LinkDetails;

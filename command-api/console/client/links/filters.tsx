@@ -1,24 +1,24 @@
-import { useLayoutEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { codeOfShortUrl, pastedLink } from '../../../../schemas/pasted-code.js';
 import { formatDay } from '../../format.js';
 import { linkPage } from '../../link-address.js';
 import {
   hostIn,
+  type LinkFilter,
   noFilter,
+  type Order,
   orders,
   showsAll,
-  statuses,
-  type LinkFilter,
-  type Order,
   type Status,
+  statuses,
 } from '../../link-filter.js';
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { fieldsOf, onSubmit } from '../app/hooks.js';
 import { Input, Select, withValue } from '../components/field.js';
+import { TagInput } from '../components/link-texts.js';
 import { DomainSelect, useActiveDomains } from '../components/own-domains.js';
-import { TagInput } from '../components/tag-input.js';
 
 const { common, links: text } = texts;
 

@@ -4,16 +4,16 @@ import type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
 import { ownZoneOf } from '../../format.js';
 import {
   apiQueryOf,
+  type LinkFilter,
   previousOf,
   readFilter,
   rememberNext,
   writeFilter,
-  type LinkFilter,
 } from '../../link-filter.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useLoad, type Loaded } from '../app/hooks.js';
-import { ListPages } from '../components/list-pages.js';
+import { type Loaded, useLoad } from '../app/hooks.js';
+import { ListPages } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 import { Filters } from './filters.js';
 import { LinkTable, type Selection } from './link-table.js';

@@ -1,8 +1,8 @@
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { formatDate, formatTime } from '../../format.js';
-import { statuses } from '../../link-filter.js';
-import { formatNumber } from '../../numbers.js';
 import { linkPage, subjectOfLink, textOfShortUrl } from '../../link-address.js';
+import { statuses } from '../../link-filter.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { CopyButton } from '../components/copy-button.js';
 

@@ -1,4 +1,4 @@
-import { EventStreamParser } from '../../event-stream.js';
+import { EventStreamParser } from '../../../../schemas/event-stream.js';
 import { pauseAfter, type LiveEvent } from '../../live-events.js';
 import { openStream, type Failure } from '../app/api.js';
 

@@ -1,10 +1,18 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LinkResponse } from '../../../../schemas/http/shorten.js';
-import { withScheme, withUtm, type UtmValues } from '../../destination.js';
+import {
+  bookmarkletOf,
+  readUtm,
+  utmNames,
+  type UtmValues,
+  withScheme,
+  withUtm,
+  writeUtm,
+} from '../../destination.js';
 import { linkPage } from '../../link-address.js';
 import { readEnd } from '../../link-end.js';
-import { fromLocalTime, toRequest, type RuleForm } from '../../rules-form.js';
+import { fromLocalTime, type RuleForm, toRequest } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi, randomId } from '../app/api.js';
@@ -17,10 +25,98 @@ import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 import { LeaveGuard } from '../components/unsaved.js';
 import { RuleEditor } from '../rules/rule-editor.js';
-import { Bookmarklet } from './bookmarklet.js';
-import { rememberUtm, UtmFields } from './utm-fields.js';
 
 const { common, make: text } = texts;
+
+const storageKey = 'linklog.utm';
+
+/** The values of the last link. */
+const readLast = (): UtmValues => {
+  try {
+    return readUtm(localStorage.getItem(storageKey));
+  } catch {
+    // Storage is disabled.
+    return {};
+  }
+};
+
+/** Remembers the values, unless there are none. */
+const rememberUtm = (values: UtmValues): void => {
+  if (Object.values(values).every((value) => value === '')) return;
+  try {
+    localStorage.setItem(storageKey, writeUtm(values));
+  } catch {
+    // Storage is disabled or full: the values are not offered again.
+  }
+};
+
+interface UtmProps {
+  readonly values: UtmValues;
+  readonly onChange: (values: UtmValues) => void;
+}
+
+/** The campaign parameters of the destination. */
+const UtmFields = ({ values, onChange }: UtmProps) => {
+  const [last] = useState(readLast);
+  return (
+    <details>
+      <summary>{text.utm}</summary>
+      <div class="stack">
+        <p class="hint">{text.utmHint}</p>
+        <div class="columns">
+          {utmNames.map((name) => (
+            <Input
+              key={name}
+              label={text.utmNames[name]}
+              maxLength={200}
+              value={values[name] ?? ''}
+              onInput={withValue((value) => {
+                onChange({ ...values, [name]: value });
+              })}
+            />
+          ))}
+        </div>
+        {Object.keys(last).length > 0 && (
+          <button
+            type="button"
+            class="small"
+            onClick={() => {
+              onChange(last);
+            }}
+          >
+            {text.useLast}
+          </button>
+        )}
+      </div>
+    </details>
+  );
+};
+
+/** A link for the bookmarks bar. The content security policy of this page forbids its code, but not that of others. */
+const Bookmarklet = () => {
+  const [note, setNote] = useState('');
+  return (
+    <details class="card">
+      <summary>{text.bookmarklet}</summary>
+      <div class="stack">
+        <p>{text.bookmarkletHint}</p>
+        <p class="row">
+          <a
+            class="button"
+            href={bookmarkletOf(location.origin)}
+            onClick={(event) => {
+              event.preventDefault();
+              setNote(text.dragIt);
+            }}
+          >
+            {text.bookmarkletName}
+          </a>
+          <span role="status">{note}</span>
+        </p>
+      </div>
+    </details>
+  );
+};
 
 const exampleUrl = 'https://example.com/a-long-address';
 

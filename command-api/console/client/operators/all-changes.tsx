@@ -4,9 +4,9 @@ import { describeEvent } from '../../history.js';
 import { texts } from '../../texts.js';
 import { useAddressedPage } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import { EventEntry } from '../components/event-entry.js';
-import { ListPages } from '../components/list-pages.js';
+import { EventEntry } from '../components/history.js';
 import { nextPage } from '../components/resource-list.js';
+import { ListPages } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 
 const text = texts.operators;

@@ -1,17 +1,17 @@
 import type { OperatorsLink } from '../../../../schemas/http/operators.js';
-import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
+import { type AddressedLink, linkPath, subjectOfLink } from '../../link-address.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
+import { Input } from '../components/field.js';
 import { CallForm } from '../components/forms.js';
 import { History } from '../components/history.js';
-import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
-import { LinkSummary } from '../link/link-summary.js';
-import { LinkTabs, useLinkRoute } from '../link/link-tabs.js';
+import { LinkSummary, LinkTabs, useLinkRoute } from '../link/link-summary.js';
 import { Settings } from '../link/settings.js';
-import { Statistics, usePeriodStats } from '../statistics/statistics.js';
-import { texts } from '../../texts.js';
+import { usePeriodStats } from '../statistics/period-stats.js';
+import { Statistics } from '../statistics/statistics.js';
 
 const { common, operators: text } = texts;
 

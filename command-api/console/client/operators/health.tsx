@@ -1,14 +1,13 @@
 import type { HealthResponse } from '../../../../schemas/http/health.js';
 import type { ProcessList } from '../../../../schemas/http/operators.js';
-import { formatNumber } from '../../numbers.js';
+import { formatTime } from '../../format.js';
+import { formatNumber } from '../../locale.js';
+import { texts } from '../../texts.js';
 import { callApi, readHealth } from '../app/api.js';
 import { useLoad, useRefresh } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import { Figures } from '../components/figures.js';
-import { ScrollTable } from '../components/scroll-table.js';
-import { formatTime } from '../../format.js';
+import { Figures, ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
-import { texts } from '../../texts.js';
 
 const { common, operators: text } = texts;
 

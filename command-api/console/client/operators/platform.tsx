@@ -11,7 +11,7 @@ import { Page } from '../app/shell.js';
 import { formatTime } from '../../format.js';
 import { question, useActions, type Action } from '../components/actions.js';
 import { Check, Input } from '../components/field.js';
-import { ScrollTable } from '../components/scroll-table.js';
+import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 import { texts } from '../../texts.js';
 

@@ -1,17 +1,17 @@
 import type {
-  ProjectionWorkResponse,
   ProjectionsResponse,
+  ProjectionWorkResponse,
 } from '../../../../schemas/http/projections.js';
 import { formatTime } from '../../format.js';
-import { formatNumber, formatShare } from '../../numbers.js';
+import { formatNumber, formatShare } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad, useRefresh } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { question, useActions } from '../components/actions.js';
-import { Figures } from '../components/figures.js';
-import { ResourceList, type Description } from '../components/resource-list.js';
+import { type Description, ResourceList } from '../components/resource-list.js';
 import { richText } from '../components/rich-text.js';
+import { Figures } from '../components/tables.js';
 
 const { common, operators: text } = texts;
 

@@ -1,27 +1,61 @@
 import { useLocation } from 'preact-iso/router';
-import { useRef } from 'preact/hooks';
+import { useId, useRef } from 'preact/hooks';
 import type { UsageResponse } from '../../../../schemas/http/reports.js';
 import type { AccountStatsResponse } from '../../../../schemas/http/statistics.js';
 import type { Scope } from '../../../../schemas/scopes.js';
-import { formatDay } from '../../format.js';
 import { compareRows } from '../../comparison.js';
-import { texts } from '../../texts.js';
+import { formatDay } from '../../format.js';
 import { linkPage, subjectOfLink } from '../../link-address.js';
+import { formatNumber } from '../../locale.js';
+import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { Begin } from '../components/begin.js';
-import { Meter } from '../components/meter.js';
 import { DomainSelect } from '../components/own-domains.js';
-import { NeedsScope } from '../components/needs-scope.js';
-import { richText } from '../components/rich-text.js';
-import { LiveEvents } from '../live/live-events.js';
+import { NeedsScope, richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
+import { LiveEvents } from '../live/live-events.js';
 import { fileNameOf, maxValues, usePeriodStats, useView } from '../statistics/period-stats.js';
 import { Statistics } from '../statistics/statistics.js';
 import { ValueList } from '../statistics/value-list.js';
 
-const { common, overview: text } = texts;
+const { common, components: notes, overview: text } = texts;
+
+interface MeterProps {
+  readonly label: string;
+  readonly used: number;
+  /** `null`: no limit. */
+  readonly limit: number | null;
+  /** Describes what happens at the limit. */
+  readonly atLimit: string;
+}
+
+const Meter = ({ label, used, limit, atLimit }: MeterProps) => {
+  const id = useId();
+  const share = limit === null ? 0 : limit === 0 ? 1 : used / limit;
+  return (
+    <div class="card quota">
+      <h3 id={id}>{label}</h3>
+      <p class="figure">
+        {formatNumber(used)}{' '}
+        <span class="soft">{notes.of(limit === null ? notes.anyNumber : formatNumber(limit))}</span>
+      </p>
+      {limit !== null && (
+        <meter
+          aria-labelledby={id}
+          min={0}
+          max={1}
+          low={0.8}
+          high={0.999}
+          optimum={0}
+          value={Math.min(1, share)}
+        />
+      )}
+      <p class="hint">{limit === null ? notes.noLimit : atLimit}</p>
+    </div>
+  );
+};
 
 interface Props {
   /** `null`: the installation has no page with plans. */

@@ -9,10 +9,9 @@ import {
   valuesOf,
   withCondition,
 } from '../../rules-form.js';
-import { attributeNames, attributes, optionsOf, type Attribute } from '../../visitor-values.js';
 import { texts } from '../../texts.js';
-import { Check, Input, withValue } from '../components/field.js';
-import { ZoneField } from '../components/zone-field.js';
+import { type Attribute, attributeNames, attributes, optionsOf } from '../../visitor-values.js';
+import { Check, Input, withValue, ZoneField } from '../components/field.js';
 
 const { common, rules: text } = texts;
 

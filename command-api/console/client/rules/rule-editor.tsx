@@ -1,20 +1,20 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { SplitEntry } from '../../../../schemas/redirect-rules.js';
-import { formatShare } from '../../numbers.js';
+import { formatShare } from '../../locale.js';
 import {
   maxEntries,
   maxRules,
   moveRule,
   newEntry,
   newRule,
-  toRequest,
   type RuleForm,
+  toRequest,
 } from '../../rules-form.js';
 import { texts } from '../../texts.js';
 import { Check, Input, withValue } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Conditions } from './conditions.js';
-import { RulePreview } from './rule-preview.js';
+import { RulePreview } from './rule-list.js';
 
 const text = texts.rules;
 

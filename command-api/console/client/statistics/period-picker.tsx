@@ -1,16 +1,15 @@
 import type { ComponentChildren } from 'preact';
+import { formatPeriod } from '../../format.js';
 import {
   addDays,
   comparedDays,
+  type Days,
   intervalsOf,
   presets,
-  type Days,
   type StatisticsView,
 } from '../../periods.js';
-import { formatPeriod } from '../../format.js';
 import { texts } from '../../texts.js';
-import { Check, Input, Select, withValue } from '../components/field.js';
-import { ZoneField } from '../components/zone-field.js';
+import { Check, Input, Select, withValue, ZoneField } from '../components/field.js';
 
 interface Props {
   readonly view: StatisticsView;

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type UPlot from 'uplot';
-import { formatNumber } from '../../numbers.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 
 export type PlotLibrary = typeof UPlot;

@@ -4,22 +4,33 @@ import { useState } from 'preact/hooks';
 import type { PeriodStats } from '../../../../schemas/http/statistics.js';
 import type { Dimension } from '../../../../schemas/statistics/document.js';
 import { formatStart } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
+import { formatNumber } from '../../locale.js';
 import { addDays, alignSeries, type Counted, type Interval } from '../../periods.js';
 import { texts } from '../../texts.js';
+import { DownloadCsv } from '../components/save.js';
+import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
-import { ScrollTable } from '../components/scroll-table.js';
-import { Breakdown } from './breakdown.js';
-import { DownloadCsv } from './download-csv.js';
-import { NowMark } from './now-mark.js';
+import { useRecentVisits } from '../live/recent-visits.js';
 import { PeriodPicker } from './period-picker.js';
-import { fileNameOf, useView, type LoadedStats } from './period-stats.js';
-import { Plot, usePlotLibrary, type PlotLibrary } from './plot.js';
-import { changeOf } from './value-list.js';
-
-export { usePeriodStats } from './period-stats.js';
+import { fileNameOf, type LoadedStats, useView } from './period-stats.js';
+import { Plot, type PlotLibrary, usePlotLibrary } from './plot.js';
+import { Breakdown, changeOf } from './value-list.js';
 
 const { common, statistics: text } = texts;
+
+/** The visits of the last minutes, on pages with a live view. */
+const NowMark = () => {
+  const count = useRecentVisits();
+  return count === 0 ? null : (
+    <>
+      {' '}
+      <span class="badge live">
+        {text.now(count)}
+        <span class="unseen"> {text.inLastMinutes}</span>
+      </span>
+    </>
+  );
+};
 
 const sources: readonly Dimension[] = ['referrers', 'triggers'];
 const visitors: readonly Dimension[] = ['countries', 'languages'];

@@ -5,11 +5,11 @@ import type {
   TestedWebhookResponse,
 } from '../../../../schemas/http/webhooks.js';
 import { formatClock, formatDate, formatEventType, formatTime } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useActions, type Action } from '../components/actions.js';
-import { ListPages } from '../components/list-pages.js';
+import { type Action, useActions } from '../components/actions.js';
+import { ListPages } from '../components/tables.js';
 
 const text = texts.webhooks;
 

@@ -1,13 +1,45 @@
 import { useState } from 'preact/hooks';
 import type { WebhookResponse } from '../../../../schemas/http/webhooks.js';
-import { eventNames } from '../../event-names.js';
-import { formatEventType } from '../../format.js';
+import { eventNames } from '../../format.js';
+import { formatDate, formatEventType, formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
 import { fieldsOf } from '../app/hooks.js';
 import { Check, Input } from '../components/field.js';
 import { DomainSelect } from '../components/own-domains.js';
 
 const { common, webhooks: text } = texts;
+
+/** What a webhook receives, and its progress. */
+export const WebhookSummary = ({ webhook }: { readonly webhook: WebhookResponse }) => {
+  const { types, domain, disabledReason, lag, lastDelivery, createdAt } = webhook;
+  return (
+    <>
+      {disabledReason !== null && <p class="bad">{text.disabledReason(disabledReason)}</p>}
+      <p>
+        {types === null ? (
+          <span class="tag">{text.allButVisits}</span>
+        ) : (
+          types.map((type) => (
+            <span key={type} class="tag">
+              {formatEventType(type)}
+            </span>
+          ))
+        )}
+        {domain !== null && <span class="badge">{text.onlyDomain(domain)}</span>}
+      </p>
+      <p class="soft">
+        {text.lag(lag)}{' '}
+        {lastDelivery === null
+          ? text.noDelivery
+          : text.lastDelivery(
+              formatTime(lastDelivery.at),
+              text.deliveryStatus[lastDelivery.status],
+            )}{' '}
+        {text.createdOn(formatDate(createdAt))}
+      </p>
+    </>
+  );
+};
 
 type Terms = Pick<WebhookResponse, 'url' | 'types' | 'domain' | 'description'>;
 

@@ -11,13 +11,12 @@ import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import { question, rotation, useActions, type Action } from '../components/actions.js';
+import { type Action, question, rotation, useActions } from '../components/actions.js';
 import { Input, Select, withValue } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 import { Deliveries, formatAttempt, useDeliveryFilter } from './deliveries.js';
-import { changesOf, termsIn, WebhookFields } from './webhook-fields.js';
-import { WebhookSummary } from './webhook-summary.js';
+import { changesOf, termsIn, WebhookFields, WebhookSummary } from './webhook-fields.js';
 import { Webhooks } from './webhooks.js';
 
 const { common, webhooks: text } = texts;

@@ -5,11 +5,10 @@ import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import { useActions, type Action } from '../components/actions.js';
-import { NeedsScope } from '../components/needs-scope.js';
-import { ResourceList, type Description } from '../components/resource-list.js';
-import { termsIn, WebhookFields } from './webhook-fields.js';
-import { WebhookSummary } from './webhook-summary.js';
+import { type Action, useActions } from '../components/actions.js';
+import { type Description, ResourceList } from '../components/resource-list.js';
+import { NeedsScope } from '../components/rich-text.js';
+import { termsIn, WebhookFields, WebhookSummary } from './webhook-fields.js';
 
 const text = texts.webhooks;
 

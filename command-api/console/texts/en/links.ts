@@ -1,5 +1,5 @@
 /** English texts: the pages of links. */
-import type { FormatNumber } from '../../numbers.js';
+import type { FormatNumber } from '../../locale.js';
 
 export const links = (number: FormatNumber) => {
   const linksOf = (count: number): string => (count === 1 ? 'one link' : `${number(count)} links`);

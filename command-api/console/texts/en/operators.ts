@@ -1,5 +1,5 @@
 /** English texts: the pages of operators. */
-import type { FormatNumber } from '../../numbers.js';
+import type { FormatNumber } from '../../locale.js';
 
 export const operators = (number: FormatNumber) => ({
   name: 'Name',

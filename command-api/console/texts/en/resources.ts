@@ -1,5 +1,5 @@
 /** English texts: keys, domains, webhooks and imports. */
-import type { FormatNumber } from '../../numbers.js';
+import type { FormatNumber } from '../../locale.js';
 
 export const keys = {
   scopes: {

@@ -1,5 +1,5 @@
 /** English texts: the frame, components and sessions. */
-import type { FormatNumber } from '../../numbers.js';
+import type { FormatNumber } from '../../locale.js';
 
 /** Words that several pages use. */
 export const common = (number: FormatNumber) => ({

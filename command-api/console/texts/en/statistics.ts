@@ -1,5 +1,5 @@
 /** English texts: statistics, the live view, redirect rules and values. */
-import type { FormatNumber } from '../../numbers.js';
+import type { FormatNumber } from '../../locale.js';
 
 export const overview = {
   thisMonth: 'This month',

@@ -1,6 +1,5 @@
 import { toCsv } from '../../csv.js';
 import { texts } from '../../texts.js';
-import { saveFile } from '../components/save.js';
 
 const text = texts.statistics;
 
@@ -24,3 +23,15 @@ export const DownloadCsv = ({ fileName, title, rowsOf }: Props) => (
     <span class="unseen"> {text.ofList(title)}</span>
   </button>
 );
+
+/** Downloads a file. */
+export const saveFile = (name: string, content: Blob): void => {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  // By then, the download has started in every browser.
+  setTimeout(() => {
+    URL.revokeObjectURL(link.href);
+  }, 10_000);
+};
