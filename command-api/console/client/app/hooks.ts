@@ -39,9 +39,7 @@ export const useLoad = <Value>(load: () => Promise<Result<Value>>, key: string):
       isCurrent = false;
     };
   }, [requested]);
-  const reload = useCallback(() => {
-    setVersion((last) => last + 1);
-  }, []);
+  const reload = useCallback(() => setVersion((last) => last + 1), []);
   return { value, failure, isLoading: loadedFor !== requested, reload };
 };
 
@@ -60,9 +58,7 @@ export const useReloadOnReturn = ({ isLoading, reload }: Loaded<unknown>): void 
       if (document.visibilityState === 'visible') reload();
     };
     document.addEventListener('visibilitychange', reloadIfVisible);
-    return () => {
-      document.removeEventListener('visibilitychange', reloadIfVisible);
-    };
+    return () => document.removeEventListener('visibilitychange', reloadIfVisible);
   }, [isLoading, reload]);
 };
 
@@ -71,9 +67,7 @@ export const useRefresh = ({ failure, reload }: Loaded<unknown>, ms: number): vo
   useEffect(() => {
     if (failure) return undefined;
     const timer = setInterval(reload, ms);
-    return () => {
-      clearInterval(timer);
-    };
+    return () => clearInterval(timer);
   }, [failure, reload]);
 };
 

@@ -177,9 +177,7 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
           owner={options.describe(offer.owner)}
           current={session && options.describe(session)}
           signIn={signIn}
-          onRefused={() => {
-            setOffer(undefined);
-          }}
+          onRefused={() => setOffer(undefined)}
         />
       </Welcome>
     );

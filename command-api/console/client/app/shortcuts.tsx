@@ -34,9 +34,7 @@ const focusSearch = (attempts = 20): void => {
   const field = document.querySelector<HTMLInputElement>('input[type=search]');
   if (field) field.focus();
   else if (attempts > 0) {
-    setTimeout(() => {
-      focusSearch(attempts - 1);
-    }, 50);
+    setTimeout(() => focusSearch(attempts - 1), 50);
   }
 };
 
@@ -59,9 +57,7 @@ export const Shortcuts = ({ shortcuts }: { readonly shortcuts: readonly Shortcut
       if (shortcut.isSearch === true) focusSearch();
     };
     document.addEventListener('keydown', handle);
-    return () => {
-      document.removeEventListener('keydown', handle);
-    };
+    return () => document.removeEventListener('keydown', handle);
   }, [shortcuts, route]);
   return (
     <>
@@ -69,19 +65,12 @@ export const Shortcuts = ({ shortcuts }: { readonly shortcuts: readonly Shortcut
         type="button"
         class="quiet small keys"
         aria-label={text.shortcuts}
-        onClick={() => {
-          setOpen(true);
-        }}
+        onClick={() => setOpen(true)}
       >
         <kbd aria-hidden="true">?</kbd>
       </button>
       {isOpen && (
-        <Dialog
-          title={text.shortcuts}
-          onClose={() => {
-            setOpen(false);
-          }}
-        >
+        <Dialog title={text.shortcuts} onClose={() => setOpen(false)}>
           <dl class="data">
             {[...shortcuts, { keys: '?', title: text.shortcuts }].map(({ keys, title }) => (
               <div key={keys}>
@@ -94,9 +83,7 @@ export const Shortcuts = ({ shortcuts }: { readonly shortcuts: readonly Shortcut
           </dl>
           <Check
             defaultChecked={!isOff()}
-            onChecked={(isChecked) => {
-              localStorage.setItem(storageKey, isChecked ? 'on' : 'off');
-            }}
+            onChecked={(isChecked) => localStorage.setItem(storageKey, isChecked ? 'on' : 'off')}
             label={text.useShortcuts}
           />
         </Dialog>

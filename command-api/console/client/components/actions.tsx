@@ -151,9 +151,7 @@ export const useActions = (reload: () => void) => {
   const [withSecret, setWithSecret] = useState<Finished | null>(null);
   /** A new number empties the form. */
   const [formNumber, setFormNumber] = useState(0);
-  const close = (): void => {
-    setOpened(null);
-  };
+  const close = (): void => setOpened(null);
   /** Reports a success, and loads the changed data. */
   const succeed = (message: string, takesFocus: boolean): void => {
     announce(message, takesFocus);
@@ -222,9 +220,7 @@ export const useActions = (reload: () => void) => {
             verb={opened.dialog.verb ?? opened.verb}
             call={opened.call}
             isDanger={opened.dialog.isDanger ?? false}
-            onDone={(value) => {
-              finish({ action: opened, value });
-            }}
+            onDone={(value) => finish({ action: opened, value })}
             onClose={close}
           >
             {opened.dialog.content}

@@ -66,9 +66,7 @@ const EndFields = ({ link }: Props) => {
             name="endsUnit"
             value={unit}
             options={unitNames}
-            onChange={withValue((value) => {
-              setUnit(value as Unit);
-            })}
+            onChange={withValue((value) => setUnit(value as Unit))}
           />
         </>
       )}

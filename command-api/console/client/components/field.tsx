@@ -72,9 +72,7 @@ export const Check = ({ label, onChecked, ...rest }: CheckProps) => (
     <input
       {...rest}
       type="checkbox"
-      onChange={(event) => {
-        onChecked?.(event.currentTarget.checked);
-      }}
+      onChange={(event) => onChecked?.(event.currentTarget.checked)}
     />
     {label}
   </label>

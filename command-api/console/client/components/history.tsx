@@ -95,12 +95,7 @@ const HistoryPart = ({ base, link, after, earlier }: PartProps) => {
           <HistoryPart base={base} link={link} after={value.next} earlier={events} />
         ) : (
           <li>
-            <button
-              type="button"
-              onClick={() => {
-                showMore(true);
-              }}
-            >
+            <button type="button" onClick={() => showMore(true)}>
               {text.showMore}
             </button>
           </li>

@@ -29,12 +29,7 @@ export const TagInput = (props: TagInputProps) => {
   const timer = useRef(0);
   const request = useRef(0);
   const [suggestions, setSuggestions] = useState<readonly string[]>([]);
-  useEffect(
-    () => () => {
-      clearTimeout(timer.current);
-    },
-    [],
-  );
+  useEffect(() => () => clearTimeout(timer.current), []);
 
   const suggest = async (text: string): Promise<void> => {
     const start = text.slice(0, text.lastIndexOf(',') + 1);

@@ -15,9 +15,7 @@ export const DownloadCsv = ({ fileName, title, rowsOf }: Props) => (
   <button
     type="button"
     class="quiet small"
-    onClick={() => {
-      saveFile(`${fileName}.csv`, new Blob([toCsv(rowsOf())], { type: 'text/csv' }));
-    }}
+    onClick={() => saveFile(`${fileName}.csv`, new Blob([toCsv(rowsOf())], { type: 'text/csv' }))}
   >
     {text.downloadCsv}
     <span class="unseen"> {text.ofList(title)}</span>
@@ -31,7 +29,5 @@ export const saveFile = (name: string, content: Blob): void => {
   link.download = name;
   link.click();
   // By then, the download has started in every browser.
-  setTimeout(() => {
-    URL.revokeObjectURL(link.href);
-  }, 10_000);
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 };

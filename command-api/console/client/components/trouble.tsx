@@ -24,14 +24,10 @@ const useCountdown = (failure: Failure | undefined): number => {
   useEffect(() => {
     if (failure?.kind !== 'wait') return undefined;
     const end = performance.now() + failure.seconds * 1_000;
-    const show = (): void => {
-      setLeft(Math.max(0, Math.ceil((end - performance.now()) / 1_000)));
-    };
+    const show = (): void => setLeft(Math.max(0, Math.ceil((end - performance.now()) / 1_000)));
     show();
     const timer = setInterval(show, 500);
-    return () => {
-      clearInterval(timer);
-    };
+    return () => clearInterval(timer);
   }, [failure]);
   return left;
 };

@@ -200,9 +200,7 @@ export const Domains = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
               domain={name}
               record={verification}
               canManage={canManage}
-              onVerified={() => {
-                tools.succeed(text.verified, true);
-              }}
+              onVerified={() => tools.succeed(text.verified, true)}
             />
           )}
           <p class="soft">

@@ -37,9 +37,7 @@ const useUpload = (): Upload => {
   const action = useAction();
   const [file, setFile] = useState<File | null>(null);
   const connection = useRef<AbortController | null>(null);
-  const cancel = (): void => {
-    connection.current?.abort();
-  };
+  const cancel = (): void => connection.current?.abort();
   // The page was left.
   useEffect(() => cancel, []);
   const send: Upload['send'] = async (sent, options) => {
@@ -161,9 +159,7 @@ export const NewImport = ({ onChecked }: { readonly onChecked: () => void }) => 
     if (done) setChecked({ id: done.value.id, file, options });
   });
   /** Another file, or other options: the result of the check may be another one. */
-  const forget = (): void => {
-    setChecked(undefined);
-  };
+  const forget = (): void => setChecked(undefined);
   const drop = (event: DragEvent): void => {
     const files = event.dataTransfer?.files;
     if (!files || files.length === 0 || !input.current) return;
@@ -179,9 +175,7 @@ export const NewImport = ({ onChecked }: { readonly onChecked: () => void }) => 
         onSubmit={submit}
         onChange={forget}
         onDrop={drop}
-        onDragOver={(event) => {
-          event.preventDefault();
-        }}
+        onDragOver={(event) => event.preventDefault()}
       >
         <Field label={text.file} hint={text.fileHint}>
           {(control) => <input {...control} class="drop" ref={input} type="file" required />}

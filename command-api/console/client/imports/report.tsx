@@ -31,9 +31,7 @@ export const useImport = (id: string): Loaded<ImportResponse> => {
       // A hidden page continues when the user returns.
       if (document.visibilityState === 'visible') reload();
     }, wait);
-    return () => {
-      clearTimeout(timer);
-    };
+    return () => clearTimeout(timer);
   }, [isLoading, isRunning, failure, reload]);
   return loaded;
 };

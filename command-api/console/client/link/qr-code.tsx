@@ -31,21 +31,15 @@ const toPng = async ({ address, size }: RenderedCode): Promise<Blob | null> => {
   const context = canvas.getContext('2d');
   if (context) context.imageSmoothingEnabled = false;
   context?.drawImage(image, 0, 0, size, size);
-  return new Promise((resolve) => {
-    canvas.toBlob(resolve, 'image/png');
-  });
+  return new Promise((resolve) => canvas.toBlob(resolve, 'image/png'));
 };
 
 /** An image with a `data:` URL. */
 const readLogo = async (file: Blob): Promise<HTMLImageElement | null> => {
   const reader = new FileReader();
   const loaded = new Promise<string | null>((resolve) => {
-    reader.onload = () => {
-      resolve(typeof reader.result === 'string' ? reader.result : null);
-    };
-    reader.onerror = () => {
-      resolve(null);
-    };
+    reader.onload = () => resolve(typeof reader.result === 'string' ? reader.result : null);
+    reader.onerror = () => resolve(null);
   });
   reader.readAsDataURL(file);
   const address = await loaded;
@@ -121,12 +115,7 @@ const Rendered = ({
         <button type="button" onClick={() => void savePng()}>
           {text.savePng}
         </button>
-        <button
-          type="button"
-          onClick={() => {
-            saveFile(`${link.shortCode}.svg`, code.svg);
-          }}
-        >
+        <button type="button" onClick={() => saveFile(`${link.shortCode}.svg`, code.svg)}>
           {text.saveSvg}
         </button>
       </div>
@@ -175,13 +164,7 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
 
   return (
     <div class="columns wide">
-      <form
-        class="card stack"
-        onSubmit={submit}
-        onInput={() => {
-          setChanged(true);
-        }}
-      >
+      <form class="card stack" onSubmit={submit} onInput={() => setChanged(true)}>
         <div class="columns">
           <Input
             label={text.size}

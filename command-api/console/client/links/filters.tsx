@@ -44,9 +44,7 @@ interface Props {
 const useText = (value: string) => {
   const [typed, setTyped] = useState(value);
   // Before the user can type.
-  useLayoutEffect(() => {
-    setTyped(value);
-  }, [value]);
+  useLayoutEffect(() => setTyped(value), [value]);
   return {
     value: typed,
     onInput: (event: { readonly currentTarget: HTMLInputElement }) => {
@@ -125,9 +123,7 @@ export const Filters = (props: Props) => {
           label={text.status}
           value={filter.status}
           options={[['', text.notDeleted], ...Object.entries(statuses)]}
-          onChange={withValue((value) => {
-            onChange({ status: value as Status | '' });
-          })}
+          onChange={withValue((value) => onChange({ status: value as Status | '' }))}
         />
         {hasAccounts ? (
           <>
@@ -143,9 +139,7 @@ export const Filters = (props: Props) => {
           <DomainSelect
             none={common.allDomains}
             value={filter.domain}
-            onChange={(chosen) => {
-              onChange({ domain: chosen });
-            }}
+            onChange={(chosen) => onChange({ domain: chosen })}
           />
         )}
         {days.map(([name, label]) => (
@@ -155,9 +149,7 @@ export const Filters = (props: Props) => {
             type="date"
             max="9999-12-30"
             value={filter[name]}
-            onChange={withValue((value) => {
-              onChange({ [name]: value });
-            })}
+            onChange={withValue((value) => onChange({ [name]: value }))}
           />
         ))}
         {/* The links of all accounts are ordered by account. */}
@@ -166,9 +158,7 @@ export const Filters = (props: Props) => {
             label={text.order}
             value={filter.sort}
             options={Object.entries(orders)}
-            onChange={withValue((value) => {
-              onChange({ sort: value as Order });
-            })}
+            onChange={withValue((value) => onChange({ sort: value as Order }))}
           />
         )}
         <Input

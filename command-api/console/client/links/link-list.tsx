@@ -80,9 +80,7 @@ export const LinkList = ({ list, links, shortUrlHost, hasAccounts = false, ...re
         shortUrlHost={shortUrlHost}
         hasAccounts={hasAccounts}
         hrefOf={hrefOf}
-        onChange={(change) => {
-          route(hrefOf(change));
-        }}
+        onChange={(change) => route(hrefOf(change))}
       />
       <Trouble failure={failure} onRetry={reload} />
       <section class="card stack list" aria-label={common.links} aria-busy={isLoading}>

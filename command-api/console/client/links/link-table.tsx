@@ -105,9 +105,7 @@ const SelectAll = ({ links, selection }: Pick<Props, 'links'> & { selection: Sel
         aria-label={text.selectAll}
         checked={links.length > 0 && selected.length === links.length}
         indeterminate={selected.length > 0 && selected.length < links.length}
-        onChange={(event) => {
-          onSelect(links.map(subjectOfLink), event.currentTarget.checked);
-        }}
+        onChange={(event) => onSelect(links.map(subjectOfLink), event.currentTarget.checked)}
       />
     </th>
   );

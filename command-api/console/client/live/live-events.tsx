@@ -54,9 +54,7 @@ const useLiveEvents = (path: string, isPaused: boolean) => {
       connection.abort();
     };
   }, [path, isPaused, attempt]);
-  const retry = useCallback(() => {
-    setAttempt((last) => last + 1);
-  }, []);
+  const retry = useCallback(() => setAttempt((last) => last + 1), []);
   return { state, events, count, retry };
 };
 
@@ -70,12 +68,8 @@ const useDelayed = (value: number, ms: number): number => {
   latest.current = value;
   useEffect(() => {
     if (value === shown) return undefined;
-    const timer = setTimeout(() => {
-      show(latest.current);
-    }, ms);
-    return () => {
-      clearTimeout(timer);
-    };
+    const timer = setTimeout(() => show(latest.current), ms);
+    return () => clearTimeout(timer);
     // Not at every change of the value: that would start the delay again.
   }, [value === shown]);
   return shown;

@@ -150,13 +150,7 @@ const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
         <h2 aria-live="polite">{notes.created(created.length, results.length)}</h2>
         <div class="row">
           <CopyButton text={created.map(shortUrlOf).join('\n')} what={notes.theShortLinks} />
-          <button
-            type="button"
-            class="small"
-            onClick={() => {
-              save(results);
-            }}
-          >
+          <button type="button" class="small" onClick={() => save(results)}>
             {notes.saveCsv}
           </button>
         </div>
@@ -251,12 +245,7 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
           <p aria-live="polite">{notes.stillToCreate(left)}</p>
           <Trouble failure={failure} onRetry={() => void work(waiting)} />
           {failure && (
-            <button
-              type="button"
-              onClick={() => {
-                setWaiting([]);
-              }}
-            >
+            <button type="button" onClick={() => setWaiting([])}>
               {notes.leaveOut}
             </button>
           )}

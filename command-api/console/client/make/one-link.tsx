@@ -70,20 +70,12 @@ const UtmFields = ({ values, onChange }: UtmProps) => {
               label={text.utmNames[name]}
               maxLength={200}
               value={values[name] ?? ''}
-              onInput={withValue((value) => {
-                onChange({ ...values, [name]: value });
-              })}
+              onInput={withValue((value) => onChange({ ...values, [name]: value }))}
             />
           ))}
         </div>
         {Object.keys(last).length > 0 && (
-          <button
-            type="button"
-            class="small"
-            onClick={() => {
-              onChange(last);
-            }}
-          >
+          <button type="button" class="small" onClick={() => onChange(last)}>
             {text.useLast}
           </button>
         )}
@@ -142,9 +134,7 @@ const bodyOf = (
 /** The copy button gets the focus, because most users need it next. */
 const CreatedLink = ({ link }: { readonly link: LinkResponse }) => {
   const actions = useRef<HTMLParagraphElement>(null);
-  useEffect(() => {
-    actions.current?.querySelector('button')?.focus();
-  }, [link]);
+  useEffect(() => actions.current?.querySelector('button')?.focus(), [link]);
   return (
     <section class="card made" aria-live="polite">
       <h2>{text.isLive}</h2>
@@ -207,14 +197,7 @@ const Form = (props: {
   return (
     <>
       {isChanged && <LeaveGuard />}
-      <form
-        ref={form}
-        class="card stack"
-        onSubmit={submit}
-        onInput={() => {
-          setChanged(true);
-        }}
-      >
+      <form ref={form} class="card stack" onSubmit={submit} onInput={() => setChanged(true)}>
         <Input
           label={common.destination}
           name="url"
@@ -224,9 +207,7 @@ const Form = (props: {
           placeholder={exampleUrl}
           value={typed}
           onInput={withValue(setTyped)}
-          onChange={() => {
-            setTyped(withScheme(typed));
-          }}
+          onChange={() => setTyped(withScheme(typed))}
         />
         {typed !== '' && url !== typed.trim() && (
           <p class="hint long">{richText(text.result, { url: <bdi>{url}</bdi> })}</p>

@@ -142,9 +142,7 @@ const Clicks = ({ canCreate }: { readonly canCreate: boolean }) => {
     <DomainSelect
       none={common.allDomains}
       value={domain}
-      onChange={(chosen) => {
-        route(hrefOf({ domain: chosen }));
-      }}
+      onChange={(chosen) => route(hrefOf({ domain: chosen }))}
     />
   );
   return (

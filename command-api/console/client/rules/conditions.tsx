@@ -59,11 +59,7 @@ const AttributeField = ({ attribute, values, onChange }: AttributeProps) => {
   const options = isOpen ? optionsOf(attribute, values) : [];
   const shown = options.filter(([, name]) => name.toLowerCase().includes(search.toLowerCase()));
   return (
-    <details
-      onToggle={(event) => {
-        setOpen(event.currentTarget.open);
-      }}
-    >
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {label}:{' '}
         {values.length === 0
@@ -102,9 +98,7 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
   <>
     <Check
       checked={weekly !== undefined}
-      onChecked={(isChecked) => {
-        onChange(isChecked ? newWindow(ownZoneOf()) : null);
-      }}
+      onChecked={(isChecked) => onChange(isChecked ? newWindow(ownZoneOf()) : null)}
       label={text.weekly}
     />
     {weekly && (
@@ -125,9 +119,7 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
             type="time"
             required
             value={weekly.from}
-            onChange={withValue((value) => {
-              onChange({ ...weekly, from: value });
-            })}
+            onChange={withValue((value) => onChange({ ...weekly, from: value }))}
           />
           <Input
             label={text.toTime}
@@ -135,16 +127,9 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
             required
             value={weekly.to}
             hint={text.toTimeHint}
-            onChange={withValue((value) => {
-              onChange({ ...weekly, to: value });
-            })}
+            onChange={withValue((value) => onChange({ ...weekly, to: value }))}
           />
-          <ZoneField
-            value={weekly.tz}
-            onChange={(tz) => {
-              onChange({ ...weekly, tz });
-            }}
-          />
+          <ZoneField value={weekly.tz} onChange={(tz) => onChange({ ...weekly, tz })} />
         </div>
       </>
     )}
@@ -164,9 +149,7 @@ export const Conditions = ({ when, onChange }: Props) => (
         key={attribute}
         attribute={attribute}
         values={valuesOf(when, attribute)}
-        onChange={(values) => {
-          onChange(withCondition(when, attribute, values));
-        }}
+        onChange={(values) => onChange(withCondition(when, attribute, values))}
       />
     ))}
     <div class="columns">
@@ -178,17 +161,13 @@ export const Conditions = ({ when, onChange }: Props) => (
           max="9999-12-31T23:59"
           value={toLocalTime(when[name])}
           hint={common.ownZone(ownZoneOf())}
-          onChange={withValue((value) => {
-            onChange(withCondition(when, name, fromLocalTime(value)));
-          })}
+          onChange={withValue((value) => onChange(withCondition(when, name, fromLocalTime(value))))}
         />
       ))}
     </div>
     <WeeklyField
       weekly={when.weekly}
-      onChange={(weekly) => {
-        onChange(withCondition(when, 'weekly', weekly));
-      }}
+      onChange={(weekly) => onChange(withCondition(when, 'weekly', weekly))}
     />
   </>
 );

@@ -64,9 +64,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
             required
             maxLength={2_048}
             value={entry.url}
-            onInput={withValue((value) => {
-              change({ url: value });
-            })}
+            onInput={withValue((value) => change({ url: value }))}
           />
         );
         return isSplit ? (
@@ -74,9 +72,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
             <NameField
               label={text.nameOfEntry(index + 1)}
               value={entry.name}
-              onChange={(name) => {
-                change({ name });
-              }}
+              onChange={(name) => change({ name })}
             />
             {url}
             <Input
@@ -134,23 +130,14 @@ const Rule = ({ rule, index, count, onChange, onMove, onRemove }: RuleProps) => 
   <fieldset class="stack" data-rule={rule.id}>
     <legend>{text.ruleNumber(index + 1)}</legend>
     <div class="row">
-      <button
-        type="button"
-        class="small up"
-        aria-disabled={index === 0}
-        onClick={() => {
-          onMove(-1);
-        }}
-      >
+      <button type="button" class="small up" aria-disabled={index === 0} onClick={() => onMove(-1)}>
         {withUnseen(text.moveUp, 'rule', text.unseenRule(index + 1))}
       </button>
       <button
         type="button"
         class="small down"
         aria-disabled={index === count - 1}
-        onClick={() => {
-          onMove(1);
-        }}
+        onClick={() => onMove(1)}
       >
         {withUnseen(text.moveDown, 'rule', text.unseenRule(index + 1))}
       </button>
@@ -161,22 +148,10 @@ const Rule = ({ rule, index, count, onChange, onMove, onRemove }: RuleProps) => 
     <NameField
       label={text.nameOfRule}
       value={rule.name}
-      onChange={(name) => {
-        onChange({ ...rule, name });
-      }}
+      onChange={(name) => onChange({ ...rule, name })}
     />
-    <Conditions
-      when={rule.when}
-      onChange={(when) => {
-        onChange({ ...rule, when });
-      }}
-    />
-    <Entries
-      entries={rule.entries}
-      onChange={(entries) => {
-        onChange({ ...rule, entries });
-      }}
-    />
+    <Conditions when={rule.when} onChange={(when) => onChange({ ...rule, when })} />
+    <Entries entries={rule.entries} onChange={(entries) => onChange({ ...rule, entries })} />
   </fieldset>
 );
 
@@ -221,15 +196,9 @@ export const RuleEditor = ({ rules, onChange, forwardsQuery = false }: Props) =>
           rule={rule}
           index={index}
           count={rules.length}
-          onChange={(changed) => {
-            onChange(rules.with(index, changed));
-          }}
-          onMove={(by) => {
-            move(rule, index, by);
-          }}
-          onRemove={() => {
-            change(rules.toSpliced(index, 1), '.add', text.removed(rule.name));
-          }}
+          onChange={(changed) => onChange(rules.with(index, changed))}
+          onMove={(by) => move(rule, index, by)}
+          onRemove={() => change(rules.toSpliced(index, 1), '.add', text.removed(rule.name))}
         />
       ))}
       <p class="row">

@@ -23,12 +23,8 @@ const useAppliedRule = (): AppliedRule | null | undefined => {
   const [loaded, setLoaded] = useState<AppliedRule | null>();
   useEffect(() => {
     import('../../applied-rule.js').then(
-      (module) => {
-        setLoaded(() => module.appliedRule);
-      },
-      () => {
-        setLoaded(null);
-      },
+      (module) => setLoaded(() => module.appliedRule),
+      () => setLoaded(null),
     );
   }, []);
   return loaded;
@@ -66,11 +62,7 @@ export const RulePreview = ({ rules }: { readonly rules: readonly RedirectRule[]
   const [time, setTime] = useState(() => toLocalTime(new Date().toISOString()));
   const now = Date.parse(time);
   return (
-    <details
-      onToggle={(event) => {
-        setOpen(event.currentTarget.open);
-      }}
-    >
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{text.preview}</summary>
       {isOpen && (
         <div class="stack" role="group" aria-label={text.visitor}>

@@ -17,14 +17,10 @@ const signOutAll: Action = {
   isDanger: true,
   ...question(text.signOutAllTitle, <p>{text.signOutAllText}</p>),
   call: () => callApi(path, { method: 'DELETE' }),
-  onDone: () => {
-    location.assign(`/console${allEnded}`);
-  },
+  onDone: () => location.assign(`/console${allEnded}`),
 };
 
-const leave = (): void => {
-  location.assign('/console');
-};
+const leave = (): void => location.assign('/console');
 
 const describe = (session: SessionList['sessions'][number]): Description => {
   const { id, browser, startedAt, usedAt, isCurrent, actor } = session;

@@ -54,42 +54,25 @@ export const PeriodPicker = (props: Props & { readonly children: ComponentChildr
   const { view, onChange } = props;
   const possible = intervalsOf(view);
   return (
-    <form
-      class="picker"
-      aria-label={text.period}
-      onSubmit={(event) => {
-        event.preventDefault();
-      }}
-    >
+    <form class="picker" aria-label={text.period} onSubmit={(event) => event.preventDefault()}>
       {props.children}
       <Select
         label={text.period}
         value={view.preset}
         options={presets.map((preset) => [preset, text.presets[preset]])}
-        onChange={withValue((value) => {
-          onChange({ preset: value as StatisticsView['preset'] });
-        })}
+        onChange={withValue((value) => onChange({ preset: value as StatisticsView['preset'] }))}
       />
       {view.preset === 'custom' && dates(props)}
       <Select
         label={text.interval}
         value={view.interval}
         options={possible.map((interval) => [interval, text.intervals[interval]])}
-        onChange={withValue((value) => {
-          onChange({ interval: value as StatisticsView['interval'] });
-        })}
+        onChange={withValue((value) => onChange({ interval: value as StatisticsView['interval'] }))}
       />
-      <ZoneField
-        value={view.tz}
-        onChange={(tz) => {
-          onChange({ tz });
-        }}
-      />
+      <ZoneField value={view.tz} onChange={(tz) => onChange({ tz })} />
       <Check
         checked={view.compare}
-        onChecked={(isChecked) => {
-          onChange({ compare: isChecked });
-        }}
+        onChecked={(isChecked) => onChange({ compare: isChecked })}
         label={text.compare}
       />
       <p class="soft">

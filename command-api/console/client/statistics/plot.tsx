@@ -14,12 +14,8 @@ export const usePlotLibrary = (): PlotLibrary | null | undefined => {
   // In parallel with the statistics, before the page is painted.
   useLayoutEffect(() => {
     import('uplot').then(
-      ({ default: loaded }) => {
-        setLibrary(() => loaded);
-      },
-      () => {
-        setLibrary(null);
-      },
+      ({ default: loaded }) => setLibrary(() => loaded),
+      () => setLibrary(null),
     );
   }, []);
   return library;
@@ -72,9 +68,7 @@ const tooltip = ({ labels, clicks, before }: PlottedSeries): UPlot.Plugin => {
   };
   return {
     hooks: {
-      init: (plot) => {
-        plot.over.append(tip);
-      },
+      init: (plot) => plot.over.append(tip),
       setCursor: ({ cursor: { idx, left = -1 }, over }) => {
         tip.hidden = typeof idx !== 'number' || left < 0;
         if (typeof idx !== 'number') return;

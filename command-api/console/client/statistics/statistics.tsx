@@ -135,11 +135,7 @@ const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) =
           <span>{common.clicks}</span> <span class="before">{text.periodBefore}</span>
         </p>
       )}
-      <details
-        onToggle={(event) => {
-          setOpen(event.currentTarget.open);
-        }}
-      >
+      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>{text.asTable}</summary>
         {isOpen && <Table {...props} />}
       </details>
@@ -182,12 +178,7 @@ export const Statistics = ({ stats, children, filter }: Props) => {
 
   return (
     <>
-      <PeriodPicker
-        view={view}
-        onChange={(change) => {
-          route(hrefOf(change));
-        }}
-      >
+      <PeriodPicker view={view} onChange={(change) => route(hrefOf(change))}>
         {filter}
       </PeriodPicker>
       <Trouble failure={stats.failure} onRetry={stats.reload} />

@@ -37,9 +37,7 @@ export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
             type="button"
             class="quiet small"
             aria-pressed={index === chosen}
-            onClick={() => {
-              setChosen(index);
-            }}
+            onClick={() => setChosen(index)}
           >
             {names[option]}
           </button>
@@ -130,25 +128,14 @@ export const ValueList = ({ title, fileName, ...list }: Props) => {
     <>
       <Rows {...list} rows={rows.slice(0, shownAtFirst)} />
       {rows.length > shownAtFirst && (
-        <button
-          type="button"
-          class="quiet small"
-          onClick={() => {
-            setOpen(true);
-          }}
-        >
+        <button type="button" class="quiet small" onClick={() => setOpen(true)}>
           {text.all(rows.length)}
           <span class="unseen"> {title}</span>
         </button>
       )}
       <DownloadCsv fileName={fileName} title={title} rowsOf={csv} />
       {isOpen && (
-        <Dialog
-          title={title}
-          onClose={() => {
-            setOpen(false);
-          }}
-        >
+        <Dialog title={title} onClose={() => setOpen(false)}>
           <Rows {...list} />
         </Dialog>
       )}

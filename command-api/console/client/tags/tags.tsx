@@ -102,9 +102,7 @@ const ChangeTag = ({ tag: { tag, links }, isRenaming, onClose }: Props) => {
     return proceed({ after: '', done: 0, refused: [] }, name);
   });
 
-  const close = (): void => {
-    onClose(work !== undefined);
-  };
+  const close = (): void => onClose(work !== undefined);
   return (
     <Dialog title={(isRenaming ? text.renameTag : text.removeTag)(tag)} onClose={close}>
       {work ? (
@@ -204,9 +202,7 @@ const Row = (props: {
                 key={verb}
                 type="button"
                 class="small"
-                onClick={() => {
-                  onOpen({ tag, isRenaming });
-                }}
+                onClick={() => onOpen({ tag, isRenaming })}
               >
                 {verb} <span class="unseen">{tag.tag}</span>
               </button>

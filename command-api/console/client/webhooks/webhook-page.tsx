@@ -33,9 +33,7 @@ const ReplayFields = () => {
           ['time', text.aTime],
           ['start', text.theBeginning],
         ]}
-        onChange={withValue((value) => {
-          setWhole(value === 'start');
-        })}
+        onChange={withValue((value) => setWhole(value === 'start'))}
       />
       {!isWhole && <Input label={text.dateAndTime} name="since" type="datetime-local" required />}
     </>
@@ -125,9 +123,7 @@ const OneWebhook = ({ id }: { readonly id: string }) => {
   const failure = webhook.failure ?? deliveries.failure;
   useReloadOnReturn({ value: undefined, failure, isLoading, reload });
   const { value } = webhook;
-  const leave = (): void => {
-    route('/console/webhooks');
-  };
+  const leave = (): void => route('/console/webhooks');
   return (
     <Page title={value ? (value.description ?? new URL(value.url).host) : text.webhook}>
       <Trouble failure={failure} onRetry={reload} />
