@@ -4,11 +4,11 @@ import type { ConsoleSession } from '../../../schemas/http/console.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import { language } from '../locale.js';
 import { texts } from '../texts.js';
+import { Scopes } from './app/scopes.js';
 import { SessionGate } from './app/session.js';
 import { NoPage, Shell } from './app/shell.js';
 import { Input } from './components/field.js';
 import { lazy } from './components/lazy.js';
-import { SuggestsTags } from './components/link-texts.js';
 import { OwnDomains } from './components/own-domains.js';
 import { richText } from './components/rich-text.js';
 import { PlansUrl } from './components/trouble.js';
@@ -106,36 +106,27 @@ const App = () => (
             </>
           }
         >
-          <PlansUrl.Provider value={upgradeUrl}>
-            <OwnDomains canRead={key.scopes.includes('links:read')}>
-              <SuggestsTags.Provider value={key.scopes.includes('links:read')}>
+          <Scopes.Provider value={key.scopes}>
+            <PlansUrl.Provider value={upgradeUrl}>
+              <OwnDomains>
                 <Router>
-                  <Route
-                    path="/console"
-                    component={Overview}
-                    upgradeUrl={upgradeUrl}
-                    scopes={key.scopes}
-                  />
+                  <Route path="/console" component={Overview} upgradeUrl={upgradeUrl} />
                   <Route path="/console/new" component={Make} shortUrlHost={shortUrlHost} />
                   <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
-                  <Route path="/console/tags" component={Tags} scopes={key.scopes} />
-                  <Route
-                    path="/console/links/:code/:tab?"
-                    component={LinkPage}
-                    scopes={key.scopes}
-                  />
-                  <Route path="/console/imports" component={Imports} scopes={key.scopes} />
-                  <Route path="/console/imports/:id" component={ImportPage} scopes={key.scopes} />
-                  <Route path="/console/domains" component={Domains} scopes={key.scopes} />
-                  <Route path="/console/webhooks" component={Webhooks} scopes={key.scopes} />
-                  <Route path="/console/webhooks/:id" component={WebhookPage} scopes={key.scopes} />
-                  <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
+                  <Route path="/console/tags" component={Tags} />
+                  <Route path="/console/links/:code/:tab?" component={LinkPage} />
+                  <Route path="/console/imports" component={Imports} />
+                  <Route path="/console/imports/:id" component={ImportPage} />
+                  <Route path="/console/domains" component={Domains} />
+                  <Route path="/console/webhooks" component={Webhooks} />
+                  <Route path="/console/webhooks/:id" component={WebhookPage} />
+                  <Route path="/console/keys" component={Keys} ownId={key.id} />
                   <Route path="/console/sessions" component={Sessions} />
                   <Route default component={NoPage} />
                 </Router>
-              </SuggestsTags.Provider>
-            </OwnDomains>
-          </PlansUrl.Provider>
+              </OwnDomains>
+            </PlansUrl.Provider>
+          </Scopes.Provider>
         </Shell>
       )}
     </SessionGate>

@@ -43,11 +43,13 @@ export const useLoad = <Value>(load: () => Promise<Result<Value>>, key: string):
   return { value, failure, isLoading: loadedFor !== requested, reload };
 };
 
+/** Loads the response to a GET request. */
+export const useApi = <Value>(path: string): Loaded<Value> =>
+  useLoad(() => callApi<Value>(path), path);
+
 /** Loads the page of a list that the query of the address selects. */
-export const useAddressedPage = <Value>(list: string): Loaded<Value> => {
-  const path = `${list}?${new URLSearchParams(useLocation().query).toString()}`;
-  return useLoad(() => callApi<Value>(path), path);
-};
+export const useAddressedPage = <Value>(list: string): Loaded<Value> =>
+  useApi<Value>(`${list}?${new URLSearchParams(useLocation().query).toString()}`);
 
 /** Reloads when the user returns to the page from another tab, unless it is loading. */
 export const useReloadOnReturn = ({ isLoading, reload }: Loaded<unknown>): void => {

@@ -9,8 +9,7 @@ import {
 } from '../../history.js';
 import { type AddressedLink, linkPath } from '../../link-address.js';
 import { texts } from '../../texts.js';
-import { callApi } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
+import { useApi } from '../app/hooks.js';
 import { richText } from './rich-text.js';
 import { Trouble } from './trouble.js';
 
@@ -76,7 +75,7 @@ interface PartProps extends Props {
 const HistoryPart = ({ base, link, after, earlier }: PartProps) => {
   const [hasMore, showMore] = useState(false);
   const address = linkPath(base, link, '/history', { limit: '100', after: String(after) });
-  const { value, failure, reload } = useLoad(() => callApi<HistoryResponse>(address), address);
+  const { value, failure, reload } = useApi<HistoryResponse>(address);
   const events = [...earlier, ...(value?.events ?? [])];
   return (
     <>

@@ -1,15 +1,13 @@
-import { type ComponentChildren, createContext } from 'preact';
-import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import type { TagPage } from '../../../../schemas/http/tags.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
+import { useScope } from '../app/scopes.js';
 import { Field, Input } from './field.js';
 
 const { common, components: text } = texts;
-
-/** Whether tags are suggested: operators and keys without links:read have no list of tags. */
-export const SuggestsTags = createContext(false);
 
 /** The pause in typing after which suggestions are requested (ms). */
 const pauseMs = 200;
@@ -24,7 +22,8 @@ interface TagInputProps {
 
 /** A comma-separated list of tags, with suggestions for the last one. */
 export const TagInput = (props: TagInputProps) => {
-  const isSuggesting = useContext(SuggestsTags);
+  // Operators have no list of tags.
+  const isSuggesting = useScope('links:read');
   const list = useId();
   const timer = useRef(0);
   const request = useRef(0);

@@ -4,6 +4,7 @@ import { createContext, type ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
 import { callApi } from '../app/api.js';
 import { useLoad, type Loaded } from '../app/hooks.js';
+import { useScope } from '../app/scopes.js';
 import { Select, withValue } from './field.js';
 import { Trouble } from './trouble.js';
 import { texts } from '../../texts.js';
@@ -22,13 +23,8 @@ const Context = createContext(noDomains);
 /** The account's domains, which are loaded once for all pages. */
 export const useDomains = (): Loaded<DomainList> => useContext(Context);
 
-interface Props {
-  /** Whether the key of the session has links:read. */
-  readonly canRead: boolean;
-  readonly children: ComponentChildren;
-}
-
-export const OwnDomains = ({ canRead, children }: Props) => {
+export const OwnDomains = ({ children }: { readonly children: ComponentChildren }) => {
+  const canRead = useScope('links:read');
   const loaded = useLoad(
     () =>
       canRead

@@ -1,6 +1,5 @@
 import { useEffect } from 'preact/hooks';
 import type { DomainResponse } from '../../../../schemas/http/domains.js';
-import type { Scope } from '../../../../schemas/scopes.js';
 import { formatDate } from '../../format.js';
 import { hostIn } from '../../link-filter.js';
 import { texts } from '../../texts.js';
@@ -12,7 +11,8 @@ import { CopyButton } from '../components/copy-button.js';
 import { Input } from '../components/field.js';
 import { useDomains } from '../components/own-domains.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
-import { NeedsScope, richText } from '../components/rich-text.js';
+import { NeedsScope, useScope } from '../app/scopes.js';
+import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 
 const { common, domains: text } = texts;
@@ -166,12 +166,12 @@ const Redirects = ({ domain }: { readonly domain: DomainResponse }) => (
   </dl>
 );
 
-/** The domains of the account. @param scopes those of the session's key */
-export const Domains = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
+/** The domains of the account. */
+export const Domains = () => {
   const loaded = useDomains();
   const tools = useActions(loaded.reload);
-  const canRead = scopes.includes('links:read');
-  const canManage = canRead && scopes.includes('domains:manage');
+  const canRead = useScope('links:read');
+  const canManage = useScope('domains:manage') && canRead;
   useEffect(() => {
     // The list may be older than this page.
     if (!loaded.isLoading) loaded.reload();
@@ -213,8 +213,9 @@ export const Domains = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
   };
   return (
     <Page title={texts.app.domains}>
-      {!canRead && <NeedsScope scope="links:read" />}
-      {canRead && !canManage && <NeedsScope scope="domains:manage" />}
+      <NeedsScope scope="links:read">
+        <NeedsScope scope="domains:manage" />
+      </NeedsScope>
       <ResourceList
         tools={tools}
         loaded={loaded}

@@ -1,13 +1,11 @@
 import { useLocation, useRoute } from 'preact-iso/router';
 import type { ImportListResponse, ImportResponse } from '../../../../schemas/http/imports.js';
-import type { Scope } from '../../../../schemas/scopes.js';
 import { formatTime } from '../../format.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
-import { callApi } from '../app/api.js';
-import { useLoad, useReloadOnReturn } from '../app/hooks.js';
+import { useApi, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import { NeedsScope } from '../components/rich-text.js';
+import { NeedsScope, useScope } from '../app/scopes.js';
 import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 import { formatNames } from './labels.js';
@@ -40,15 +38,11 @@ const OneImport = ({ id }: { readonly id: string }) => {
   );
 };
 
-/** An import, which may be running. @param scopes those of the session's key */
-export const ImportPage = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
+/** An import, which may be running. */
+export const ImportPage = () => {
   const { id = '' } = useRoute().params;
   // A new key resets the state for another import.
-  return scopes.includes('links:import') ? (
-    <OneImport key={id} id={id} />
-  ) : (
-    <Imports scopes={scopes} />
-  );
+  return useScope('links:import') ? <OneImport key={id} id={id} /> : <Imports />;
 };
 
 const badges: Readonly<Record<ImportResponse['status'], string>> = {
@@ -96,7 +90,7 @@ const Table = ({ imports }: { readonly imports: readonly ImportResponse[] }) => 
 );
 
 const FormAndList = () => {
-  const loaded = useLoad(() => callApi<ImportListResponse>('/v2/imports'), '');
+  const loaded = useApi<ImportListResponse>('/v2/imports');
   useReloadOnReturn(loaded);
   const { value, failure, isLoading, reload } = loaded;
   return (
@@ -112,9 +106,11 @@ const FormAndList = () => {
   );
 };
 
-/** Imports a file, and lists earlier imports. @param scopes those of the session's key */
-export const Imports = ({ scopes }: { readonly scopes: readonly Scope[] }) => (
+/** Imports a file, and lists earlier imports. */
+export const Imports = () => (
   <Page title={texts.app.import}>
-    {scopes.includes('links:import') ? <FormAndList /> : <NeedsScope scope="links:import" />}
+    <NeedsScope scope="links:import">
+      <FormAndList />
+    </NeedsScope>
   </Page>
 );

@@ -3,7 +3,7 @@ import type { ImportResponse } from '../../../../schemas/http/imports.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { type Loaded, useAction, useLoad, useReloadOnReturn } from '../app/hooks.js';
+import { type Loaded, useAction, useApi, useReloadOnReturn } from '../app/hooks.js';
 import { Figures } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 import { formatNames } from './labels.js';
@@ -18,7 +18,7 @@ const growth = 1.25;
 
 /** Loads an import again and again while it runs and the page is visible. */
 export const useImport = (id: string): Loaded<ImportResponse> => {
-  const loaded = useLoad(() => callApi<ImportResponse>(`/v2/imports/${id}`), id);
+  const loaded = useApi<ImportResponse>(`/v2/imports/${id}`);
   useReloadOnReturn(loaded);
   const { value, failure, isLoading, reload } = loaded;
   const pauseMs = useRef(firstPauseMs);

@@ -1,3 +1,4 @@
+import { useContext } from 'preact/hooks';
 import type { z } from 'zod';
 import type { ownKeyPageResponse, OwnKeyResponse } from '../../../../schemas/http/keys.js';
 import type { Scope } from '../../../../schemas/scopes.js';
@@ -5,12 +6,13 @@ import { formatDate, formatTime } from '../../format.js';
 import { presetScopes } from '../../scope-presets.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
+import { useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { type Action, question, rotation, useActions } from '../components/actions.js';
 import { Input, Select } from '../components/field.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
-import { NeedsScope, richText } from '../components/rich-text.js';
+import { NeedsScope, Scopes } from '../app/scopes.js';
+import { richText } from '../components/rich-text.js';
 import { keyLifetimes, ScopeFields, ScopeTags } from './scope-fields.js';
 
 const { common, keys: text } = texts;
@@ -155,8 +157,9 @@ const create = ({ scopes }: Props): Action => ({
   done: text.created,
 });
 
-const List = (props: Props) => {
-  const loaded = useLoad(() => callApi<z.infer<typeof ownKeyPageResponse>>('/v2/keys'), '');
+const List = ({ ownId }: Pick<Props, 'ownId'>) => {
+  const props = { ownId, scopes: useContext(Scopes) };
+  const loaded = useApi<z.infer<typeof ownKeyPageResponse>>('/v2/keys');
   return (
     <ResourceList
       tools={useActions(loaded.reload)}
@@ -169,13 +172,11 @@ const List = (props: Props) => {
 };
 
 /** The key of the session and its descendants. */
-export const Keys = (props: Props) => (
+export const Keys = ({ ownId }: Pick<Props, 'ownId'>) => (
   <Page title={texts.app.keys}>
-    {props.scopes.includes('keys:manage') ? (
-      <List {...props} />
-    ) : (
-      <NeedsScope scope="keys:manage" />
-    )}
+    <NeedsScope scope="keys:manage">
+      <List ownId={ownId} />
+    </NeedsScope>
     <p>
       <a href="/console/sessions">{texts.sessions.title}</a>
     </p>

@@ -1,9 +1,9 @@
 import type { LinkDetails } from '../../../../schemas/http/links.js';
-import type { Scope } from '../../../../schemas/scopes.js';
 import { type AddressedLink, linkPath, subjectOfLink } from '../../link-address.js';
 import { texts } from '../../texts.js';
-import { callApi, type Failure } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
+import { type Failure } from '../app/api.js';
+import { useApi } from '../app/hooks.js';
+import { useScope } from '../app/scopes.js';
 import { Page } from '../app/shell.js';
 import { History } from '../components/history.js';
 import { lazy } from '../components/lazy.js';
@@ -33,15 +33,11 @@ const LinkStatistics = ({ code }: { readonly code: string }) => (
   <Statistics stats={usePeriodStats(code)} />
 );
 
-interface Props {
-  /** Those of the session's key. */
-  readonly scopes: readonly Scope[];
-}
-
-const OneLink = (props: Props & { readonly address: AddressedLink; readonly tab: string }) => {
-  const { address, tab, scopes } = props;
+const OneLink = (props: { readonly address: AddressedLink; readonly tab: string }) => {
+  const { address, tab } = props;
+  const canWrite = useScope('links:write');
   const path = linkPath('/v2/links', address);
-  const { value: link, failure, reload } = useLoad(() => callApi<LinkDetails>(path), path);
+  const { value: link, failure, reload } = useApi<LinkDetails>(path);
   return (
     <Page title={link?.title ?? subjectOfLink(address)}>
       <Trouble failure={failure} onRetry={reload} />
@@ -52,7 +48,7 @@ const OneLink = (props: Props & { readonly address: AddressedLink; readonly tab:
             <NotRedirecting
               link={link}
               path={path}
-              canWrite={scopes.includes('links:write') && tab !== 'settings'}
+              canWrite={canWrite && tab !== 'settings'}
               onChanged={reload}
             />
           }
@@ -60,7 +56,7 @@ const OneLink = (props: Props & { readonly address: AddressedLink; readonly tab:
       )}
       {!isMissing(failure) && <LinkTabs tabs={tabs} address={address} tab={tab} />}
       {!failure && tab === '' && <LinkStatistics code={address.shortCode} />}
-      {link && tab === '' && <LiveEvents scopes={scopes} {...address} />}
+      {link && tab === '' && <LiveEvents {...address} />}
       {link && tab === 'qr' && <QrCode link={address} />}
       {link && tab === 'settings' && <Settings link={link} path={path} onChanged={reload} />}
       {link && tab === 'history' && <History base="/v2/links" link={address} />}
@@ -68,8 +64,8 @@ const OneLink = (props: Props & { readonly address: AddressedLink; readonly tab:
   );
 };
 
-export const LinkPage = ({ scopes }: Props) => {
+export const LinkPage = () => {
   const { address, tab } = useLinkRoute();
   // A new key resets the state for another link.
-  return <OneLink key={subjectOfLink(address)} address={address} tab={tab} scopes={scopes} />;
+  return <OneLink key={subjectOfLink(address)} address={address} tab={tab} />;
 };

@@ -5,8 +5,7 @@ import { formatTime } from '../../format.js';
 import { linkPage, linkPath } from '../../link-address.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
-import { callApi } from '../app/api.js';
-import { useAction, useLoad } from '../app/hooks.js';
+import { useAction, useApi } from '../app/hooks.js';
 import { Trouble } from '../components/trouble.js';
 import { sendChange } from './settings.js';
 
@@ -42,7 +41,7 @@ const maxEvents = 1_000;
 /** The time of the click that reached the limit; `null` while it is loaded, or after more changes than a page has. */
 const useUsedUpAt = (link: LinkDetails): string | null => {
   const address = linkPath('/v2/links', link, '/history', { limit: String(maxEvents) });
-  const { value } = useLoad(() => callApi<HistoryResponse>(address), address);
+  const { value } = useApi<HistoryResponse>(address);
   const expiry = value?.events.findLast(({ type }) => type.startsWith('linklog.LinkExpired.'));
   return expiry && value?.next === null ? formatTime(expiry.time) : null;
 };

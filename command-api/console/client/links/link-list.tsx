@@ -11,8 +11,7 @@ import {
   writeFilter,
 } from '../../link-filter.js';
 import { texts } from '../../texts.js';
-import { callApi } from '../app/api.js';
-import { type Loaded, useLoad } from '../app/hooks.js';
+import { type Loaded, useApi } from '../app/hooks.js';
 import { ListPages } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 import { Filters } from './filters.js';
@@ -40,7 +39,7 @@ export const useLinkList = <Page extends LinkPage>(hasAccounts: boolean): List<P
   const filter = hasAccounts ? read : { ...read, account: '' };
   const query = apiQueryOf(filter, ownZoneOf());
   const base = hasAccounts ? '/admin/links' : '/v2/links';
-  const loaded = useLoad(() => callApi<Page>(`${base}?limit=${pageSize}&count=1&${query}`), query);
+  const loaded = useApi<Page>(`${base}?limit=${pageSize}&count=1&${query}`);
   const next = loaded.value?.next ?? null;
   if (next !== null && !loaded.isLoading) rememberNext(filter, next);
   const hrefOf = (change: Partial<LinkFilter>): string => {

@@ -1,11 +1,11 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import type { Scope } from '../../../../schemas/scopes.js';
 import { linkEventNames } from '../../format.js';
 import { formatClock } from '../../format.js';
 import { linkPage } from '../../link-address.js';
 import { describeEvent, isVisit, linkOf, type LiveEvent, newestOf } from '../../live-events.js';
 import { texts } from '../../texts.js';
 import type { Failure } from '../app/api.js';
+import { useScope } from '../app/scopes.js';
 import { followEvents, type Position } from './follow-events.js';
 import { publishEvents } from './recent-visits.js';
 
@@ -90,8 +90,6 @@ const Row = ({ event }: { readonly event: LiveEvent }) => (
 );
 
 interface Props {
-  /** Those of the session's key. */
-  readonly scopes: readonly Scope[];
   /** The link whose events are shown; absent: all links. */
   readonly shortCode?: string;
   /** Absent, `null` or empty: all domains, or the default domain of the link. */
@@ -145,8 +143,8 @@ const Stream = ({ path }: { readonly path: string }) => {
 };
 
 /** Visits and changes of links when they happen, for keys that may read events. */
-export const LiveEvents = ({ scopes, shortCode, domain = '' }: Props) => {
-  if (!scopes.includes('events:read')) return null;
+export const LiveEvents = ({ shortCode, domain = '' }: Props) => {
+  if (!useScope('events:read')) return null;
   const query = new URLSearchParams({
     types: linkEventNames.join(),
     ...(shortCode !== undefined && { shortCode }),

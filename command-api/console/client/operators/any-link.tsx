@@ -2,7 +2,7 @@ import type { OperatorsLink } from '../../../../schemas/http/operators.js';
 import { type AddressedLink, linkPath, subjectOfLink } from '../../link-address.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { fieldsOf, useLoad } from '../app/hooks.js';
+import { fieldsOf, useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { Input } from '../components/field.js';
 import { CallForm } from '../components/forms.js';
@@ -59,7 +59,7 @@ const LinkStatistics = ({ code }: { readonly code: string }) => (
 const OneLink = (props: { readonly address: AddressedLink; readonly tab: string }) => {
   const { address, tab } = props;
   const path = linkPath(base, address);
-  const { value: link, failure, reload } = useLoad(() => callApi<OperatorsLink>(path), path);
+  const { value: link, failure, reload } = useApi<OperatorsLink>(path);
   return (
     <Page title={subjectOfLink(address)}>
       <Trouble failure={failure} onRetry={reload} />

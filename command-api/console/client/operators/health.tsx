@@ -3,8 +3,8 @@ import type { ProcessList } from '../../../../schemas/http/operators.js';
 import { formatTime } from '../../format.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
-import { callApi, readHealth } from '../app/api.js';
-import { useLoad, useRefresh } from '../app/hooks.js';
+import { readHealth } from '../app/api.js';
+import { useApi, useLoad, useRefresh } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { Figures, ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
@@ -97,7 +97,7 @@ const Backlog = ({ spool, compaction }: Pick<HealthResponse, 'spool' | 'compacti
 
 /** The processes of all nodes. */
 const Processes = () => {
-  const { value, failure, reload } = useLoad(() => callApi<ProcessList>('/admin/processes'), '');
+  const { value, failure, reload } = useApi<ProcessList>('/admin/processes');
   return (
     <section class="card" aria-labelledby="processes">
       <h2 id="processes">{text.processes}</h2>

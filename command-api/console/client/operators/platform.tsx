@@ -6,7 +6,7 @@ import type {
 } from '../../../../schemas/http/operators.js';
 import { callApi } from '../app/api.js';
 import { Changes } from '../app/changes.js';
-import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
+import { fieldsOf, onSubmit, useAction, useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { formatTime } from '../../format.js';
 import { question, useActions, type Action } from '../components/actions.js';
@@ -105,7 +105,7 @@ const Maintenance = (props: {
 };
 
 const Switches = () => {
-  const loaded = useLoad(() => callApi<PlatformResponse>(path), '');
+  const loaded = useApi<PlatformResponse>(path);
   const { value, failure, reload } = loaded;
   const [switched, setSwitched] = useState<PlatformResponse>();
   useEffect(() => {
@@ -162,7 +162,7 @@ const Granted = ({ overrides, next }: OverridePage) =>
 const ReservedAliases = () => {
   const { isBusy, failure, run } = useAction();
   const [done, setDone] = useState<AliasOverrideResponse>();
-  const granted = useLoad(() => callApi<OverridePage>('/admin/reserved-aliases?limit=1000'), '');
+  const granted = useApi<OverridePage>('/admin/reserved-aliases?limit=1000');
   const set = async (form: HTMLFormElement, isGiven: boolean): Promise<void> => {
     const { alias = '', account = '' } = fieldsOf(new FormData(form));
     const override = `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;

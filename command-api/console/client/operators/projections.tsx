@@ -6,7 +6,7 @@ import { formatTime } from '../../format.js';
 import { formatNumber, formatShare } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useLoad, useRefresh } from '../app/hooks.js';
+import { useApi, useRefresh } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { question, useActions } from '../components/actions.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
@@ -97,7 +97,7 @@ const describe = (projection: Projection): Description => {
 
 /** The lag and dead letters of projections, and work on them. */
 export const Projections = () => {
-  const loaded = useLoad(() => callApi<ProjectionsResponse>('/admin/projections'), '');
+  const loaded = useApi<ProjectionsResponse>('/admin/projections');
   useRefresh(loaded, 3_000);
   return (
     <Page title={texts.app.projections}>

@@ -2,18 +2,17 @@ import { useLocation } from 'preact-iso/router';
 import { useId, useRef } from 'preact/hooks';
 import type { UsageResponse } from '../../../../schemas/http/reports.js';
 import type { AccountStatsResponse } from '../../../../schemas/http/statistics.js';
-import type { Scope } from '../../../../schemas/scopes.js';
 import { compareRows } from '../../comparison.js';
 import { formatDay } from '../../format.js';
 import { linkPage, subjectOfLink } from '../../link-address.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
-import { callApi } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
+import { useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { Begin } from '../components/begin.js';
 import { DomainSelect } from '../components/own-domains.js';
-import { NeedsScope, richText } from '../components/rich-text.js';
+import { NeedsScope, useScope } from '../app/scopes.js';
+import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 import { LiveEvents } from '../live/live-events.js';
 import { fileNameOf, maxValues, usePeriodStats, useView } from '../statistics/period-stats.js';
@@ -60,12 +59,10 @@ const Meter = ({ label, used, limit, atLimit }: MeterProps) => {
 interface Props {
   /** `null`: the installation has no page with plans. */
   readonly upgradeUrl: string | null;
-  /** Those of the session's key. */
-  readonly scopes: readonly Scope[];
 }
 
 const Quotas = ({ upgradeUrl }: Pick<Props, 'upgradeUrl'>) => {
-  const { value, failure, reload } = useLoad(() => callApi<UsageResponse>('/v2/usage'), '');
+  const { value, failure, reload } = useApi<UsageResponse>('/v2/usage');
   return (
     <section class="stack" aria-labelledby="quotas">
       <div class="row spread">
@@ -153,9 +150,9 @@ const Clicks = ({ canCreate }: { readonly canCreate: boolean }) => {
 };
 
 /** The statistics and quotas of the account. */
-export const Overview = ({ upgradeUrl, scopes }: Props) => {
+export const Overview = ({ upgradeUrl }: Props) => {
   const [{ domain }] = useView();
-  const canCreate = scopes.includes('links:create');
+  const canCreate = useScope('links:create');
   return (
     <Page
       title={texts.app.overview}
@@ -167,12 +164,10 @@ export const Overview = ({ upgradeUrl, scopes }: Props) => {
         )
       }
     >
-      {scopes.includes('stats:read') ? (
+      <NeedsScope scope="stats:read">
         <Clicks canCreate={canCreate} />
-      ) : (
-        <NeedsScope scope="stats:read" />
-      )}
-      <LiveEvents scopes={scopes} domain={domain} />
+      </NeedsScope>
+      <LiveEvents domain={domain} />
       <Quotas upgradeUrl={upgradeUrl} />
     </Page>
   );

@@ -2,7 +2,7 @@ import type { SessionList } from '../../../../schemas/http/console.js';
 import { formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
+import { useApi } from '../app/hooks.js';
 import { allEnded } from '../app/session.js';
 import { Page } from '../app/shell.js';
 import { question, useActions, type Action } from '../components/actions.js';
@@ -50,7 +50,7 @@ const describe = (session: SessionList['sessions'][number]): Description => {
 
 /** The sessions of the key, or of all operators. */
 export const Sessions = () => {
-  const loaded = useLoad(() => callApi<SessionList>(path), '');
+  const loaded = useApi<SessionList>(path);
   const tools = useActions(loaded.reload);
   return (
     <Page title={text.title}>

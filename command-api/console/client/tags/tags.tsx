@@ -3,14 +3,14 @@ import { useState } from 'preact/hooks';
 import type { BulkResponse } from '../../../../schemas/http/bulk.js';
 import type { LinkPage } from '../../../../schemas/http/links.js';
 import type { TagPage } from '../../../../schemas/http/tags.js';
-import type { Scope } from '../../../../schemas/scopes.js';
 import { subjectOfLink } from '../../link-address.js';
 import { noFilter, writeFilter } from '../../link-filter.js';
 import { formatNumber } from '../../locale.js';
 import { areEqualTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi, type Result } from '../app/api.js';
-import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
+import { fieldsOf, onSubmit, useAction, useApi } from '../app/hooks.js';
+import { useScope } from '../app/scopes.js';
 import { Page } from '../app/shell.js';
 import { Dialog } from '../components/dialog.js';
 import { Input } from '../components/field.js';
@@ -215,7 +215,7 @@ const Row = (props: {
 };
 
 /** The tags of the account's links. */
-export const Tags = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
+export const Tags = () => {
   const { query, route } = useLocation();
   const search = query['search'] ?? '';
   const after = query['after'] ?? '';
@@ -225,9 +225,9 @@ export const Tags = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
     ...(after !== '' && { after }),
   });
   const path = `/v2/tags?${parameters.toString()}`;
-  const { value, failure, isLoading, reload } = useLoad(() => callApi<TagPage>(path), path);
+  const { value, failure, isLoading, reload } = useApi<TagPage>(path);
   const [opened, setOpened] = useState<Opened>();
-  const canWrite = scopes.includes('links:write');
+  const canWrite = useScope('links:write');
   const submit = onSubmit((form) => {
     const { search: sought } = fieldsOf(form);
     route(pageOf(sought ?? '', ''));

@@ -5,11 +5,11 @@ import type {
   TestedWebhookResponse,
   WebhookResponse,
 } from '../../../../schemas/http/webhooks.js';
-import type { Scope } from '../../../../schemas/scopes.js';
 import { fromLocalTime } from '../../rules-form.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useLoad, useReloadOnReturn } from '../app/hooks.js';
+import { useApi, useReloadOnReturn } from '../app/hooks.js';
+import { useScope } from '../app/scopes.js';
 import { Page } from '../app/shell.js';
 import { type Action, question, rotation, useActions } from '../components/actions.js';
 import { Input, Select, withValue } from '../components/field.js';
@@ -109,11 +109,8 @@ const OneWebhook = ({ id }: { readonly id: string }) => {
   const path = `/v2/webhooks/${id}`;
   const { route } = useLocation();
   const { query } = useDeliveryFilter();
-  const webhook = useLoad(() => callApi<WebhookResponse>(path), '');
-  const deliveries = useLoad(
-    () => callApi<DeliveriesResponse>(`${path}/deliveries${query}`),
-    query,
-  );
+  const webhook = useApi<WebhookResponse>(path);
+  const deliveries = useApi<DeliveriesResponse>(`${path}/deliveries${query}`);
   const reload = (): void => {
     webhook.reload();
     deliveries.reload();
@@ -148,13 +145,9 @@ const OneWebhook = ({ id }: { readonly id: string }) => {
   );
 };
 
-/** A webhook with its deliveries. @param scopes those of the session's key */
-export const WebhookPage = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
+/** A webhook with its deliveries. */
+export const WebhookPage = () => {
   const { id = '' } = useRoute().params;
   // A new key resets the state for another webhook.
-  return scopes.includes('webhooks:manage') ? (
-    <OneWebhook key={id} id={id} />
-  ) : (
-    <Webhooks scopes={scopes} />
-  );
+  return useScope('webhooks:manage') ? <OneWebhook key={id} id={id} /> : <Webhooks />;
 };

@@ -1,13 +1,12 @@
 import type { z } from 'zod';
 import type { webhookListResponse, WebhookResponse } from '../../../../schemas/http/webhooks.js';
-import type { Scope } from '../../../../schemas/scopes.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useLoad, useReloadOnReturn } from '../app/hooks.js';
+import { useApi, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { type Action, useActions } from '../components/actions.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
-import { NeedsScope } from '../components/rich-text.js';
+import { NeedsScope } from '../app/scopes.js';
 import { termsIn, WebhookFields, WebhookSummary } from './webhook-fields.js';
 
 const text = texts.webhooks;
@@ -37,7 +36,7 @@ const describe = (webhook: WebhookResponse): Description => ({
 });
 
 const List = () => {
-  const loaded = useLoad(() => callApi<z.infer<typeof webhookListResponse>>('/v2/webhooks'), '');
+  const loaded = useApi<z.infer<typeof webhookListResponse>>('/v2/webhooks');
   useReloadOnReturn(loaded);
   return (
     <ResourceList
@@ -51,9 +50,11 @@ const List = () => {
   );
 };
 
-/** The webhooks of the account. @param scopes those of the session's key */
-export const Webhooks = ({ scopes }: { readonly scopes: readonly Scope[] }) => (
+/** The webhooks of the account. */
+export const Webhooks = () => (
   <Page title={texts.app.webhooks}>
-    {scopes.includes('webhooks:manage') ? <List /> : <NeedsScope scope="webhooks:manage" />}
+    <NeedsScope scope="webhooks:manage">
+      <List />
+    </NeedsScope>
   </Page>
 );
