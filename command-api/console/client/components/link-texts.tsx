@@ -4,7 +4,7 @@ import type { LinkDetails } from '../../../../schemas/http/links.js';
 import type { TagPage } from '../../../../schemas/http/tags.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useScope } from '../app/scopes.js';
+import { useScope } from '../app/owner.js';
 import { Field, Input } from './field.js';
 
 const { common, components: text } = texts;

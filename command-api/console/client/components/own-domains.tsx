@@ -4,7 +4,7 @@ import { createContext, type ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
 import { callApi } from '../app/api.js';
 import { useLoad, type Loaded } from '../app/hooks.js';
-import { useScope } from '../app/scopes.js';
+import { useScope } from '../app/owner.js';
 import { Select, withValue } from './field.js';
 import { Trouble } from './trouble.js';
 import { texts } from '../../texts.js';

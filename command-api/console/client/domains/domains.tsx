@@ -11,7 +11,7 @@ import { CopyButton } from '../components/copy-button.js';
 import { Input } from '../components/field.js';
 import { useDomains } from '../components/own-domains.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
-import { NeedsScope, useScope } from '../app/scopes.js';
+import { NeedsScope, useScope } from '../app/owner.js';
 import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 

@@ -5,7 +5,7 @@ import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { useApi, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import { NeedsScope, useScope } from '../app/scopes.js';
+import { NeedsScope, useScope } from '../app/owner.js';
 import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 import { formatNames } from './labels.js';

@@ -1,7 +1,5 @@
-import { useContext } from 'preact/hooks';
 import type { z } from 'zod';
 import type { ownKeyPageResponse, OwnKeyResponse } from '../../../../schemas/http/keys.js';
-import type { Scope } from '../../../../schemas/scopes.js';
 import { formatDate, formatTime } from '../../format.js';
 import { presetScopes } from '../../scope-presets.js';
 import { texts } from '../../texts.js';
@@ -11,7 +9,7 @@ import { Page } from '../app/shell.js';
 import { type Action, question, rotation, useActions } from '../components/actions.js';
 import { Input, Select } from '../components/field.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
-import { NeedsScope, Scopes } from '../app/scopes.js';
+import { NeedsScope, useOwner } from '../app/owner.js';
 import { richText } from '../components/rich-text.js';
 import { keyLifetimes, ScopeFields, ScopeTags } from './scope-fields.js';
 
@@ -23,14 +21,11 @@ const isRoot = ({ id, rootId }: OwnKeyResponse): boolean => id === rootId;
 const ownEffectOf = (subject: OwnKeyResponse): string =>
   isRoot(subject) ? text.deactivateOwn : text.deactivateOwnDerived;
 
-interface Props {
-  /** The scopes of the session's key, which new keys may have. */
-  readonly scopes: readonly Scope[];
-  readonly ownId: string;
-}
+/** New keys may have the scopes of the session's key. */
+type Owner = Pick<ReturnType<typeof useOwner>, 'scopes' | 'keyId'>;
 
-const actionsOf = (subject: OwnKeyResponse, { scopes, ownId }: Props): readonly Action[] => {
-  const isOwn = subject.id === ownId;
+const actionsOf = (subject: OwnKeyResponse, { scopes, keyId }: Owner): readonly Action[] => {
+  const isOwn = subject.id === keyId;
   const path = `/v2/keys/${subject.id}`;
   const change = (body: object) => callApi(path, { method: 'PATCH', body });
   const named = (sentence: string) => richText(sentence, { name: <bdi>{subject.name}</bdi> });
@@ -95,7 +90,7 @@ const actionsOf = (subject: OwnKeyResponse, { scopes, ownId }: Props): readonly 
   ];
 };
 
-const describe = (subject: OwnKeyResponse, props: Props): Description => {
+const describe = (subject: OwnKeyResponse, owner: Owner): Description => {
   const { id, name, active, scopes, lastUsedAt, createdAt, expiresAt } = subject;
   return {
     id,
@@ -105,11 +100,11 @@ const describe = (subject: OwnKeyResponse, props: Props): Description => {
         <strong>
           <bdi>{name}</bdi>
         </strong>{' '}
-        {id === props.ownId && <span class="badge">{text.own}</span>}{' '}
+        {id === owner.keyId && <span class="badge">{text.own}</span>}{' '}
         {!active && <span class="badge disabled">{text.inactive}</span>}
       </p>
     ),
-    actions: actionsOf(subject, props),
+    actions: actionsOf(subject, owner),
     content: (
       <>
         <ScopeTags scopes={scopes} />
@@ -126,7 +121,7 @@ const describe = (subject: OwnKeyResponse, props: Props): Description => {
   };
 };
 
-const create = ({ scopes }: Props): Action => ({
+const create = ({ scopes }: Owner): Action => ({
   verb: text.create,
   secret: 'key',
   dialog: {
@@ -157,25 +152,25 @@ const create = ({ scopes }: Props): Action => ({
   done: text.created,
 });
 
-const List = ({ ownId }: Pick<Props, 'ownId'>) => {
-  const props = { ownId, scopes: useContext(Scopes) };
+const List = () => {
+  const owner = useOwner();
   const loaded = useApi<z.infer<typeof ownKeyPageResponse>>('/v2/keys');
   return (
     <ResourceList
       tools={useActions(loaded.reload)}
       loaded={loaded}
       items={loaded.value?.keys}
-      describe={(subject) => describe(subject, props)}
-      create={create(props)}
+      describe={(subject) => describe(subject, owner)}
+      create={create(owner)}
     />
   );
 };
 
 /** The key of the session and its descendants. */
-export const Keys = ({ ownId }: Pick<Props, 'ownId'>) => (
+export const Keys = () => (
   <Page title={texts.app.keys}>
     <NeedsScope scope="keys:manage">
-      <List ownId={ownId} />
+      <List />
     </NeedsScope>
     <p>
       <a href="/console/sessions">{texts.sessions.title}</a>

@@ -16,6 +16,7 @@ import {
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { fieldsOf, onSubmit } from '../app/hooks.js';
+import { useOwner } from '../app/owner.js';
 import { Input, Select, withValue } from '../components/field.js';
 import { TagInput } from '../components/link-texts.js';
 import { DomainSelect, useActiveDomains } from '../components/own-domains.js';
@@ -31,8 +32,6 @@ const days = [
 
 interface Props {
   readonly filter: LinkFilter;
-  /** A pasted short URL with this prefix is searched for by its code; one on a domain of the account is opened. */
-  readonly shortUrlHost: string;
   /** The address of the first page of another filter. */
   readonly hrefOf: (change: Partial<LinkFilter>) => string;
   readonly onChange: (change: Partial<LinkFilter>) => void;
@@ -62,7 +61,7 @@ const valueOf = (filter: LinkFilter, name: Exclude<keyof typeof text.filter, 'ta
 const chipNames = ['search', 'account', 'domain', 'destination', 'status', 'from', 'to'] as const;
 
 /** The active filters, each with a link that removes it. */
-const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => {
+const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
   const { tags } = filter;
   const chips = [
     ...tags.map((tag) => ['tag', tag, { tags: tags.filter((other) => other !== tag) }] as const),
@@ -83,7 +82,8 @@ const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => 
 
 /** Search, filters and order of the list. They are in the address, which can be shared. */
 export const Filters = (props: Props) => {
-  const { filter, shortUrlHost, hasAccounts = false, onChange } = props;
+  const { filter, hasAccounts = false, onChange } = props;
+  const { shortUrlHost } = useOwner();
   const searchText = useText(filter.search);
   const destination = useText(filter.destination);
   const account = useText(filter.account);
@@ -95,6 +95,7 @@ export const Filters = (props: Props) => {
     const tags = new Set([...filter.tags, ...splitTags(fields['tag'] ?? '')]);
     const field = (name: string): string => fields[name] ?? '';
     const isActive = (name: string) => Promise.resolve(domains.includes(name));
+    // A short URL of the default domain is searched for by its code; one on a domain of the account is opened.
     const { domain: pasted, code } = await pastedLink(field('search'), { shortUrlHost, isActive });
     if (pasted !== null && domains.includes(pasted)) {
       route(linkPage({ shortCode: code, domain: pasted }));

@@ -1,15 +1,116 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { BulkResponse } from '../../../../schemas/http/bulk.js';
 import type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
 import { ownZoneOf } from '../../format.js';
 import { subjectOfLink } from '../../link-address.js';
-import { apiQueryOf, showsAll, type LinkFilter } from '../../link-filter.js';
+import { apiQueryOf, type LinkFilter, showsAll } from '../../link-filter.js';
+import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
+import { callApi } from '../app/api.js';
+import { fieldsOf } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
+import { type Action, question, useActions } from '../components/actions.js';
 import { Begin } from '../components/begin.js';
-import { Bulk, type Failed } from './bulk.js';
+import { Tags } from '../components/link-texts.js';
 import { LinkList, useLinkList } from './link-list.js';
 
 const { common, links: text } = texts;
+
+type Change =
+  | { readonly addTags: readonly string[] }
+  | { readonly removeTags: readonly string[] }
+  | { readonly disabled: boolean }
+  | { readonly delete: true };
+
+type Failed = Extract<BulkResponse['results'][number], { readonly success: false }>;
+
+interface Props {
+  readonly selected: readonly LinkDetails[];
+  readonly onChanged: (changed: readonly LinkDetails[], failed: readonly Failed[]) => void;
+}
+
+/** The number of links that the dialog names. */
+const maxNamed = 5;
+
+const Named = ({ selected }: Pick<Props, 'selected'>) => {
+  const more = selected.length - maxNamed;
+  return (
+    <ul>
+      {selected.slice(0, maxNamed).map((link) => (
+        <li key={subjectOfLink(link)}>
+          <div class="clip">
+            <strong>{subjectOfLink(link)}</strong> <bdi class="soft">{link.title}</bdi>
+          </div>
+        </li>
+      ))}
+      {more > 0 && <li>{text.andMore(more)}</li>}
+    </ul>
+  );
+};
+
+/** Changes the selected links. Each one succeeds or fails separately. */
+const Bulk = ({ selected, onChanged }: Props) => {
+  const tools = useActions(() => undefined);
+  const send = (change: Change) => {
+    const body = { shortCodes: selected.map(subjectOfLink), change };
+    return callApi<BulkResponse>('/v2/links/bulk', { method: 'POST', body });
+  };
+  const onDone = ({ results }: BulkResponse): void => {
+    onChanged(
+      // Without the scope links:read, the response has only a few fields of each link.
+      results.flatMap((result) => {
+        const link = selected[result.index];
+        return result.success && link ? [{ ...link, ...result }] : [];
+      }),
+      results.filter((result) => !result.success),
+    );
+  };
+  const tagsIn = (data: FormData) => splitTags(fieldsOf(data)['tags'] ?? '');
+  const count = selected.length;
+  const actions: readonly Action[] = [
+    {
+      verb: text.addTags,
+      dialog: { title: text.addTagsTo(count), verb: text.add, content: <Tags required /> },
+      call: (data) => send({ addTags: tagsIn(data) }),
+      onDone,
+    },
+    {
+      verb: text.removeTags,
+      dialog: {
+        title: text.removeTagsFrom(count),
+        verb: common.remove,
+        content: <Tags required />,
+      },
+      call: (data) => send({ removeTags: tagsIn(data) }),
+      onDone,
+    },
+    { verb: common.disable, call: () => send({ disabled: true }), onDone },
+    { verb: common.enable, call: () => send({ disabled: false }), onDone },
+    {
+      verb: common.delete,
+      isDanger: true,
+      ...question(
+        text.deleteLinks(count),
+        <>
+          <Named selected={selected} />
+          <p>{text.deleteWarning}</p>
+        </>,
+      ),
+      call: () => send({ delete: true }),
+      onDone,
+    },
+  ];
+  return (
+    <div class="stack">
+      <div class="row bulk" role="group" aria-label={text.changeSelected}>
+        <span role="status">{count === 0 ? text.selectSome : text.selected(count)}</span>
+        {count > 0 && tools.buttons(actions)}
+      </div>
+      {tools.feedback}
+      {tools.dialogs}
+    </div>
+  );
+};
 
 /** The address of a file with all links of a filter. */
 const exportAddressOf = (filter: LinkFilter): string =>
@@ -28,7 +129,7 @@ const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
 );
 
 /** The links of the account, page by page. */
-export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
+export const Links = () => {
   const list = useLinkList<LinkPage>(false);
   const { filter, query, value, isLoading } = list;
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
@@ -80,12 +181,7 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
       {isWhole && links.length === 0 ? (
         <Begin />
       ) : (
-        <LinkList
-          list={list}
-          links={links}
-          shortUrlHost={shortUrlHost}
-          selection={{ selected, onSelect: select }}
-        >
+        <LinkList list={list} links={links} selection={{ selected, onSelect: select }}>
           <Bulk selected={selected} onChanged={show} />
           {failed.length > 0 && <Failures failed={failed} />}
         </LinkList>

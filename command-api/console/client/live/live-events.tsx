@@ -5,7 +5,7 @@ import { linkPage } from '../../link-address.js';
 import { describeEvent, isVisit, linkOf, type LiveEvent, newestOf } from '../../live-events.js';
 import { texts } from '../../texts.js';
 import type { Failure } from '../app/api.js';
-import { useScope } from '../app/scopes.js';
+import { useScope } from '../app/owner.js';
 import { followEvents, type Position } from './follow-events.js';
 import { publishEvents } from './recent-visits.js';
 

@@ -1,5 +1,6 @@
 import { useLocation } from 'preact-iso/router';
 import { texts } from '../../texts.js';
+import { useOwner } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { lazy } from '../components/lazy.js';
 import { DomainSelect } from '../components/own-domains.js';
@@ -10,7 +11,8 @@ const { common, make: text } = texts;
 const ManyLinks = lazy(() => import('./many-links.js').then((module) => module.ManyLinks));
 
 /** Creates one link with all options, or a link for each URL of a list. */
-export const Make = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
+export const Make = () => {
+  const { shortUrlHost } = useOwner();
   const domain = <DomainSelect name="domain" none={new URL(shortUrlHost).host} />;
   const { query } = useLocation();
   const isMany = query['many'] !== undefined;

@@ -5,6 +5,7 @@ import { pastedLink } from '../../../../schemas/pasted-code.js';
 import { linkPage } from '../../link-address.js';
 import { isServedDomain, type Failure, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
+import { useOwner } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
@@ -29,7 +30,8 @@ const readLink = async (text: string, shortUrlHost: string): Promise<Result<Link
 };
 
 /** Opens the page of a link by its code. */
-const Find = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
+const Find = () => {
+  const { shortUrlHost } = useOwner();
   const { route } = useLocation();
   const { failure, run } = useAction();
   const submit = onSubmit(async (form) => {
@@ -47,17 +49,12 @@ const Find = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
 };
 
 /** The links of all accounts, in the order of accounts. */
-export const AllLinks = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
+export const AllLinks = () => {
   const list = useLinkList<OperatorsLinkPage>(true);
   return (
     <Page title={common.links}>
-      <Find shortUrlHost={shortUrlHost} />
-      <LinkList
-        list={list}
-        links={list.value?.links ?? []}
-        shortUrlHost={shortUrlHost}
-        hasAccounts
-      />
+      <Find />
+      <LinkList list={list} links={list.value?.links ?? []} hasAccounts />
     </Page>
   );
 };

@@ -11,7 +11,7 @@ import { useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { Begin } from '../components/begin.js';
 import { DomainSelect } from '../components/own-domains.js';
-import { NeedsScope, useScope } from '../app/scopes.js';
+import { NeedsScope, useOwner, useScope } from '../app/owner.js';
 import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 import { LiveEvents } from '../live/live-events.js';
@@ -56,12 +56,8 @@ const Meter = ({ label, used, limit, atLimit }: MeterProps) => {
   );
 };
 
-interface Props {
-  /** `null`: the installation has no page with plans. */
-  readonly upgradeUrl: string | null;
-}
-
-const Quotas = ({ upgradeUrl }: Pick<Props, 'upgradeUrl'>) => {
+const Quotas = () => {
+  const { plansUrl } = useOwner();
   const { value, failure, reload } = useApi<UsageResponse>('/v2/usage');
   return (
     <section class="stack" aria-labelledby="quotas">
@@ -69,9 +65,9 @@ const Quotas = ({ upgradeUrl }: Pick<Props, 'upgradeUrl'>) => {
         <h2 id="quotas">{text.thisMonth}</h2>
         {value && (
           <p class="soft">
-            {richText(upgradeUrl === null ? text.plan : text.planWithUrl, {
+            {richText(plansUrl === null ? text.plan : text.planWithUrl, {
               plan: value.plan,
-              offer: upgradeUrl !== null && <a href={upgradeUrl}>{text.seePlans}</a>,
+              offer: plansUrl !== null && <a href={plansUrl}>{text.seePlans}</a>,
               day: formatDay(value.resetDate),
             })}
           </p>
@@ -150,7 +146,7 @@ const Clicks = ({ canCreate }: { readonly canCreate: boolean }) => {
 };
 
 /** The statistics and quotas of the account. */
-export const Overview = ({ upgradeUrl }: Props) => {
+export const Overview = () => {
   const [{ domain }] = useView();
   const canCreate = useScope('links:create');
   return (
@@ -168,7 +164,7 @@ export const Overview = ({ upgradeUrl }: Props) => {
         <Clicks canCreate={canCreate} />
       </NeedsScope>
       <LiveEvents domain={domain} />
-      <Quotas upgradeUrl={upgradeUrl} />
+      <Quotas />
     </Page>
   );
 };

@@ -10,7 +10,7 @@ import { areEqualTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useApi } from '../app/hooks.js';
-import { useScope } from '../app/scopes.js';
+import { useScope } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { Dialog } from '../components/dialog.js';
 import { Input } from '../components/field.js';

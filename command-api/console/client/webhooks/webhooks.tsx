@@ -1,15 +1,27 @@
+import { useLocation, useRoute } from 'preact-iso/router';
+import { useState } from 'preact/hooks';
 import type { z } from 'zod';
-import type { webhookListResponse, WebhookResponse } from '../../../../schemas/http/webhooks.js';
+import type {
+  DeliveriesResponse,
+  TestedWebhookResponse,
+  webhookListResponse,
+  WebhookResponse,
+} from '../../../../schemas/http/webhooks.js';
+import { fromLocalTime } from '../../rules-form.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useApi, useReloadOnReturn } from '../app/hooks.js';
+import { NeedsScope, useScope } from '../app/owner.js';
 import { Page } from '../app/shell.js';
-import { type Action, useActions } from '../components/actions.js';
+import { type Action, question, rotation, useActions } from '../components/actions.js';
+import { Input, Select, withValue } from '../components/field.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
-import { NeedsScope } from '../app/scopes.js';
-import { termsIn, WebhookFields, WebhookSummary } from './webhook-fields.js';
+import { richText } from '../components/rich-text.js';
+import { Trouble } from '../components/trouble.js';
+import { Deliveries, formatAttempt, useDeliveryFilter } from './deliveries.js';
+import { changesOf, termsIn, WebhookFields, WebhookSummary } from './webhook-fields.js';
 
-const text = texts.webhooks;
+const { common, webhooks: text } = texts;
 
 const create: Action = {
   verb: text.create,
@@ -58,3 +70,134 @@ export const Webhooks = () => (
     </NeedsScope>
   </Page>
 );
+
+const ReplayFields = () => {
+  const [isWhole, setWhole] = useState(false);
+  return (
+    <>
+      <p>{richText(text.replayText, { id: <code>id</code> })}</p>
+      <Select
+        label={text.eventsSince}
+        value="time"
+        options={[
+          ['time', text.aTime],
+          ['start', text.theBeginning],
+        ]}
+        onChange={withValue((value) => setWhole(value === 'start'))}
+      />
+      {!isWhole && <Input label={text.dateAndTime} name="since" type="datetime-local" required />}
+    </>
+  );
+};
+
+const actionsOf = (
+  webhook: WebhookResponse,
+  path: string,
+  leave: () => void,
+): readonly Action[] => {
+  const isEnabled = webhook.status === 'enabled';
+  const change = (body: object) => callApi(path, { method: 'PATCH', body });
+  return [
+    {
+      verb: text.test,
+      call: () => callApi(`${path}/test`, { method: 'POST' }),
+      done: (tested: TestedWebhookResponse) =>
+        (tested.delivered ? text.testDelivered : text.testFailed)(formatAttempt(tested)),
+    },
+    {
+      verb: isEnabled ? text.pause : common.enable,
+      call: () => change({ status: isEnabled ? 'paused' : 'enabled' }),
+      done: isEnabled ? text.paused : text.enabled,
+    },
+    {
+      verb: common.edit,
+      dialog: {
+        title: text.editTitle,
+        verb: common.save,
+        content: <WebhookFields terms={webhook} />,
+      },
+      call: (data) => {
+        const body = changesOf(termsIn(data), webhook);
+        return Object.keys(body).length === 0 ? null : change(body);
+      },
+      done: text.saved,
+    },
+    rotation('secret', path, {
+      verb: text.rotate,
+      title: text.rotate,
+      content: text.rotateText,
+    }),
+    {
+      verb: text.replay,
+      dialog: {
+        title: text.replayTitle,
+        verb: text.deliverAgain,
+        isDanger: true,
+        content: <ReplayFields />,
+      },
+      call: (data) => {
+        const since = data.get('since');
+        const body = { after: typeof since === 'string' ? fromLocalTime(since) : 'start' };
+        return callApi(`${path}/replay`, { method: 'POST', body });
+      },
+      done: text.replayed,
+    },
+    {
+      verb: common.delete,
+      isDanger: true,
+      ...question(
+        text.deleteTitle,
+        <p>{richText(text.deleteText, { url: <bdi>{webhook.url}</bdi> })}</p>,
+      ),
+      call: () => callApi(path, { method: 'DELETE' }),
+      onDone: leave,
+    },
+  ];
+};
+
+const OneWebhook = ({ id }: { readonly id: string }) => {
+  const path = `/v2/webhooks/${id}`;
+  const { route } = useLocation();
+  const { query } = useDeliveryFilter();
+  const webhook = useApi<WebhookResponse>(path);
+  const deliveries = useApi<DeliveriesResponse>(`${path}/deliveries${query}`);
+  const reload = (): void => {
+    webhook.reload();
+    deliveries.reload();
+  };
+  const tools = useActions(reload);
+  const isLoading = webhook.isLoading || deliveries.isLoading;
+  const failure = webhook.failure ?? deliveries.failure;
+  useReloadOnReturn({ value: undefined, failure, isLoading, reload });
+  const { value } = webhook;
+  const leave = (): void => route('/console/webhooks');
+  return (
+    <Page title={value ? (value.description ?? new URL(value.url).host) : text.webhook}>
+      <Trouble failure={failure} onRetry={reload} />
+      {value && (
+        <section class="card stack" aria-label={text.theWebhook}>
+          <p class="row">
+            <span class="long">{value.url}</span>{' '}
+            <span class={`badge ${value.status}`}>{text.status[value.status]}</span>
+          </p>
+          <WebhookSummary webhook={value} />
+          <div class="row" role="group" aria-label={common.actions}>
+            {tools.buttons(actionsOf(value, path, leave), '')}
+          </div>
+          {tools.feedback}
+          {tools.dialogs}
+        </section>
+      )}
+      {deliveries.value && (
+        <Deliveries path={path} {...deliveries.value} isLoading={isLoading} onReload={reload} />
+      )}
+    </Page>
+  );
+};
+
+/** A webhook with its deliveries. */
+export const WebhookPage = () => {
+  const { id = '' } = useRoute().params;
+  // A new key resets the state for another webhook.
+  return useScope('webhooks:manage') ? <OneWebhook key={id} id={id} /> : <Webhooks />;
+};

@@ -4,10 +4,26 @@ import type { Scope } from '../../../../schemas/scopes.js';
 import { texts } from '../../texts.js';
 import { richText } from '../components/rich-text.js';
 
-/** Those of the session's key. Operators have none. */
-export const Scopes = createContext<readonly Scope[]>([]);
+/** What pages know of the owner of the session. */
+interface Owned {
+  /** Those of the session's key. Operators have none. */
+  readonly scopes: readonly Scope[];
+  readonly keyId: string | null;
+  /** The page of the plans; `null`: none. */
+  readonly plansUrl: string | null;
+  readonly shortUrlHost: string;
+}
 
-export const useScope = (scope: Scope): boolean => useContext(Scopes).includes(scope);
+export const Owner = createContext<Owned>({
+  scopes: [],
+  keyId: null,
+  plansUrl: null,
+  shortUrlHost: location.origin,
+});
+
+export const useOwner = (): Owned => useContext(Owner);
+
+export const useScope = (scope: Scope): boolean => useOwner().scopes.includes(scope);
 
 interface Props {
   readonly scope: Scope;
