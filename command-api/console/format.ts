@@ -22,7 +22,7 @@ export const ownZoneOf = once(() =>
   zoneOrUtc(new Intl.DateTimeFormat().resolvedOptions().timeZone),
 );
 
-/** In the time zone of the browser. */
+/** A time in the time zone of the browser. */
 export const formatTime = (time: string): string => times().format(new Date(time));
 export const formatClock = (time: string): string => clocks().format(new Date(time));
 export const formatDate = (time: string): string => dates().format(new Date(time));

@@ -1,6 +1,6 @@
 /** What the bundle has instead of libraries: browsers know time zones, and their URL parser converts domains. */
 
-/** Instead of that of `tr46`, whose tables are larger than the console. */
+/** Replaces that of `tr46`, whose tables are larger than the console. */
 export const toASCII = (domain: string): string => domain;
 
 const formatOf = (timeZone: string): Intl.DateTimeFormat =>
@@ -11,7 +11,7 @@ const formatOf = (timeZone: string): Intl.DateTimeFormat =>
   });
 
 /**
- * Instead of that of `schemas/zone-offset.ts`, whose library has 19 KB. The UTC offset of a zone is only known at the
+ * Replaces that of `schemas/zone-offset.ts`, whose library has 19 KB. The UTC offset of a zone is only known at the
  * time (ms), because browsers do not tell transitions.
  *
  * @throws RangeError if the zone is unknown

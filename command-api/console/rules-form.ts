@@ -22,7 +22,7 @@ export interface RuleForm {
   readonly id: number;
   readonly name: string;
   readonly when: RuleConditions;
-  /** At least one. A single entry is the URL of the rule, several are a split. */
+  /** At least one entry. A single one is the URL of the rule, several are a split. */
   readonly entries: readonly SplitEntry[];
 }
 

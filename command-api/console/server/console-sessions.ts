@@ -20,7 +20,7 @@ export interface ListedSession {
   readonly browser: string | null;
   readonly actor: string | null;
   readonly startedAt: Date;
-  /** To the minute. */
+  /** Accurate to the minute. */
   readonly usedAt: Date;
   readonly isCurrent: boolean;
 }

@@ -177,7 +177,7 @@ export const withSession = async <Value>(
 export const callApi = <Value>(path: string, call: Call = {}): Promise<Result<Value>> =>
   withSession(() => send<Value>(path, call));
 
-/** For `Idempotency-Key`. `crypto.randomUUID` is only available on https and localhost. */
+/** A value of `Idempotency-Key`. `crypto.randomUUID` is only available on https and localhost. */
 export const randomId = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),

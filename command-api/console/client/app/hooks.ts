@@ -26,7 +26,7 @@ export const useLoad = <Value>(load: () => Promise<Result<Value>>, key: string):
   const [loadedFor, setLoadedFor] = useState('');
   const { version: dataVersion } = useContext(Changes);
   const requested = `${version} ${dataVersion} ${key}`;
-  // Before the page is painted, which is slow.
+  // A layout effect starts before the page is painted, which is slow.
   useLayoutEffect(() => {
     let isCurrent = true;
     void load().then((result) => {

@@ -116,7 +116,7 @@ const MaintenanceBanner = () => {
 
 export interface ConsolePage {
   readonly path: string;
-  /** In the menu. Without it, other pages link to the page. */
+  /** The name in the menu; absent: other pages link to the page. */
   readonly title?: string;
   /** Absent: the page is not one of the console. */
   readonly component?: ComponentType;
@@ -197,7 +197,7 @@ export const Shell = ({ name, pages, shortcuts, onSignOut, children }: Props) =>
 
 interface PageProps {
   readonly title: string;
-  /** Next to the heading. */
+  /** Shown next to the heading. */
   readonly aside?: ComponentChildren;
   readonly children: ComponentChildren;
 }

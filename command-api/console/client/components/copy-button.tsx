@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { texts } from '../../texts.js';
 
-/** Without `navigator.clipboard`, which is only available on https and localhost. */
+/** Replaces `navigator.clipboard`, which is only available on https and localhost. */
 const copyBySelection = (text: string): boolean => {
   const area = document.createElement('textarea');
   area.value = text;

@@ -10,7 +10,7 @@ export interface Description {
   /** The name of the item, for screen readers; `id` if it is absent. */
   readonly name?: string;
   readonly heading: ComponentChildren;
-  /** Before the buttons. */
+  /** Shown before the buttons. */
   readonly control?: ComponentChildren;
   readonly actions?: readonly Action[];
   readonly content: ComponentChildren;

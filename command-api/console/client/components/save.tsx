@@ -5,7 +5,7 @@ const text = texts.statistics;
 
 interface Props {
   readonly fileName: string;
-  /** For screen readers. */
+  /** Read by screen readers. */
   readonly title: string;
   readonly rowsOf: () => readonly (readonly string[])[];
 }
@@ -28,6 +28,6 @@ export const saveFile = (name: string, content: Blob): void => {
   link.href = URL.createObjectURL(content);
   link.download = name;
   link.click();
-  // By then, the download has started in every browser.
+  // The download has started by then in every browser.
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 };

@@ -49,7 +49,7 @@ export const Figures = ({ figures }: { readonly figures: readonly Figure[] }) =>
 );
 
 interface Props {
-  /** For screen readers. */
+  /** Read by screen readers. */
   readonly label: string;
   readonly columns: readonly (string | { readonly number: string })[];
   /** Whether long tables scroll within the page. */

@@ -59,7 +59,7 @@ export const LeaveGuard = () => {
     const onUnload = (event: BeforeUnloadEvent): void => {
       if (!isLeaving) event.preventDefault();
     };
-    // Before the router.
+    // The capture phase is before the listener of the router.
     document.addEventListener('click', onClick, true);
     window.addEventListener('beforeunload', onUnload);
     return () => {

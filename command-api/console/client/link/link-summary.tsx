@@ -41,9 +41,9 @@ export const LinkTabs = ({ tabs, address, tab }: TabsProps) => (
 
 interface Props {
   readonly link: LinkDetails;
-  /** Next to the status. */
+  /** Shown next to the status. */
   readonly children?: ComponentChildren;
-  /** After the status. */
+  /** Shown after the status. */
   readonly notice?: ComponentChildren;
 }
 

@@ -35,14 +35,14 @@ interface Props {
   /** The address of the first page of another filter. */
   readonly hrefOf: (change: Partial<LinkFilter>) => string;
   readonly onChange: (change: Partial<LinkFilter>) => void;
-  /** For operators, who see the links of all accounts. */
+  /** Whether the links are those of all accounts, for operators. */
   readonly hasAccounts?: boolean;
 }
 
 /** The props of a text field that follows the address until the user types. */
 const useText = (value: string) => {
   const [typed, setTyped] = useState(value);
-  // Before the user can type.
+  // A layout effect runs before the user can type.
   useLayoutEffect(() => setTyped(value), [value]);
   return {
     value: typed,

@@ -28,10 +28,10 @@ interface Selection {
 }
 
 interface TableProps {
-  /** With `account` for operators. */
+  /** Operators see the `account`. */
   readonly links: readonly (LinkDetails & { readonly account?: string })[];
   readonly hrefOfTag: (tag: string) => string;
-  /** Without it, links cannot be selected. */
+  /** Absent: links cannot be selected. */
   readonly selection?: Selection;
 }
 
@@ -192,10 +192,10 @@ interface Props {
   readonly list: List<LinkPage>;
   /** The links of the page. */
   readonly links: readonly (LinkDetails & { readonly account?: string })[];
-  /** For operators, who see the links of all accounts. */
+  /** Whether the links are those of all accounts, for operators. */
   readonly hasAccounts?: boolean;
   readonly selection?: Selection;
-  /** Above the table. */
+  /** Shown above the table. */
   readonly children?: ComponentChildren;
 }
 

@@ -145,9 +145,9 @@ const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) =
 
 interface Props {
   readonly stats: LoadedStats;
-  /** Next to the breakdowns. */
+  /** Shown next to the breakdowns. */
   readonly children?: ComponentChildren;
-  /** Before the period. */
+  /** Shown before the period. */
   readonly filter?: ComponentChildren;
 }
 
