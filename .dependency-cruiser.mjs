@@ -73,7 +73,7 @@ export default {
       to: {
         path: '^schemas/',
         // Modules without zod.
-        pathNot: ['^schemas/(encodings|pasted-code|trim-invisible)[.]ts$'],
+        pathNot: ['^schemas/(encodings|event-stream|pasted-code|trim-invisible)[.]ts$'],
         dependencyTypesNot: ['type-only'],
       },
     },

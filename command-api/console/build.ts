@@ -46,9 +46,8 @@ if (!isBuiltFrom(hash)) {
     logLevel: 'warn',
     resolve: {
       alias: [
-        // The tables of `tr46` are larger than the console.
-        { find: 'tr46', replacement: path.join(root, 'app', 'to-ascii.ts') },
-        { find: /^.*\/zone-offset\.js$/, replacement: path.join(sources, 'zone-offset.ts') },
+        { find: 'tr46', replacement: path.join(sources, 'in-browser.ts') },
+        { find: /^.*\/zone-offset\.js$/, replacement: path.join(sources, 'in-browser.ts') },
       ],
     },
     build: {

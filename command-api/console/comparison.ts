@@ -7,7 +7,7 @@ export interface Row {
 }
 
 export interface ComparedRow extends Row {
-  /** In the compared period; `null`: not known, or not compared. */
+  /** The clicks in the compared period; `null`: not known, or not compared. */
   readonly before: number | null;
 }
 

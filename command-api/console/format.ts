@@ -1,6 +1,5 @@
 /** Formats times and names for the console, in the language and the format of the browser. */
-import { language, locale } from './locale.js';
-import { once } from './numbers.js';
+import { language, locale, once } from './locale.js';
 import { zoneOrUtc } from './periods.js';
 import { texts } from './texts.js';
 
@@ -23,7 +22,7 @@ export const ownZoneOf = once(() =>
   zoneOrUtc(new Intl.DateTimeFormat().resolvedOptions().timeZone),
 );
 
-/** In the time zone of the browser. */
+/** A time in the time zone of the browser. */
 export const formatTime = (time: string): string => times().format(new Date(time));
 export const formatClock = (time: string): string => clocks().format(new Date(time));
 export const formatDate = (time: string): string => dates().format(new Date(time));
@@ -56,10 +55,17 @@ export const formatStart = (start: string, interval: string): string => {
   return format().format(new Date(`${start.slice(0, 16)}Z`));
 };
 
+const { events } = texts.values;
+const allNames = Object.keys(events) as readonly (keyof typeof events)[];
+
+export const linkEventNames = allNames.filter((name) => name.startsWith('Link'));
+
+/** The event types that a webhook can select: `feedEventNames` of schemas/feed.ts, which would add zod to the client. */
+export const eventNames = allNames.filter((name) => /^(?:Link|ApiKey|Domain|Webhook)/.test(name));
+
 /** `linklog.LinkCreated.v1` or `LinkCreated` in words: `Link created`. */
 export const formatEventType = (type: string): string => {
   const name = type.split('.')[1] ?? type;
-  const { events } = texts.values;
   return Object.hasOwn(events, name) ? events[name as keyof typeof events] : name;
 };
 

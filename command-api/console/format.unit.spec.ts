@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import { formatEventType, formatPeriod, formatStart, formatValue } from './format.js';
-import { formatChange, formatShare } from './numbers.js';
+import { feedEventNames } from '../../schemas/feed.js';
+import { eventNames, formatEventType, formatPeriod, formatStart, formatValue } from './format.js';
+import { formatChange, formatShare } from './locale.js';
 
 describe('formats of the console', () => {
   it('names the values of breakdowns', () => {
@@ -46,5 +47,9 @@ describe('formats of the console', () => {
     expect(formatChange(15, 10)).to.equal('+50%');
     expect(formatChange(5, 10)).to.equal('-50%');
     expect(formatChange(5, 0)).to.equal(null);
+  });
+
+  it('offers the event names of the feed', () => {
+    expect(eventNames).to.deep.equal(feedEventNames);
   });
 });

@@ -1,7 +1,7 @@
 /** Histories: each event with the values that it changed, in words. */
 import type { RedirectRule } from '../../schemas/redirect-rules.js';
 import { formatTime } from './format.js';
-import { formatNumber } from './numbers.js';
+import { formatNumber } from './locale.js';
 import { describeConditions } from './rules-form.js';
 import { texts } from './texts.js';
 
@@ -16,7 +16,7 @@ export interface HistoryEvent {
 const { fields, history: text } = texts.values;
 
 export interface Change {
-  /** In words. */
+  /** The name of the field in words. */
   readonly field: string;
   /** Absent: a value of the event that changes nothing, such as its reason. */
   readonly before?: string;

@@ -19,7 +19,7 @@ export type Preset = (typeof presets)[number];
 export const intervals = ['hour', 'day', 'week', 'month'] as const;
 export type Interval = (typeof intervals)[number];
 
-/** From the start of `from` to the start of `to`: days, or local times such as `2026-11-23T14:15`. */
+/** A period from the start of `from` to the start of `to`: days, or local times such as `2026-11-23T14:15`. */
 export interface Days {
   readonly from: string;
   readonly to: string;
@@ -30,7 +30,7 @@ export interface StatisticsView extends Days {
   readonly interval: Interval;
   readonly tz: string;
   readonly compare: boolean;
-  /** Of the link, or the filter of the overview; empty: the default domain of a link, all links of the overview. */
+  /** The domain of the link, or the filter of the overview; empty: the default domain of a link, all links of the overview. */
   readonly domain: string;
 }
 
@@ -47,7 +47,7 @@ const firstOfMonth = (day: string, months = 0): string =>
 export const countDays = ({ from, to }: Days): number =>
   Math.round((Date.parse(to) - Date.parse(from)) / dayMs);
 
-/** By zone; `null` if it does not exist. */
+/** The format of each zone; `null` if it does not exist. */
 const timeFormats = new Map<string, Intl.DateTimeFormat | null>();
 
 const createTimeFormat = (timeZone: string): Intl.DateTimeFormat | null => {
@@ -116,7 +116,7 @@ const daysBefore = (days: Days): Days => ({
   to: days.from,
 });
 
-/** Like `day`, the last day of a period, in an earlier month, which may be shorter. Exclusive. */
+/** The exclusive end in an earlier month, which may be shorter. @param day the last day of the period */
 const endInMonth = (day: string, months: number): string => {
   const end = addDays(firstOfMonth(day, months), Number(day.slice(8)));
   const next = firstOfMonth(day, months + 1);

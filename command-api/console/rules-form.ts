@@ -6,10 +6,9 @@ import type {
   WeeklyWindow,
 } from '../../schemas/redirect-rules.js';
 import { formatTime, formatValue } from './format.js';
-import { language } from './locale.js';
-import { once } from './numbers.js';
+import { language, once } from './locale.js';
 import { texts } from './texts.js';
-import { attributes, type Attribute } from './visitor-values.js';
+import { type Attribute, attributes } from './visitor-values.js';
 
 const text = texts.rules;
 
@@ -23,7 +22,7 @@ export interface RuleForm {
   readonly id: number;
   readonly name: string;
   readonly when: RuleConditions;
-  /** At least one. A single entry is the URL of the rule, several are a split. */
+  /** At least one entry. A single one is the URL of the rule, several are a split. */
   readonly entries: readonly SplitEntry[];
 }
 

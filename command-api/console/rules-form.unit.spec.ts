@@ -25,7 +25,7 @@ const url = 'https://example.com/';
 const time = '2026-11-27T22:30:00.000Z';
 const weekly = { days: [1, 5], from: '22:00', to: '06:00', tz: 'Europe/Berlin' };
 
-/** In the order of the form. */
+/** The order of the form. */
 const allConditions: RuleConditions = {
   ...{ countries: ['DE', 'AT'], devices: ['tv', 'mobile'], os: ['iOS'], languages: ['de', 'nds'] },
   ...{ after: time, before: '2027-01-01T00:00:00.000Z', weekly },

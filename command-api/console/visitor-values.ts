@@ -1,8 +1,7 @@
 /** The values of visitors that redirect rules can have as conditions, with their names. */
 import { browserFamilies, deviceTypes, osFamilies } from '../../schemas/events/visitor.js';
 import { formatValue } from './format.js';
-import { locale } from './locale.js';
-import { once } from './numbers.js';
+import { locale, once } from './locale.js';
 import { texts } from './texts.js';
 
 /** ISO 3166-1 alpha-2, and XK (Kosovo). */

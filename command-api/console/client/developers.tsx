@@ -1,66 +1,55 @@
-import type { Scope } from '../../../schemas/scopes.js';
-import { render } from 'preact';
-import { LocationProvider, Route, Router } from 'preact-iso/router';
-import { language } from '../locale.js';
+import type { ConsoleSession } from '../../../schemas/http/console.js';
 import { texts } from '../texts.js';
+import { Owner } from './app/owner.js';
 import { SessionGate } from './app/session.js';
-import { NoPage, Shell } from './app/shell.js';
-import type { ConsoleSession } from './app/types.js';
+import { Shell, startConsole, type ConsolePage } from './app/shell.js';
 import { Input } from './components/field.js';
 import { lazy } from './components/lazy.js';
 import { OwnDomains } from './components/own-domains.js';
 import { richText } from './components/rich-text.js';
-import { PlansUrl } from './components/trouble.js';
-import { SuggestsTags } from './components/tag-input.js';
 import { Domains } from './domains/domains.js';
-import { ImportPage } from './imports/import-page.js';
-import { Imports } from './imports/imports.js';
 import { Keys } from './keys/keys.js';
 import { LinkPage } from './link/link-page.js';
 import { Links } from './links/links.js';
 import { Make } from './make/make.js';
 import { Overview } from './overview/overview.js';
 import { Sessions } from './sessions/sessions.js';
-import { WebhookPage } from './webhooks/webhook-page.js';
-import { Webhooks } from './webhooks/webhooks.js';
+import { WebhookPage, Webhooks } from './webhooks/webhooks.js';
 
-const text = texts.app;
+const { common, app: text } = texts;
 
+const Imports = lazy(() => import('./imports/imports.js').then((module) => module.Imports));
+const ImportPage = lazy(() => import('./imports/imports.js').then((module) => module.ImportPage));
 const Tags = lazy(() => import('./tags/tags.js').then((module) => module.Tags));
 
-const pages = [
-  ['/console', text.overview],
-  ['/console/links', text.links],
-  ['/console/new', text.newLink],
-  ['/console/imports', text.import],
-  ['/console/domains', text.domains],
-  ['/console/webhooks', text.webhooks],
-  ['/console/keys', text.keys],
-  ['/docs', text.api],
-] as const;
-
-const shortcuts = [
-  { keys: 'n', path: '/console/new', title: text.newLink },
-  { keys: '/', path: '/console/links', title: text.search, isSearch: true },
-  { keys: 'g o', path: '/console', title: text.overview },
-  { keys: 'g l', path: '/console/links', title: text.links },
-  { keys: 'g k', path: '/console/keys', title: text.keys },
+const pages: readonly ConsolePage[] = [
+  { path: '/console', title: text.overview, component: Overview },
+  { path: '/console/links', title: common.links, component: Links, scope: 'links:read' },
+  { path: '/console/new', title: common.newLink, component: Make, scope: 'links:create' },
+  { path: '/console/imports', title: text.import, component: Imports, scope: 'links:import' },
+  { path: '/console/domains', title: text.domains, component: Domains, scope: 'links:read' },
+  {
+    path: '/console/webhooks',
+    title: text.webhooks,
+    component: Webhooks,
+    scope: 'webhooks:manage',
+  },
+  { path: '/console/keys', title: text.keys, component: Keys, scope: 'keys:manage' },
+  { path: '/docs', title: text.api },
+  { path: '/console/tags', component: Tags },
+  { path: '/console/links/:code/:tab?', component: LinkPage },
+  { path: '/console/imports/:id', component: ImportPage },
+  { path: '/console/webhooks/:id', component: WebhookPage },
+  { path: '/console/sessions', component: Sessions },
 ];
 
-/** The scope that a page needs; the pages that are not named need none. */
-const neededScopes: Readonly<Record<string, Scope>> = {
-  '/console/links': 'links:read',
-  '/console/new': 'links:create',
-  '/console/imports': 'links:import',
-  '/console/domains': 'links:read',
-  '/console/webhooks': 'webhooks:manage',
-  '/console/keys': 'keys:manage',
-};
-
-const isAllowed = (path: string, scopes: readonly Scope[]): boolean => {
-  const needed = neededScopes[path];
-  return needed === undefined || scopes.includes(needed);
-};
+const shortcuts = [
+  { keys: 'n', path: '/console/new', title: common.newLink },
+  { keys: '/', path: '/console/links', title: text.search, isSearch: true },
+  { keys: 'g o', path: '/console', title: text.overview },
+  { keys: 'g l', path: '/console/links', title: common.links },
+  { keys: 'g k', path: '/console/keys', title: text.keys },
+];
 
 const keyField = (
   <Input
@@ -75,74 +64,33 @@ const keyField = (
   />
 );
 
-const App = () => (
-  <LocationProvider scope="/console">
-    <SessionGate<ConsoleSession>
-      fields={keyField}
-      ownerOf={({ account, key }) => `${account} ${key.id}`}
-      describe={({ account, key }) =>
-        richText(text.owner, {
-          account: <strong>{account}</strong>,
-          key: (
-            <strong>
-              <bdi>{key.name}</bdi>
-            </strong>
-          ),
-        })
-      }
-    >
-      {({ account, key, upgradeUrl, shortUrlHost }, signOut) => (
-        <Shell
-          name="Linklog"
-          pages={pages.filter(([path]) => isAllowed(path, key.scopes))}
-          shortcuts={shortcuts.filter(({ path }) => isAllowed(path, key.scopes))}
-          onSignOut={signOut}
-          who={
-            <>
-              <bdi>{key.name}</bdi>
-              <br />
-              <span class="soft">{account}</span>
-              <br />
-              <a href="/console/sessions">{texts.sessions.title}</a>
-            </>
-          }
-        >
-          <PlansUrl.Provider value={upgradeUrl}>
-            <OwnDomains canRead={key.scopes.includes('links:read')}>
-              <SuggestsTags.Provider value={key.scopes.includes('links:read')}>
-                <Router>
-                  <Route
-                    path="/console"
-                    component={Overview}
-                    upgradeUrl={upgradeUrl}
-                    scopes={key.scopes}
-                  />
-                  <Route path="/console/new" component={Make} shortUrlHost={shortUrlHost} />
-                  <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
-                  <Route path="/console/tags" component={Tags} scopes={key.scopes} />
-                  <Route
-                    path="/console/links/:code/:tab?"
-                    component={LinkPage}
-                    scopes={key.scopes}
-                  />
-                  <Route path="/console/imports" component={Imports} scopes={key.scopes} />
-                  <Route path="/console/imports/:id" component={ImportPage} scopes={key.scopes} />
-                  <Route path="/console/domains" component={Domains} scopes={key.scopes} />
-                  <Route path="/console/webhooks" component={Webhooks} scopes={key.scopes} />
-                  <Route path="/console/webhooks/:id" component={WebhookPage} scopes={key.scopes} />
-                  <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
-                  <Route path="/console/sessions" component={Sessions} />
-                  <Route default component={NoPage} />
-                </Router>
-              </SuggestsTags.Provider>
-            </OwnDomains>
-          </PlansUrl.Provider>
-        </Shell>
-      )}
-    </SessionGate>
-  </LocationProvider>
+startConsole(
+  <SessionGate<ConsoleSession>
+    fields={keyField}
+    ownerOf={({ account, key }) => `${account} ${key.id}`}
+    describe={({ account, key }) =>
+      richText(text.owner, {
+        account: <strong>{account}</strong>,
+        key: (
+          <strong>
+            <bdi>{key.name}</bdi>
+          </strong>
+        ),
+      })
+    }
+  >
+    {({ account, key, upgradeUrl, shortUrlHost }, signOut) => (
+      <Owner.Provider
+        value={{ scopes: key.scopes, keyId: key.id, plansUrl: upgradeUrl, shortUrlHost }}
+      >
+        <OwnDomains>
+          <Shell name="Linklog" pages={pages} shortcuts={shortcuts} onSignOut={signOut}>
+            <bdi>{key.name}</bdi>
+            <br />
+            <span class="soft">{account}</span>
+          </Shell>
+        </OwnDomains>
+      </Owner.Provider>
+    )}
+  </SessionGate>,
 );
-
-document.documentElement.lang = language;
-const root = document.querySelector('#app');
-if (root) render(<App />, root);

@@ -20,7 +20,7 @@ export interface ListedSession {
   readonly browser: string | null;
   readonly actor: string | null;
   readonly startedAt: Date;
-  /** To the minute. */
+  /** Accurate to the minute. */
   readonly usedAt: Date;
   readonly isCurrent: boolean;
 }
@@ -52,8 +52,35 @@ const maxSessions = 100;
 
 export type ConsoleSessions = ReturnType<typeof createConsoleSessions>;
 
+/** Records the use of a session, at most once a minute. */
+const used = `WITH used AS (
+  UPDATE ledger.console_sessions SET used_at = clock_timestamp()
+  WHERE token_hash = $1 AND listener = $2 AND ${isLive}
+    AND used_at < clock_timestamp() - interval '1 minute')`;
+
+/** Finds the live session of a token. @param before statements that run first */
+const sessionReader =
+  (pool: Pool, listener: 'api' | 'admin', name: string, before: string) =>
+  async (token: string): Promise<ConsoleSession | null> => {
+    const hash = hashToken(token);
+    if (!hash) return null;
+    const { rows } = await pool.query<ConsoleSession>({
+      name,
+      text: `${before} SELECT bound_to AS "boundTo", actor FROM ledger.console_sessions
+             WHERE token_hash = $1 AND listener = $2 AND ${isLive}`,
+      values: [hash, listener],
+    });
+    return rows[0] ?? null;
+  };
+
 /** The sessions of one listener's console. */
 export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => ({
+  /** The live session of a token. Does not record its use. */
+  peek: sessionReader(pool, listener, 'console-session-peek', ''),
+
+  /** The live session of a token. Records its use. */
+  find: sessionReader(pool, listener, 'console-session-find', used),
+
   /** Starts a session. The token is not stored. */
   async start(
     client: Queryable,
@@ -79,19 +106,6 @@ export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => 
     return token;
   },
 
-  /** The live session of a token. Does not record its use. */
-  async peek(token: string): Promise<ConsoleSession | null> {
-    const hash = hashToken(token);
-    if (!hash) return null;
-    const { rows } = await pool.query<ConsoleSession>({
-      name: 'console-session-peek',
-      text: `SELECT bound_to AS "boundTo", actor FROM ledger.console_sessions
-             WHERE token_hash = $1 AND listener = $2 AND ${isLive}`,
-      values: [hash, listener],
-    });
-    return rows[0] ?? null;
-  },
-
   /** The live sessions that the session of a token may end, the last used first. */
   async list(token: string): Promise<readonly ListedSession[]> {
     const { rows } = await pool.query<ListedSession>({
@@ -114,25 +128,6 @@ export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => 
       values: [hashToken(token), listener, id],
     });
     return rowCount ?? 0;
-  },
-
-  /** The live session of a token. Records its use, at most once a minute. */
-  async find(token: string): Promise<ConsoleSession | null> {
-    const hash = hashToken(token);
-    if (!hash) return null;
-    const { rows } = await pool.query<ConsoleSession>({
-      name: 'console-session-find',
-      text: `
-        WITH used AS (
-          UPDATE ledger.console_sessions SET used_at = clock_timestamp()
-          WHERE token_hash = $1 AND listener = $2 AND ${isLive}
-            AND used_at < clock_timestamp() - interval '1 minute'
-        )
-        SELECT bound_to AS "boundTo", actor FROM ledger.console_sessions
-        WHERE token_hash = $1 AND listener = $2 AND ${isLive}`,
-      values: [hash, listener],
-    });
-    return rows[0] ?? null;
   },
 
   async end(token: string, client: Queryable = pool): Promise<void> {

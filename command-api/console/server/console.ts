@@ -10,7 +10,7 @@ import { unauthorized } from '../../admission/admitted-call.js';
 import { consoleFiles } from './files.js';
 import type { SessionCookie } from './session.js';
 
-/** Of every response below /console. QR codes are `blob:` images. */
+/** Headers of every response below /console. QR codes are `blob:` images. */
 const pageHeaders = {
   'Content-Security-Policy': [
     "default-src 'none'",

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import { createTexts as createGerman } from './de/texts.js';
-import { createTexts as createEnglish } from './en/texts.js';
+import { createTexts } from '../texts.js';
+import * as germanTexts from './de/texts.js';
+import * as englishTexts from './en/texts.js';
 
 type Entry = readonly [path: string, text: unknown];
 
@@ -15,8 +16,8 @@ const entriesOf = (value: unknown, path = ''): readonly Entry[] =>
 const placeholdersOf = (text: string): readonly string[] => (text.match(/\{\w+\}/g) ?? []).sort();
 
 describe('texts of the console', () => {
-  const english = entriesOf(createEnglish(String));
-  const german = new Map(entriesOf(createGerman(String)));
+  const english = entriesOf(createTexts(englishTexts, String));
+  const german = new Map(entriesOf(createTexts(germanTexts, String)));
 
   it('exist in both languages, and are of the same type', () => {
     expect([...german.keys()]).to.have.members(english.map(([path]) => path));

@@ -35,7 +35,7 @@ export const operatorRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'links of all accounts', path: '/links', needs: ['tbody tr'] },
   { name: 'a link of any account', path: `/links/${code}`, needs: ['.history li'] },
   { name: 'its settings', path: `/links/${code}/settings`, needs: ['input[name=url]'] },
-  { name: 'domains of all accounts', path: '/domains', needs: ['main p'] },
+  { name: 'domains of all accounts', path: '/domains', needs: ['main p.soft'] },
   { name: 'projections', path: '/projections', needs: ['li.card'] },
   { name: 'platform', path: '/platform', needs: ['input[type=checkbox]'] },
   { name: 'sessions', path: '/sessions', needs: ['main li'] },

@@ -2,8 +2,8 @@
  * The requests of the console: `/v2` or `/admin` below `/console`, authenticated by the session. Failures are values.
  */
 
+import type { HealthResponse } from '../../../../schemas/http/health.js';
 import type { UrlFault } from '../../../../schemas/http/link-fields.js';
-import type { HealthResponse } from './types.js';
 import { texts } from '../../texts.js';
 
 export type Failure =
@@ -111,50 +111,48 @@ export const send = async <Value>(path: string, call: Call = {}): Promise<Result
   }
 };
 
-/** Opens a response that is read while it arrives. */
-export const openStream = async (
+/** Reads the response to a request that needs no session; the node may not be reachable. */
+const read = async <Value>(
   path: string,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<Result<ReadableStream<BufferSource>>> => {
+  init: RequestInit,
+  valueOf: (response: Response) => Promise<Result<Value>>,
+): Promise<Result<Value>> => {
   try {
-    const response = await fetch(`/console${path}`, { headers, signal });
-    const { ok, body, status } = response;
-    return ok && body
-      ? { ok: true, value: body, status }
-      : { ok: false, failure: await failureOf(response) };
+    return await valueOf(await fetch(path, init));
   } catch {
     // The node cannot be reached, or the request was aborted.
     return { ok: false, failure: { kind: 'offline' } };
   }
 };
 
-const isSignedOut = (result: Result<unknown>): boolean =>
-  !result.ok && result.failure.kind === 'refused' && result.failure.status === 401;
+/** Opens a response that is read while it arrives. */
+export const openStream = (
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Result<ReadableStream<BufferSource>>> =>
+  read(`/console${path}`, { headers, signal }, async (response) => {
+    const { ok, body, status } = response;
+    return ok && body
+      ? { ok: true, value: body, status }
+      : { ok: false, failure: await failureOf(response) };
+  });
 
 /** The health of the node that responds. A node that is not ready responds with 503. */
-export const readHealth = async (): Promise<Result<HealthResponse>> => {
-  try {
-    const response = await fetch('/health/ready');
+export const readHealth = (): Promise<Result<HealthResponse>> =>
+  read('/health/ready', {}, async (response) => {
     const value = (await response.json()) as HealthResponse;
     return { ok: true, value, status: response.status };
-  } catch {
-    // The node cannot be reached.
-    return { ok: false, failure: { kind: 'offline' } };
-  }
-};
+  });
 
 /** Whether the edge serves a host as a domain of its own: see `/tls/ask`. Not for the host of the default domain. */
-export const isServedDomain = async (host: string): Promise<Result<boolean>> => {
-  try {
-    const query = new URLSearchParams({ domain: host });
-    const { ok: value, status } = await fetch(`/tls/ask?${query.toString()}`);
-    return { ok: true, value, status };
-  } catch {
-    // The node cannot be reached.
-    return { ok: false, failure: { kind: 'offline' } };
-  }
-};
+export const isServedDomain = (host: string): Promise<Result<boolean>> =>
+  read(`/tls/ask?${new URLSearchParams({ domain: host }).toString()}`, {}, ({ ok, status }) =>
+    Promise.resolve({ ok: true, value: ok, status }),
+  );
+
+const isSignedOut = (result: Result<unknown>): boolean =>
+  !result.ok && result.failure.kind === 'refused' && result.failure.status === 401;
 
 let signInAgain: () => Promise<void> = () => Promise.resolve();
 
@@ -179,7 +177,7 @@ export const withSession = async <Value>(
 export const callApi = <Value>(path: string, call: Call = {}): Promise<Result<Value>> =>
   withSession(() => send<Value>(path, call));
 
-/** For `Idempotency-Key`. `crypto.randomUUID` is only available on https and localhost. */
+/** A value of `Idempotency-Key`. `crypto.randomUUID` is only available on https and localhost. */
 export const randomId = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),

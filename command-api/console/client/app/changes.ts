@@ -1,8 +1,8 @@
 /** Changes of the account, or of the platform, that other sessions make. */
 import { createContext } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ConsoleChanges } from '../../../../schemas/http/console.js';
 import { send } from './api.js';
-import type { ConsoleChanges } from './types.js';
 
 /** A change is shown after this time (ms), and up to a second that it takes to be projected. */
 const everyMs = 3_000;

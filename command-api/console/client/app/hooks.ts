@@ -6,7 +6,8 @@ import {
   useRef,
   useState,
 } from 'preact/hooks';
-import type { Result, Failure } from './api.js';
+import { useLocation } from 'preact-iso/router';
+import { callApi, type Failure, type Result } from './api.js';
 import { Changes } from './changes.js';
 
 export interface Loaded<Value> {
@@ -25,7 +26,7 @@ export const useLoad = <Value>(load: () => Promise<Result<Value>>, key: string):
   const [loadedFor, setLoadedFor] = useState('');
   const { version: dataVersion } = useContext(Changes);
   const requested = `${version} ${dataVersion} ${key}`;
-  // Before the page is painted, which is slow.
+  // A layout effect starts before the page is painted, which is slow.
   useLayoutEffect(() => {
     let isCurrent = true;
     void load().then((result) => {
@@ -38,11 +39,17 @@ export const useLoad = <Value>(load: () => Promise<Result<Value>>, key: string):
       isCurrent = false;
     };
   }, [requested]);
-  const reload = useCallback(() => {
-    setVersion((last) => last + 1);
-  }, []);
+  const reload = useCallback(() => setVersion((last) => last + 1), []);
   return { value, failure, isLoading: loadedFor !== requested, reload };
 };
+
+/** Loads the response to a GET request. */
+export const useApi = <Value>(path: string): Loaded<Value> =>
+  useLoad(() => callApi<Value>(path), path);
+
+/** Loads the page of a list that the query of the address selects. */
+export const useAddressedPage = <Value>(list: string): Loaded<Value> =>
+  useApi<Value>(`${list}?${new URLSearchParams(useLocation().query).toString()}`);
 
 /** Reloads when the user returns to the page from another tab, unless it is loading. */
 export const useReloadOnReturn = ({ isLoading, reload }: Loaded<unknown>): void => {
@@ -53,18 +60,25 @@ export const useReloadOnReturn = ({ isLoading, reload }: Loaded<unknown>): void 
       if (document.visibilityState === 'visible') reload();
     };
     document.addEventListener('visibilitychange', reloadIfVisible);
-    return () => {
-      document.removeEventListener('visibilitychange', reloadIfVisible);
-    };
+    return () => document.removeEventListener('visibilitychange', reloadIfVisible);
   }, [isLoading, reload]);
+};
+
+/** Reloads every few seconds. After a failure, the user retries; the message must stay. */
+export const useRefresh = ({ failure, reload }: Loaded<unknown>, ms: number): void => {
+  useEffect(() => {
+    if (failure) return undefined;
+    const timer = setInterval(reload, ms);
+    return () => clearInterval(timer);
+  }, [failure, reload]);
 };
 
 export interface Action {
   readonly isBusy: boolean;
   readonly failure: Failure | undefined;
-  /** Resolves with the value, or `null` on failure. */
+  /** Resolves with the value, or `null` on failure, and if `call` returns `null` because nothing is to be sent. */
   readonly run: <Value>(
-    call: () => Promise<Result<Value>>,
+    call: () => Promise<Result<Value>> | null,
   ) => Promise<{ readonly value: Value } | null>;
 }
 
@@ -73,11 +87,13 @@ export const useAction = (): Action => {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure>();
   const busy = useRef(false);
-  const run = useCallback(async <Value>(call: () => Promise<Result<Value>>) => {
+  const run = useCallback(async <Value>(call: () => Promise<Result<Value>> | null) => {
     if (busy.current) return null;
+    const request = call();
+    if (request === null) return null;
     busy.current = true;
     setBusy(true);
-    const result = await call();
+    const result = await request;
     busy.current = false;
     setBusy(false);
     setFailure(result.ok ? undefined : result.failure);
@@ -87,17 +103,18 @@ export const useAction = (): Action => {
 };
 
 /** The trimmed texts of a form, by field. Empty fields are absent. */
-export const fieldsOf = (form: HTMLFormElement): Readonly<Record<string, string | undefined>> =>
+export const fieldsOf = (data: FormData): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(
-    [...new FormData(form)].flatMap(([name, value]) =>
+    [...data].flatMap(([name, value]) =>
       typeof value === 'string' && value.trim() !== '' ? [[name, value.trim()]] : [],
     ),
   );
 
 /** The submit handler of a form, instead of the browser's. */
 export const onSubmit =
-  (handle: (form: HTMLFormElement) => Promise<unknown> | undefined) =>
+  (handle: (data: FormData, form: HTMLFormElement) => Promise<unknown> | undefined) =>
   (event: SubmitEvent): void => {
     event.preventDefault();
-    void handle(event.currentTarget as HTMLFormElement);
+    const form = event.currentTarget as HTMLFormElement;
+    void handle(new FormData(form), form);
   };

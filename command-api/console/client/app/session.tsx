@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { ConsoleChanges } from '../../../../schemas/http/console.js';
 import { Dialog } from '../components/dialog.js';
+import { CallForm } from '../components/forms.js';
 import { Trouble } from '../components/trouble.js';
 import { Changes, readChanges, useChanges } from './changes.js';
-import type { ConsoleChanges } from './types.js';
 import { onSignedOut, send, type Result, type Failure } from './api.js';
-import { fieldsOf, onSubmit, useAction } from './hooks.js';
+import { fieldsOf, useAction } from './hooks.js';
 import { texts } from '../../texts.js';
 import { richText } from '../components/rich-text.js';
 import { leaveTo } from '../components/unsaved.js';
@@ -27,18 +28,11 @@ interface Props<Session> extends SessionOptions<Session> {
 
 type SignIn = (body: object) => Promise<Result<unknown>>;
 
-const SignInForm = (props: { readonly fields: ComponentChildren; readonly signIn: SignIn }) => {
-  const { isBusy, failure, run } = useAction();
-  return (
-    <form class="stack" onSubmit={onSubmit((form) => run(() => props.signIn(fieldsOf(form))))}>
-      {props.fields}
-      <Trouble failure={failure} />
-      <button class="primary" aria-disabled={isBusy}>
-        {text.signIn}
-      </button>
-    </form>
-  );
-};
+const SignInForm = (props: { readonly fields: ComponentChildren; readonly signIn: SignIn }) => (
+  <CallForm verb={text.signIn} call={(data) => props.signIn(fieldsOf(data))}>
+    {props.fields}
+  </CallForm>
+);
 
 /** The fragment of the address after the user has ended all sessions. */
 export const allEnded = '#ended';
@@ -183,9 +177,7 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
           owner={options.describe(offer.owner)}
           current={session && options.describe(session)}
           signIn={signIn}
-          onRefused={() => {
-            setOffer(undefined);
-          }}
+          onRefused={() => setOffer(undefined)}
         />
       </Welcome>
     );

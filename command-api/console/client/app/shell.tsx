@@ -1,13 +1,103 @@
-import type { ComponentChildren } from 'preact';
-import { useContext, useEffect, useRef } from 'preact/hooks';
-import { useLocation } from 'preact-iso/router';
+import { render, type ComponentChildren, type ComponentType } from 'preact';
+import { LocationProvider, Route, Router, useLocation } from 'preact-iso/router';
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import type { Scope } from '../../../../schemas/scopes.js';
 import { formatTime } from '../../format.js';
+import { language } from '../../locale.js';
 import { texts } from '../../texts.js';
+import { Dialog } from '../components/dialog.js';
+import { Check } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Changes } from './changes.js';
-import { Shortcuts, type Shortcut } from './shortcuts.js';
+import { useOwner } from './owner.js';
 
-const text = texts.app;
+const { common, app: text } = texts;
+
+/** Keys that are typed one after another, such as `g l`, and the page that they open. */
+interface Shortcut {
+  readonly keys: string;
+  readonly path: string;
+  readonly title: string;
+  /** Focuses the field for a search on the page. */
+  readonly isSearch?: boolean;
+}
+
+/** The time between two keys (ms). */
+const sequenceMs = 1_500;
+
+const storageKey = 'linklog-shortcuts';
+
+const isOff = (): boolean => localStorage.getItem(storageKey) === 'off';
+
+/** Whether keys are input of the focused element. */
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable ||
+    ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) ||
+    target.closest('dialog') !== null);
+
+/** Focuses the search field of the page as soon as it exists. */
+const focusSearch = (attempts = 20): void => {
+  const field = document.querySelector<HTMLInputElement>('input[type=search]');
+  if (field) field.focus();
+  else if (attempts > 0) {
+    setTimeout(() => focusSearch(attempts - 1), 50);
+  }
+};
+
+/** Handles shortcuts of one key or two. WCAG 2.1.4: the user can switch them off. */
+const Shortcuts = ({ shortcuts }: { readonly shortcuts: readonly Shortcut[] }) => {
+  const { route } = useLocation();
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    let previous = { key: '', at: 0 };
+    const handle = (event: KeyboardEvent): void => {
+      const { key, target, timeStamp: at } = event;
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(target) || isOff()) return;
+      const typed = at - previous.at < sequenceMs ? `${previous.key} ${key}` : key;
+      previous = { key, at };
+      if (key === '?') setOpen(true);
+      const shortcut = shortcuts.find(({ keys }) => keys === typed || keys === key);
+      if (!shortcut) return;
+      event.preventDefault();
+      route(shortcut.path);
+      if (shortcut.isSearch === true) focusSearch();
+    };
+    document.addEventListener('keydown', handle);
+    return () => document.removeEventListener('keydown', handle);
+  }, [shortcuts, route]);
+  return (
+    <>
+      <button
+        type="button"
+        class="quiet small keys"
+        aria-label={text.shortcuts}
+        onClick={() => setOpen(true)}
+      >
+        <kbd aria-hidden="true">?</kbd>
+      </button>
+      {isOpen && (
+        <Dialog title={text.shortcuts} onClose={() => setOpen(false)}>
+          <dl class="data">
+            {[...shortcuts, { keys: '?', title: text.shortcuts }].map(({ keys, title }) => (
+              <div key={keys}>
+                <dt>
+                  <kbd>{keys}</kbd>
+                </dt>
+                <dd>{title}</dd>
+              </div>
+            ))}
+          </dl>
+          <Check
+            defaultChecked={!isOff()}
+            onChecked={(isChecked) => localStorage.setItem(storageKey, isChecked ? 'on' : 'off')}
+            label={text.useShortcuts}
+          />
+        </Dialog>
+      )}
+    </>
+  );
+};
 
 /** During maintenance: since when, and for operators by whom. */
 const MaintenanceBanner = () => {
@@ -24,12 +114,22 @@ const MaintenanceBanner = () => {
   );
 };
 
+export interface ConsolePage {
+  readonly path: string;
+  /** The name in the menu; absent: other pages link to the page. */
+  readonly title?: string;
+  /** Absent: the page is not one of the console. */
+  readonly component?: ComponentType;
+  /** The scope without which the page is not in the menu. */
+  readonly scope?: Scope;
+}
+
 interface Props {
   readonly name: string;
-  readonly pages: readonly (readonly [path: string, title: string])[];
+  readonly pages: readonly ConsolePage[];
   readonly shortcuts: readonly Shortcut[];
-  readonly who: ComponentChildren;
   readonly onSignOut: () => void;
+  /** The user. */
   readonly children: ComponentChildren;
 }
 
@@ -39,9 +139,13 @@ const currentOf = (path: string, at: string): 'page' | 'true' | undefined => {
   return path !== '/console' && at.startsWith(`${path}/`) ? 'true' : undefined;
 };
 
-/** The frame of all pages: navigation and the user. */
-export const Shell = ({ name, pages, shortcuts, who, onSignOut, children }: Props) => {
+/** The pages of a console, in a frame with navigation and the user. */
+export const Shell = ({ name, pages, shortcuts, onSignOut, children }: Props) => {
   const { path } = useLocation();
+  const { scopes } = useOwner();
+  const offered = pages.filter(({ scope }) => scope === undefined || scopes.includes(scope));
+  const isOffered = (shortcut: Shortcut): boolean =>
+    offered.some((page) => page.path === shortcut.path);
   return (
     <div class="shell">
       <a class="skip" href="#content">
@@ -54,26 +158,38 @@ export const Shell = ({ name, pages, shortcuts, who, onSignOut, children }: Prop
         </a>
         <nav aria-label={text.pages}>
           <ul>
-            {pages.map(([to, title]) => (
-              <li key={to}>
-                <a href={to} aria-current={currentOf(to, path)}>
-                  {title}
-                </a>
-              </li>
-            ))}
+            {offered.map(
+              ({ path: to, title }) =>
+                title !== undefined && (
+                  <li key={to}>
+                    <a href={to} aria-current={currentOf(to, path)}>
+                      {title}
+                    </a>
+                  </li>
+                ),
+            )}
           </ul>
         </nav>
-        <Shortcuts shortcuts={shortcuts} />
+        <Shortcuts shortcuts={shortcuts.filter(isOffered)} />
         <div class="who">
-          <div class="clip">{who}</div>
+          <div class="clip">
+            {children}
+            <br />
+            <a href="/console/sessions">{texts.sessions.title}</a>
+          </div>
           <button type="button" class="quiet" onClick={onSignOut}>
-            {text.signOut}
+            {common.signOut}
           </button>
         </div>
       </header>
       <main id="content" tabIndex={-1}>
         <MaintenanceBanner />
-        {children}
+        <Router>
+          {pages.map(({ path: at, component = NoPage }) => (
+            <Route key={at} path={at} component={component} />
+          ))}
+          <Route default component={NoPage} />
+        </Router>
       </main>
     </div>
   );
@@ -81,7 +197,7 @@ export const Shell = ({ name, pages, shortcuts, who, onSignOut, children }: Prop
 
 interface PageProps {
   readonly title: string;
-  /** Next to the heading. */
+  /** Shown next to the heading. */
   readonly aside?: ComponentChildren;
   readonly children: ComponentChildren;
 }
@@ -115,10 +231,17 @@ export const Page = ({ title, aside, children }: PageProps) => {
 };
 
 /** The page of unknown addresses. */
-export const NoPage = () => (
+const NoPage = () => (
   <Page title={text.noPage}>
     <p>
       <a href="/console">{text.firstPage}</a>
     </p>
   </Page>
 );
+
+/** Shows a console in the document. */
+export const startConsole = (console: ComponentChildren): void => {
+  document.documentElement.lang = language;
+  const root = document.querySelector('#app');
+  if (root) render(<LocationProvider scope="/console">{console}</LocationProvider>, root);
+};

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { texts } from '../../texts.js';
 
-/** Without `navigator.clipboard`, which is only available on https and localhost. */
+/** Replaces `navigator.clipboard`, which is only available on https and localhost. */
 const copyBySelection = (text: string): boolean => {
   const area = document.createElement('textarea');
   area.value = text;
@@ -35,21 +35,15 @@ export const CopyButton = ({ text, what }: Props) => {
   const [note, setNote] = useState('');
   useEffect(() => {
     if (note === '') return undefined;
-    const timer = setTimeout(() => {
-      setNote('');
-    }, 2_000);
-    return () => {
-      clearTimeout(timer);
-    };
+    const timer = setTimeout(() => setNote(''), 2_000);
+    return () => clearTimeout(timer);
   }, [note]);
   return (
     <button
       type="button"
       class="small"
       onClick={() => {
-        void copy(text).then((isCopied) => {
-          setNote(isCopied ? notes.copied : notes.notCopied);
-        });
+        void copy(text).then((isCopied) => setNote(isCopied ? notes.copied : notes.notCopied));
       }}
     >
       <span aria-live="polite">{note || notes.copy}</span> <span class="unseen">{what}</span>

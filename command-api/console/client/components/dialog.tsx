@@ -5,7 +5,7 @@ import { texts } from '../../texts.js';
 interface Props {
   readonly title: string;
   readonly children: ComponentChildren;
-  /** Without it, the user cannot close the dialog. */
+  /** Absent: the user cannot close the dialog. */
   readonly onClose?: () => void;
 }
 

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
+import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { ownZoneOf } from '../../format.js';
 import { endChoices, maxOf, units, type Unit } from '../../link-end.js';
 import { toLocalTime } from '../../rules-form.js';
 import { texts } from '../../texts.js';
-import { Input, Select } from './field.js';
+import { Input, Select, withValue } from './field.js';
 
-const text = texts.components;
+const { common, components: text } = texts;
 
 const choices = [
   [endChoices.never, text.never],
@@ -22,11 +23,11 @@ const unitNames = (Object.keys(units) as Unit[]).map((unit) => [unit, text.units
 
 interface Props {
   /** Absent for a new link. */
-  readonly link?: { readonly startsAt: string | null; readonly expiresAt: string | null };
+  readonly link?: LinkDetails;
 }
 
 /** When a link starts and ends: the fields that `link-end.ts` reads. */
-export const EndFields = ({ link }: Props) => {
+const EndFields = ({ link }: Props) => {
   const expiresAt = link?.expiresAt ?? null;
   const [choice, setChoice] = useState<string>(
     expiresAt === null ? endChoices.never : endChoices.time,
@@ -43,13 +44,11 @@ export const EndFields = ({ link }: Props) => {
         hint={text.startsHint}
       />
       <Select
-        label={text.expires}
+        label={common.expires}
         name="ends"
         value={choice}
         options={choices}
-        onChange={(event) => {
-          setChoice(event.currentTarget.value);
-        }}
+        onChange={withValue(setChoice)}
       />
       {choice === endChoices.period && (
         <>
@@ -67,9 +66,7 @@ export const EndFields = ({ link }: Props) => {
             name="endsUnit"
             value={unit}
             options={unitNames}
-            onChange={(event) => {
-              setUnit(event.currentTarget.value as Unit);
-            }}
+            onChange={withValue((value) => setUnit(value as Unit))}
           />
         </>
       )}
@@ -81,9 +78,34 @@ export const EndFields = ({ link }: Props) => {
           required
           max="9999-12-31T23:59"
           defaultValue={toLocalTime(expiresAt ?? undefined)}
-          hint={text.ownZone(ownZoneOf())}
+          hint={common.ownZone(ownZoneOf())}
         />
       )}
     </>
   );
 };
+
+/** When a link redirects, how often, and for whom. */
+export const LimitFields = ({ link }: Props) => (
+  <div class="columns">
+    <EndFields {...(link && { link })} />
+    <Input
+      label={text.clickLimit}
+      name="maxClicks"
+      type="number"
+      min={Math.max(1, link?.clickCount ?? 1)}
+      max={1e9}
+      defaultValue={link?.maxClicks ?? ''}
+      hint={link && text.clickLimitHint}
+    />
+    <Input
+      label={link?.hasPassword === true ? text.newPassword : common.password}
+      name="password"
+      type="password"
+      autocomplete="new-password"
+      minLength={4}
+      maxLength={100}
+      hint={link?.hasPassword === true ? text.unchangedHint : text.passwordHint}
+    />
+  </div>
+);

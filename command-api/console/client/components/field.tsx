@@ -1,5 +1,7 @@
 import type { ComponentChildren, InputHTMLAttributes, JSX, SelectHTMLAttributes } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
+import { ownZoneOf } from '../../format.js';
+import { texts } from '../../texts.js';
 
 interface Props {
   readonly label: string;
@@ -53,3 +55,60 @@ export const Select = ({ label, hint, options, value, ...rest }: SelectProps) =>
     )}
   </Field>
 );
+
+interface CheckProps {
+  readonly label: ComponentChildren;
+  readonly name?: string;
+  readonly value?: string;
+  readonly checked?: boolean;
+  readonly defaultChecked?: boolean;
+  readonly 'aria-disabled'?: boolean;
+  readonly onChecked?: (isChecked: boolean) => void;
+}
+
+/** A checkbox with its label. */
+export const Check = ({ label, onChecked, ...rest }: CheckProps) => (
+  <label class="check">
+    <input
+      {...rest}
+      type="checkbox"
+      onChange={(event) => onChecked?.(event.currentTarget.checked)}
+    />
+    {label}
+  </label>
+);
+
+/** An event handler that takes the value of its field. */
+export const withValue =
+  (handle: (value: string) => void) =>
+  (event: { readonly currentTarget: { readonly value: string } }): void => {
+    handle(event.currentTarget.value);
+  };
+
+interface ZoneProps {
+  readonly label?: string;
+  readonly value: string;
+  readonly onChange: (tz: string) => void;
+}
+
+/** The list of zones is loaded on demand, because that can take 0.25 s. */
+export const ZoneField = ({ label = texts.components.timeZone, value, onChange }: ZoneProps) => {
+  const [zones, setZones] = useState<readonly string[]>([]);
+  // Both events are before the list opens.
+  const fill = (): void => {
+    setZones((known) => (known.length > 0 ? known : Intl.supportedValuesOf('timeZone')));
+  };
+  return (
+    <Select
+      label={label}
+      value={value}
+      options={[...new Set([value, 'UTC', ownZoneOf(), ...zones])].map((zone) => [
+        zone,
+        zone.replaceAll('_', ' '),
+      ])}
+      onFocus={fill}
+      onPointerDown={fill}
+      onChange={withValue(onChange)}
+    />
+  );
+};

@@ -1,14 +1,65 @@
 import { useState } from 'preact/hooks';
-import { linkPath, type AddressedLink } from '../../link-address.js';
-import { describeHistory, type HistoryEvent } from '../../history.js';
+import type { HistoryResponse } from '../../../../schemas/http/history.js';
+import { formatEventType, formatTime } from '../../format.js';
+import {
+  describeHistory,
+  type HistoryEntry,
+  type HistoryEvent,
+  nameOfActor,
+} from '../../history.js';
+import { type AddressedLink, linkPath } from '../../link-address.js';
 import { texts } from '../../texts.js';
-import { callApi } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
-import type { HistoryResponse } from '../app/types.js';
-import { EventEntry } from './event-entry.js';
+import { useApi } from '../app/hooks.js';
+import { richText } from './rich-text.js';
 import { Trouble } from './trouble.js';
 
 const text = texts.components;
+
+interface EntryProps {
+  readonly entry: HistoryEntry;
+  readonly actorNames: HistoryResponse['actorNames'];
+  /** The changed thing, where the page does not name it. */
+  readonly subject?: string;
+}
+
+/** An event of a history: its type, time, actor and changes. */
+export const EventEntry = ({
+  entry: { type, time, actor, changes },
+  actorNames,
+  subject,
+}: EntryProps) => (
+  <li class="card">
+    <p class="row spread">
+      <strong>{formatEventType(type)}</strong>
+      <span class="soft">
+        {formatTime(time)}
+        {actor !== null && (
+          <>
+            {', '}
+            {richText(texts.components.by, { actor: <bdi>{nameOfActor(actor, actorNames)}</bdi> })}
+          </>
+        )}
+      </span>
+    </p>
+    {subject !== undefined && <p class="soft long">{subject}</p>}
+    <dl class="data">
+      {changes.map(({ field, before, after }) => (
+        <div key={field}>
+          <dt>{field}</dt>
+          <dd>
+            {before === undefined ? (
+              <bdi>{after}</bdi>
+            ) : (
+              <>
+                <bdi>{before}</bdi> → <bdi>{after}</bdi>
+              </>
+            )}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  </li>
+);
 
 interface Props {
   readonly base: '/v2/links' | '/admin/links';
@@ -24,7 +75,7 @@ interface PartProps extends Props {
 const HistoryPart = ({ base, link, after, earlier }: PartProps) => {
   const [hasMore, showMore] = useState(false);
   const address = linkPath(base, link, '/history', { limit: '100', after: String(after) });
-  const { value, failure, reload } = useLoad(() => callApi<HistoryResponse>(address), address);
+  const { value, failure, reload } = useApi<HistoryResponse>(address);
   const events = [...earlier, ...(value?.events ?? [])];
   return (
     <>
@@ -43,12 +94,7 @@ const HistoryPart = ({ base, link, after, earlier }: PartProps) => {
           <HistoryPart base={base} link={link} after={value.next} earlier={events} />
         ) : (
           <li>
-            <button
-              type="button"
-              onClick={() => {
-                showMore(true);
-              }}
-            >
+            <button type="button" onClick={() => showMore(true)}>
               {text.showMore}
             </button>
           </li>

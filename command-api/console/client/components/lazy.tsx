@@ -17,9 +17,7 @@ export const lazy = <Props extends object>(load: () => Promise<ComponentType<Pro
           loaded = component;
           setComponent(() => component);
         },
-        () => {
-          setComponent(null);
-        },
+        () => setComponent(null),
       );
     }, [attempt]);
     if (Component) return <Component {...props} />;

@@ -1,11 +1,15 @@
+import type { z } from 'zod';
+import type { domainListResponse } from '../../../../schemas/http/domains.js';
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
 import { callApi } from '../app/api.js';
 import { useLoad, type Loaded } from '../app/hooks.js';
-import type { DomainList } from '../app/types.js';
-import { Select } from './field.js';
+import { useScope } from '../app/owner.js';
+import { Select, withValue } from './field.js';
 import { Trouble } from './trouble.js';
 import { texts } from '../../texts.js';
+
+type DomainList = z.infer<typeof domainListResponse>;
 
 const noDomains: Loaded<DomainList> = {
   value: { domains: [] },
@@ -19,13 +23,8 @@ const Context = createContext(noDomains);
 /** The account's domains, which are loaded once for all pages. */
 export const useDomains = (): Loaded<DomainList> => useContext(Context);
 
-interface Props {
-  /** Whether the key of the session has links:read. */
-  readonly canRead: boolean;
-  readonly children: ComponentChildren;
-}
-
-export const OwnDomains = ({ canRead, children }: Props) => {
+export const OwnDomains = ({ children }: { readonly children: ComponentChildren }) => {
+  const canRead = useScope('links:read');
   const loaded = useLoad(
     () =>
       canRead
@@ -63,7 +62,7 @@ export const DomainSelect = ({ none, value = '', name, onChange }: SelectProps) 
       name={name}
       value={value}
       options={[['', none], ...[...domains].map((domain) => [domain, domain] as const)]}
-      onChange={(event) => onChange?.(event.currentTarget.value)}
+      onChange={withValue((value) => onChange?.(value))}
     />
   );
 };

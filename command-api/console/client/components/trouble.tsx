@@ -1,14 +1,12 @@
-import { createContext, type ComponentChildren } from 'preact';
-import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { describeError } from '../../rules-form.js';
 import type { UrlFault } from '../../../../schemas/http/link-fields.js';
 import type { Failure } from '../app/api.js';
+import { useOwner } from '../app/owner.js';
 import { texts } from '../../texts.js';
 
 const text = texts.components;
-
-/** The page of the plans; `null`: none. */
-export const PlansUrl = createContext<string | null>(null);
 
 interface Props {
   readonly failure: Failure | undefined;
@@ -24,14 +22,10 @@ const useCountdown = (failure: Failure | undefined): number => {
   useEffect(() => {
     if (failure?.kind !== 'wait') return undefined;
     const end = performance.now() + failure.seconds * 1_000;
-    const show = (): void => {
-      setLeft(Math.max(0, Math.ceil((end - performance.now()) / 1_000)));
-    };
+    const show = (): void => setLeft(Math.max(0, Math.ceil((end - performance.now()) / 1_000)));
     show();
     const timer = setInterval(show, 500);
-    return () => {
-      clearInterval(timer);
-    };
+    return () => clearInterval(timer);
   }, [failure]);
   return left;
 };
@@ -75,7 +69,7 @@ const adviceOf = (failure: Failure, plansUrl: string | null) => {
 /** The message of a failure. It gets the focus, so that the user notices it. */
 export const Trouble = ({ failure, onRetry, children }: Props) => {
   const left = useCountdown(failure);
-  const plansUrl = useContext(PlansUrl);
+  const { plansUrl } = useOwner();
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (failure) box.current?.focus();

@@ -11,9 +11,7 @@ let isLeaving = false;
 let onHistory: ((event: PopStateEvent) => void) | null = null;
 
 // Listeners of the window are called in the order of their registration: this one is called before the router.
-window.addEventListener('popstate', (event) => {
-  onHistory?.(event);
-});
+window.addEventListener('popstate', (event) => onHistory?.(event));
 
 /** Leaves the page without a question, because its session has ended. */
 export const leaveTo = (address: string): void => {
@@ -50,22 +48,18 @@ export const LeaveGuard = () => {
       event.preventDefault();
       event.stopPropagation();
       const { pathname, search } = link;
-      setProceed(() => () => {
-        route(pathname + search);
-      });
+      setProceed(() => () => route(pathname + search));
     };
     onHistory = (event) => {
       if (isAllowed.current) return;
       event.stopImmediatePropagation();
       history.pushState(null, '', here);
-      setProceed(() => () => {
-        history.back();
-      });
+      setProceed(() => () => history.back());
     };
     const onUnload = (event: BeforeUnloadEvent): void => {
       if (!isLeaving) event.preventDefault();
     };
-    // Before the router.
+    // The capture phase is before the listener of the router.
     document.addEventListener('click', onClick, true);
     window.addEventListener('beforeunload', onUnload);
     return () => {
@@ -75,9 +69,7 @@ export const LeaveGuard = () => {
     };
   }, [route]);
   if (!proceed) return null;
-  const stay = (): void => {
-    setProceed(undefined);
-  };
+  const stay = (): void => setProceed(undefined);
   return (
     <Dialog title={text.leaveUnsaved} onClose={stay}>
       <div class="stack">

@@ -1,50 +1,96 @@
-import { useEffect, useState } from 'preact/hooks';
-import type { Scope } from '../../../../schemas/scopes.js';
+import { useEffect } from 'preact/hooks';
+import type { DomainResponse } from '../../../../schemas/http/domains.js';
 import { formatDate } from '../../format.js';
 import { hostIn } from '../../link-filter.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
+import { fieldsOf, useAction } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { DomainResponse } from '../app/types.js';
-import { Confirm } from '../components/confirm.js';
-import { Dialog } from '../components/dialog.js';
+import { type Action, question, useActions } from '../components/actions.js';
+import { CopyButton } from '../components/copy-button.js';
 import { Input } from '../components/field.js';
-import { Trouble } from '../components/trouble.js';
-import { NeedsScope } from '../components/needs-scope.js';
-import { useNotice } from '../components/notice.js';
 import { useDomains } from '../components/own-domains.js';
-import { Verification } from './verification.js';
+import { type Description, ResourceList } from '../components/resource-list.js';
+import { NeedsScope, useScope } from '../app/owner.js';
+import { richText } from '../components/rich-text.js';
+import { Trouble } from '../components/trouble.js';
 
-const text = texts.domains;
+const { common, domains: text } = texts;
+
+type TxtRecord = NonNullable<DomainResponse['verification']>;
+
+const parts = ['type', 'name', 'value'] as const;
+
+/** Describes the TXT record that DNS has instead. */
+const Found = ({
+  failure,
+  name,
+}: Pick<ReturnType<typeof useAction>, 'failure'> & { readonly name: string }) => {
+  if (failure?.kind !== 'refused' || failure.found === undefined) return null;
+  const { found } = failure;
+  return found.length === 0 ? (
+    <>{richText(text.noRecord, { name: <code class="long">{name}</code> })}</>
+  ) : (
+    <>
+      {text.found}{' '}
+      {found.map((value, index) => (
+        <span key={index}>
+          {index > 0 && ', '}
+          <code class="long">{value}</code>
+        </span>
+      ))}
+    </>
+  );
+};
+
+/** The TXT record of a claim, and its verification. */
+const Verification = (props: {
+  readonly domain: string;
+  readonly record: TxtRecord;
+  readonly canManage: boolean;
+  readonly onVerified: () => void;
+}) => {
+  const { domain, record, canManage, onVerified } = props;
+  const { isBusy, failure, run } = useAction();
+  const verify = async (): Promise<void> => {
+    const path = `/v2/domains/${domain}/verify`;
+    if (await run(() => callApi(path, { method: 'POST' }))) onVerified();
+  };
+  return (
+    <>
+      <p>{text.recordHint}</p>
+      <dl class="data record">
+        {parts.map((part) => (
+          <div key={part}>
+            <dt>{text.record[part]}</dt>
+            <dd class="row">
+              <code class="long">{record[part]}</code>{' '}
+              <CopyButton text={record[part]} what={text.recordPart[part]} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <Trouble failure={failure}>
+        <Found failure={failure} name={record.name} />
+      </Trouble>
+      {canManage && (
+        <button type="button" class="primary" aria-disabled={isBusy} onClick={() => void verify()}>
+          {text.verify}
+        </button>
+      )}
+    </>
+  );
+};
 
 const redirects = ['rootRedirect', 'notFoundRedirect', 'expiredRedirect'] as const;
 
-interface Props {
-  readonly domain: DomainResponse;
-  readonly onClose: () => void;
-  readonly onChanged: () => void;
-}
-
-const EditRedirects = ({ domain, onClose, onChanged }: Props) => {
-  const { isBusy, failure, run } = useAction();
-  const submit = onSubmit(async (form) => {
-    const fields = fieldsOf(form);
-    const body = Object.fromEntries(
-      redirects
-        .map((name) => [name, fields[name] ?? null] as const)
-        .filter(([name, url]) => url !== domain[name]),
-    );
-    if (Object.keys(body).length === 0) {
-      onClose();
-      return;
-    }
-    const path = `/v2/domains/${domain.domain}`;
-    if (await run(() => callApi(path, { method: 'PATCH', body }))) onChanged();
-  });
-  return (
-    <Dialog title={text.editTitle(domain.domain)} onClose={onClose}>
-      <form class="stack" onSubmit={submit}>
+const editRedirects = (domain: DomainResponse): Action => ({
+  verb: text.edit,
+  dialog: {
+    title: text.editTitle(domain.domain),
+    verb: common.save,
+    content: (
+      <>
         <p class="hint">{text.editHint}</p>
         {redirects.map((name) => (
           <Input
@@ -57,39 +103,38 @@ const EditRedirects = ({ domain, onClose, onChanged }: Props) => {
             hint={text.redirectHints[name]}
           />
         ))}
-        <Trouble failure={failure} />
-        <button class="primary" aria-disabled={isBusy}>
-          {text.save}
-        </button>
-      </form>
-    </Dialog>
-  );
-};
+      </>
+    ),
+  },
+  call: (data) => {
+    const fields = fieldsOf(data);
+    const changed = redirects
+      .map((name) => [name, fields[name] ?? null] as const)
+      .filter(([name, url]) => url !== domain[name]);
+    if (changed.length === 0) return null;
+    const body = Object.fromEntries(changed);
+    return callApi(`/v2/domains/${domain.domain}`, { method: 'PATCH', body });
+  },
+  done: text.saved,
+});
 
-const Remove = ({ domain: { domain, status }, onClose, onChanged }: Props) => (
-  <Confirm
-    title={text.removeTitle(domain)}
-    verb={text.remove}
-    call={() => callApi(`/v2/domains/${domain}`, { method: 'DELETE' })}
-    onDone={onChanged}
-    onClose={onClose}
-  >
-    <p>{status === 'pending' ? text.removePending : text.removeActive}</p>
-  </Confirm>
-);
+const remove = ({ domain, status }: DomainResponse): Action => ({
+  verb: common.remove,
+  isDanger: true,
+  ...question(
+    text.removeTitle(domain),
+    <p>{status === 'pending' ? text.removePending : text.removeActive}</p>,
+  ),
+  call: () => callApi(`/v2/domains/${domain}`, { method: 'DELETE' }),
+  done: text.removed,
+  isRemoval: true,
+});
 
-const ClaimForm = ({ onClaimed }: { readonly onClaimed: () => void }) => {
-  const { isBusy, failure, run } = useAction();
-  const submit = onSubmit(async (form) => {
-    const fields = fieldsOf(form);
-    const body = { ...fields, domain: hostIn(fields['domain'] ?? '') };
-    if (!(await run(() => callApi('/v2/domains', { method: 'POST', body })))) return;
-    form.reset();
-    onClaimed();
-  });
-  return (
-    <form class="card stack" onSubmit={submit} aria-labelledby="new-domain">
-      <h2 id="new-domain">{text.newDomain}</h2>
+const claim: Action = {
+  verb: text.claim,
+  dialog: {
+    title: text.newDomain,
+    content: (
       <Input
         label={texts.components.domain}
         name="domain"
@@ -98,12 +143,14 @@ const ClaimForm = ({ onClaimed }: { readonly onClaimed: () => void }) => {
         placeholder={text.domainExample}
         hint={text.domainHint}
       />
-      <Trouble failure={failure} />
-      <button class="primary" aria-disabled={isBusy}>
-        {text.claim}
-      </button>
-    </form>
-  );
+    ),
+  },
+  call: (data) => {
+    const fields = fieldsOf(data);
+    const body = { ...fields, domain: hostIn(fields['domain'] ?? '') };
+    return callApi('/v2/domains', { method: 'POST', body });
+  },
+  done: text.claimed,
 };
 
 const Redirects = ({ domain }: { readonly domain: DomainResponse }) => (
@@ -119,117 +166,64 @@ const Redirects = ({ domain }: { readonly domain: DomainResponse }) => (
   </dl>
 );
 
-type Opened = { readonly what: 'edit' | 'remove'; readonly domain: DomainResponse } | null;
-
-const Row = (props: {
-  readonly domain: DomainResponse;
-  readonly canManage: boolean;
-  readonly onOpen: (opened: Opened) => void;
-  readonly onVerified: () => void;
-}) => {
-  const { domain, canManage, onOpen, onVerified } = props;
-  const { domain: name, status, verification, linkCount, createdAt, verifiedAt } = domain;
-  const isActive = status === 'active';
-  const sinceOf = verification === null ? text.added : isActive ? text.verifiedOn : text.claimedOn;
-  return (
-    <li class="card stack">
-      <div class="row spread">
+/** The domains of the account. */
+export const Domains = () => {
+  const loaded = useDomains();
+  const tools = useActions(loaded.reload);
+  const canRead = useScope('links:read');
+  const canManage = useScope('domains:manage') && canRead;
+  useEffect(() => {
+    // The list may be older than this page.
+    if (!loaded.isLoading) loaded.reload();
+  }, []);
+  const describe = (domain: DomainResponse): Description => {
+    const { domain: name, status, verification, linkCount, createdAt, verifiedAt } = domain;
+    const isActive = status === 'active';
+    const sinceOf =
+      verification === null ? text.added : isActive ? text.verifiedOn : text.claimedOn;
+    return {
+      id: name,
+      heading: (
         <h2 class="row">
           <span class="long">{name}</span>{' '}
           <span class={`badge ${isActive ? 'active' : 'scheduled'}`}>{text.status[status]}</span>
         </h2>
-        {canManage && (
-          <div class="row" role="group" aria-label={name}>
-            {isActive && (
-              <button
-                type="button"
-                class="small"
-                onClick={() => {
-                  onOpen({ what: 'edit', domain });
-                }}
-              >
-                {text.edit}
-              </button>
-            )}
-            <button
-              type="button"
-              class="small danger"
-              onClick={() => {
-                onOpen({ what: 'remove', domain });
-              }}
-            >
-              {text.remove}
-            </button>
-          </div>
-        )}
-      </div>
-      {isActive ? (
-        <Redirects domain={domain} />
-      ) : (
-        verification && (
-          <Verification
-            domain={name}
-            record={verification}
-            canManage={canManage}
-            onVerified={onVerified}
-          />
-        )
-      )}
-      <p class="soft">
-        <a href={`/console/links?domain=${name}`}>{text.links(linkCount)}</a>.{' '}
-        {sinceOf(formatDate(verifiedAt ?? createdAt))}
-      </p>
-    </li>
-  );
-};
-
-/** The domains of the account. @param scopes those of the session's key */
-export const Domains = ({ scopes }: { readonly scopes: readonly Scope[] }) => {
-  const { value, failure, isLoading, reload } = useDomains();
-  const [opened, setOpened] = useState<Opened>(null);
-  const canRead = scopes.includes('links:read');
-  const canManage = canRead && scopes.includes('domains:manage');
-  useEffect(() => {
-    // The list may be older than this page.
-    if (!isLoading) reload();
-  }, []);
-  const { notice, announce } = useNotice();
-  const close = (): void => {
-    setOpened(null);
-  };
-  const done =
-    (message: string, isRemoved = false) =>
-    (): void => {
-      close();
-      announce(message, isRemoved);
-      reload();
+      ),
+      ...(canManage && {
+        actions: isActive ? [editRedirects(domain), remove(domain)] : [remove(domain)],
+      }),
+      content: (
+        <>
+          {isActive && <Redirects domain={domain} />}
+          {!isActive && verification && (
+            <Verification
+              domain={name}
+              record={verification}
+              canManage={canManage}
+              onVerified={() => tools.succeed(text.verified, true)}
+            />
+          )}
+          <p class="soft">
+            <a href={`/console/links?domain=${name}`}>{common.countLinks(linkCount)}</a>.{' '}
+            {sinceOf(formatDate(verifiedAt ?? createdAt))}
+          </p>
+        </>
+      ),
     };
-  const dialog = opened && { domain: opened.domain, onClose: close };
+  };
   return (
     <Page title={texts.app.domains}>
-      {notice}
-      <Trouble failure={failure} onRetry={reload} />
-      {!canRead && <NeedsScope scope="links:read" />}
-      {canRead && !canManage && <NeedsScope scope="domains:manage" />}
-      {canRead && value?.domains.length === 0 && <p class="soft">{text.none}</p>}
-      <ul class="plain stack">
-        {value?.domains.map((domain) => (
-          <Row
-            key={domain.domain}
-            domain={domain}
-            canManage={canManage}
-            onOpen={setOpened}
-            onVerified={done(text.verified, true)}
-          />
-        ))}
-      </ul>
-      {canManage && <ClaimForm onClaimed={done(text.claimed)} />}
-      {dialog && opened.what === 'edit' && (
-        <EditRedirects {...dialog} onChanged={done(text.saved)} />
-      )}
-      {dialog && opened.what === 'remove' && (
-        <Remove {...dialog} onChanged={done(text.removed, true)} />
-      )}
+      <NeedsScope scope="links:read">
+        <NeedsScope scope="domains:manage" />
+      </NeedsScope>
+      <ResourceList
+        tools={tools}
+        loaded={loaded}
+        items={loaded.value?.domains}
+        describe={describe}
+        {...(canRead && { none: text.none })}
+        {...(canManage && { create: claim })}
+      />
     </Page>
   );
 };

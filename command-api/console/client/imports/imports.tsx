@@ -1,27 +1,58 @@
-import type { Scope } from '../../../../schemas/scopes.js';
+import { useLocation, useRoute } from 'preact-iso/router';
+import type { ImportListResponse, ImportResponse } from '../../../../schemas/http/imports.js';
 import { formatTime } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
-import { callApi } from '../app/api.js';
-import { useLoad, useReloadOnReturn } from '../app/hooks.js';
+import { useApi, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { Import, ImportList } from '../app/types.js';
+import { NeedsScope, useScope } from '../app/owner.js';
+import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
-import { NeedsScope } from '../components/needs-scope.js';
-import { ScrollTable } from '../components/scroll-table.js';
 import { formatNames } from './labels.js';
 import { NewImport } from './new-import.js';
+import { Report, useImport } from './report.js';
 
 const text = texts.imports;
 
-const badges: Readonly<Record<Import['status'], string>> = {
+const OneImport = ({ id }: { readonly id: string }) => {
+  const { value, failure, reload } = useImport(id);
+  /** The number of rows, which the check of the file has counted. */
+  const total = Number(useLocation().query['rows'] ?? '') || null;
+  return (
+    <Page title={value?.dryRun === true ? text.checkOfFile : texts.app.import}>
+      <Trouble failure={failure} onRetry={reload} />
+      {value && (
+        <section class="card stack" aria-label={text.theImport}>
+          <p class="soft">
+            {value.endedAt === null
+              ? text.started(formatTime(value.startedAt))
+              : text.startedAndEnded(formatTime(value.startedAt), formatTime(value.endedAt))}
+          </p>
+          <Report value={value} total={total} onStopped={reload} />
+        </section>
+      )}
+      <p>
+        <a href="/console/imports">{text.toImports}</a>
+      </p>
+    </Page>
+  );
+};
+
+/** An import, which may be running. */
+export const ImportPage = () => {
+  const { id = '' } = useRoute().params;
+  // A new key resets the state for another import.
+  return useScope('links:import') ? <OneImport key={id} id={id} /> : <Imports />;
+};
+
+const badges: Readonly<Record<ImportResponse['status'], string>> = {
   running: 'pending',
   done: 'active',
   stopped: 'disabled',
   failed: 'failed',
 };
 
-const Row = ({ value }: { readonly value: Import }) => {
+const Row = ({ value }: { readonly value: ImportResponse }) => {
   const { id, startedAt, format, status, dryRun, created, existing, failed } = value;
   return (
     <tr>
@@ -40,7 +71,7 @@ const Row = ({ value }: { readonly value: Import }) => {
   );
 };
 
-const Table = ({ imports }: { readonly imports: readonly Import[] }) => (
+const Table = ({ imports }: { readonly imports: readonly ImportResponse[] }) => (
   <ScrollTable
     label={text.tableOfImports}
     columns={[
@@ -59,7 +90,7 @@ const Table = ({ imports }: { readonly imports: readonly Import[] }) => (
 );
 
 const FormAndList = () => {
-  const loaded = useLoad(() => callApi<ImportList>('/v2/imports'), '');
+  const loaded = useApi<ImportListResponse>('/v2/imports');
   useReloadOnReturn(loaded);
   const { value, failure, isLoading, reload } = loaded;
   return (
@@ -75,9 +106,11 @@ const FormAndList = () => {
   );
 };
 
-/** Imports a file, and lists earlier imports. @param scopes those of the session's key */
-export const Imports = ({ scopes }: { readonly scopes: readonly Scope[] }) => (
+/** Imports a file, and lists earlier imports. */
+export const Imports = () => (
   <Page title={texts.app.import}>
-    {scopes.includes('links:import') ? <FormAndList /> : <NeedsScope scope="links:import" />}
+    <NeedsScope scope="links:import">
+      <FormAndList />
+    </NeedsScope>
   </Page>
 );

@@ -1,6 +1,11 @@
+import type {
+  ConflictPolicy,
+  ImportFormat,
+  ImportSource,
+  RowOutcome,
+} from '../../../../schemas/http/imports.js';
 import { encodings } from '../../../../schemas/encodings.js';
 import { texts } from '../../texts.js';
-import type { ConflictPolicy, ImportFormat, ImportSource, RowOutcome } from '../app/types.js';
 
 const text = texts.imports;
 

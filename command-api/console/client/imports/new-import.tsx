@@ -1,17 +1,15 @@
 import { useLocation } from 'preact-iso/router';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ImportResponse } from '../../../../schemas/http/imports.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { fieldsOf, onSubmit, useAction, type Action } from '../app/hooks.js';
-import type { Import } from '../app/types.js';
-import { Field, Select } from '../components/field.js';
+import { type Action, fieldsOf, onSubmit, useAction } from '../app/hooks.js';
+import { Check, Field, Select, ZoneField } from '../components/field.js';
 import { DomainSelect } from '../components/own-domains.js';
-import { Trouble } from '../components/trouble.js';
 import { richText } from '../components/rich-text.js';
-import { ZoneField } from '../components/zone-field.js';
+import { Trouble } from '../components/trouble.js';
 import { conflictOptions, encodingOptions, formatOptions } from './labels.js';
-import { Report } from './report.js';
-import { useImport } from './use-import.js';
+import { Report, useImport } from './report.js';
 
 const text = texts.imports;
 
@@ -28,7 +26,10 @@ interface Checked {
 interface Upload extends Action {
   /** The file that is being sent; `null`: none. */
   readonly file: File | null;
-  readonly send: (file: File, options: Options) => Promise<{ readonly value: Import } | null>;
+  readonly send: (
+    file: File,
+    options: Options,
+  ) => Promise<{ readonly value: ImportResponse } | null>;
   readonly cancel: () => void;
 }
 
@@ -36,9 +37,7 @@ const useUpload = (): Upload => {
   const action = useAction();
   const [file, setFile] = useState<File | null>(null);
   const connection = useRef<AbortController | null>(null);
-  const cancel = (): void => {
-    connection.current?.abort();
-  };
+  const cancel = (): void => connection.current?.abort();
   // The page was left.
   useEffect(() => cancel, []);
   const send: Upload['send'] = async (sent, options) => {
@@ -47,7 +46,7 @@ const useUpload = (): Upload => {
     setFile(sent);
     const path = `/v2/imports?${new URLSearchParams(options).toString()}`;
     const call = { method: 'POST', file: sent, signal } as const;
-    const done = await action.run(() => callApi<Import>(path, call));
+    const done = await action.run(() => callApi<ImportResponse>(path, call));
     connection.current = null;
     setFile(null);
     return done;
@@ -80,7 +79,7 @@ const Uploading = ({ upload: { file, failure, cancel } }: { readonly upload: Upl
 /** Imports a file that was checked. */
 const StartImport = (props: {
   readonly checked: Checked;
-  readonly result: Import;
+  readonly result: ImportResponse;
   readonly upload: Upload;
 }) => {
   const { checked, result, upload } = props;
@@ -99,16 +98,7 @@ const StartImport = (props: {
     <>
       {result.format === 'yourls-sql' && (
         <>
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={hasVisits}
-              onChange={(event) => {
-                setVisits(event.currentTarget.checked);
-              }}
-            />
-            {text.withVisits}
-          </label>
+          <Check checked={hasVisits} onChecked={setVisits} label={text.withVisits} />
           {hasVisits && (
             <ZoneField label={text.zoneOfVisits} value={visitZone} onChange={setVisitZone} />
           )}
@@ -127,7 +117,7 @@ const StartImport = (props: {
   );
 };
 
-const Check = (props: { readonly checked: Checked; readonly onEnded: () => void }) => {
+const FileCheck = (props: { readonly checked: Checked; readonly onEnded: () => void }) => {
   const { checked, onEnded } = props;
   const { value, failure, reload } = useImport(checked.id);
   const upload = useUpload();
@@ -169,9 +159,7 @@ export const NewImport = ({ onChecked }: { readonly onChecked: () => void }) => 
     if (done) setChecked({ id: done.value.id, file, options });
   });
   /** Another file, or other options: the result of the check may be another one. */
-  const forget = (): void => {
-    setChecked(undefined);
-  };
+  const forget = (): void => setChecked(undefined);
   const drop = (event: DragEvent): void => {
     const files = event.dataTransfer?.files;
     if (!files || files.length === 0 || !input.current) return;
@@ -187,9 +175,7 @@ export const NewImport = ({ onChecked }: { readonly onChecked: () => void }) => 
         onSubmit={submit}
         onChange={forget}
         onDrop={drop}
-        onDragOver={(event) => {
-          event.preventDefault();
-        }}
+        onDragOver={(event) => event.preventDefault()}
       >
         <Field label={text.file} hint={text.fileHint}>
           {(control) => <input {...control} class="drop" ref={input} type="file" required />}
@@ -212,7 +198,7 @@ export const NewImport = ({ onChecked }: { readonly onChecked: () => void }) => 
         <p class="hint">{text.checkHint}</p>
         <Uploading upload={upload} />
       </form>
-      {checked && <Check key={checked.id} checked={checked} onEnded={onChecked} />}
+      {checked && <FileCheck key={checked.id} checked={checked} onEnded={onChecked} />}
     </>
   );
 };

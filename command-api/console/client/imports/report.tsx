@@ -1,16 +1,168 @@
-import { useRef } from 'preact/hooks';
-import { formatNumber } from '../../numbers.js';
+import { useEffect, useRef } from 'preact/hooks';
+import type { ImportedRow, ImportResponse } from '../../../../schemas/http/imports.js';
+import { toCsv } from '../../csv.js';
+import {
+  addRows,
+  cellsOfRow,
+  countFailed,
+  emptySummary,
+  isFailed,
+  isNotable,
+  isSufficient,
+  maxShownRows,
+  outcomeColumns,
+  OutcomeParser,
+  type OutcomeSummary,
+} from '../../import-outcomes.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
-import { callApi } from '../app/api.js';
-import { useAction } from '../app/hooks.js';
-import type { Import } from '../app/types.js';
+import { callApi, openStream, type Result, withSession } from '../app/api.js';
+import { type Loaded, useAction, useApi, useLoad, useReloadOnReturn } from '../app/hooks.js';
+import { saveFile } from '../components/save.js';
+import { Figures, ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
-import { formatNames } from './labels.js';
-import { Outcomes } from './outcomes.js';
+import { formatNames, outcomeNames } from './labels.js';
 
-const text = texts.imports;
+const { common, imports: text } = texts;
 
-const statusOf = ({ dryRun, status, format }: Import): string => {
+const outcomesPath = (id: string): string => `/v2/imports/${id}/rows`;
+
+/**
+ * Reads the outcomes of an import while they arrive.
+ *
+ * @param onRows returns whether to read on
+ */
+const readOutcomes = async (
+  id: string,
+  onRows: (rows: readonly ImportedRow[]) => boolean,
+): Promise<Result<null>> => {
+  const connection = new AbortController();
+  const opened = await withSession(() => openStream(outcomesPath(id), {}, connection.signal));
+  if (!opened.ok) return opened;
+  const parser = new OutcomeParser();
+  const reader = opened.value.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done || !onRows(parser.push(value))) break;
+    }
+    return { ok: true, value: null, status: opened.status };
+  } catch {
+    // The connection was lost.
+    return { ok: false, failure: { kind: 'offline' } };
+  } finally {
+    connection.abort();
+  }
+};
+
+const readSummary = async ({ id, failed }: ImportResponse): Promise<Result<OutcomeSummary>> => {
+  let summary = emptySummary;
+  const read = await readOutcomes(id, (rows) => {
+    summary = addRows(summary, rows);
+    return !isSufficient(summary, failed);
+  });
+  return read.ok ? { ...read, value: summary } : read;
+};
+
+const Row = ({ row }: { readonly row: ImportedRow }) => (
+  <tr>
+    <td class="number">{formatNumber(row.row)}</td>
+    <td>
+      <bdi>{row.code}</bdi>
+    </td>
+    <td class="clip">
+      <bdi>{row.url}</bdi>
+    </td>
+    <td class={isFailed(row) ? 'bad' : undefined}>{outcomeNames[row.outcome]}</td>
+    <td>
+      <bdi>{row.message}</bdi>
+    </td>
+  </tr>
+);
+
+const Table = ({ rows }: { readonly rows: readonly ImportedRow[] }) => (
+  <ScrollTable
+    label={text.tableOfRows}
+    columns={[{ number: common.line }, text.code, common.destination, text.outcome, text.message]}
+  >
+    {rows.map((row, index) => (
+      <Row key={index} row={row} />
+    ))}
+  </ScrollTable>
+);
+
+const Downloads = ({ id }: { readonly id: string }) => {
+  const { isBusy, failure, run } = useAction();
+  const save = async (): Promise<void> => {
+    const table: (readonly string[])[] = [outcomeColumns];
+    const read = await run(() =>
+      readOutcomes(id, (rows) => {
+        for (const row of rows) if (isNotable(row)) table.push(cellsOfRow(row));
+        return true;
+      }),
+    );
+    if (read) saveFile(`import-${id}.csv`, new Blob([toCsv(table)], { type: 'text/csv' }));
+  };
+  return (
+    <>
+      <div class="row">
+        <a class="button" href={`/console${outcomesPath(id)}`} download={`import-${id}.jsonl`}>
+          {text.downloadOutcomes}
+        </a>
+        <button type="button" aria-disabled={isBusy} onClick={() => void save()}>
+          {text.saveRows}
+        </button>
+      </div>
+      <Trouble failure={failure} />
+    </>
+  );
+};
+
+/** The rows of an ended import that failed or have a message. */
+const Outcomes = ({ ended }: { readonly ended: ImportResponse }) => {
+  const { value, failure, isLoading, reload } = useLoad(() => readSummary(ended), ended.id);
+  if (!value) return <Trouble failure={failure} onRetry={reload} />;
+  const counts = [...value.failed].map(
+    ([outcome, count]) => `${formatNumber(count)} ${outcomeNames[outcome]}`,
+  );
+  return (
+    <div class="stack" aria-busy={isLoading}>
+      {counts.length > 0 && countFailed(value) === ended.failed && (
+        <p>{text.failedRows(counts.join(', '))}</p>
+      )}
+      {value.rows.length > 0 && <Table rows={value.rows} />}
+      {value.rows.length === maxShownRows && <p class="hint">{text.firstRows(maxShownRows)}</p>}
+      <Downloads id={ended.id} />
+    </div>
+  );
+};
+
+/** The pause between two calls grows, because each one counts toward the limits of the key (ms). */
+const firstPauseMs = 500;
+const longestPauseMs = 10_000;
+const growth = 1.25;
+
+/** Loads an import again and again while it runs and the page is visible. */
+export const useImport = (id: string): Loaded<ImportResponse> => {
+  const loaded = useApi<ImportResponse>(`/v2/imports/${id}`);
+  useReloadOnReturn(loaded);
+  const { value, failure, isLoading, reload } = loaded;
+  const pauseMs = useRef(firstPauseMs);
+  const isRunning = value?.status === 'running';
+  useEffect(() => {
+    if (isLoading || !isRunning) return undefined;
+    const wait = failure?.kind === 'wait' ? failure.seconds * 1_000 : pauseMs.current;
+    pauseMs.current = Math.min(longestPauseMs, pauseMs.current * growth);
+    const timer = setTimeout(() => {
+      // A hidden page continues when the user returns.
+      if (document.visibilityState === 'visible') reload();
+    }, wait);
+    return () => clearTimeout(timer);
+  }, [isLoading, isRunning, failure, reload]);
+  return loaded;
+};
+
+const statusOf = ({ dryRun, status, format }: ImportResponse): string => {
   const name = formatNames[format];
   switch (status) {
     case 'running':
@@ -31,28 +183,22 @@ const Progress = ({ rows, total }: { readonly rows: number; readonly total: numb
   </label>
 );
 
-const Figures = ({ value }: { readonly value: Import }) => {
+const Counts = ({ value }: { readonly value: ImportResponse }) => {
   const { dryRun, created, existing, failed, visits } = value;
-  const figures = [
-    [dryRun ? text.toCreate : text.created, created],
-    [text.existAlready, existing],
-    [dryRun ? text.rowsWouldFail : text.rowsFailed, failed],
-    ...(visits > 0 ? ([[text.visits, visits]] as const) : []),
-  ] as const;
   return (
-    <dl class="figures">
-      {figures.map(([name, count]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd class="figure">{formatNumber(count)}</dd>
-        </div>
-      ))}
-    </dl>
+    <Figures
+      figures={[
+        [dryRun ? text.toCreate : common.created, formatNumber(created)],
+        [text.existAlready, formatNumber(existing)],
+        [dryRun ? text.rowsWouldFail : text.rowsFailed, formatNumber(failed)],
+        ...(visits > 0 ? [[text.visits, formatNumber(visits)] as const] : []),
+      ]}
+    />
   );
 };
 
 interface Props {
-  readonly value: Import;
+  readonly value: ImportResponse;
   /** The rows of the file; `null`: not known. */
   readonly total: number | null;
   readonly onStopped: () => void;
@@ -75,7 +221,7 @@ export const Report = ({ value, total, onStopped }: Props) => {
         {statusOf(value)}
       </p>
       {isRunning && <Progress rows={value.rows} total={total} />}
-      <Figures value={value} />
+      <Counts value={value} />
       {value.ignoredColumns.length > 0 && (
         <p>
           {text.ignoredColumns} <bdi>{value.ignoredColumns.join(', ')}</bdi>

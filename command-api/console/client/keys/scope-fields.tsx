@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { presetOf, presetScopes, presetsOf } from '../../scope-presets.js';
 import { texts } from '../../texts.js';
-import { Select } from '../components/field.js';
+import { Check, Select, withValue } from '../components/field.js';
 
 const text = texts.keys;
 const { never, inADay, in30Days, inAYear } = texts.components;
@@ -22,6 +22,12 @@ interface Props {
   readonly chosen: readonly string[];
 }
 
+const describe = (scope: Scope) => (
+  <>
+    {text.scopes[scope]} <code class="soft">{scope}</code>
+  </>
+);
+
 export const ScopeFields = ({ offered, chosen }: Props) => {
   const [selected, select] = useState(chosen);
   return (
@@ -33,35 +39,30 @@ export const ScopeFields = ({ offered, chosen }: Props) => {
           name,
           text.presets[name],
         ])}
-        onChange={(event) => {
-          const name = presetsOf(offered).find((preset) => preset === event.currentTarget.value);
+        onChange={withValue((value) => {
+          const name = presetsOf(offered).find((preset) => preset === value);
           if (name) select(presetScopes(name, offered));
-        }}
+        })}
       />
       <fieldset>
         <legend>{text.scopesLegend}</legend>
         {offered.map((scope) => (
-          <label key={scope} class="check">
-            <input
-              type="checkbox"
-              name="scope"
-              value={scope}
-              checked={selected.includes(scope)}
-              onChange={(event) => {
-                const others = selected.filter((name) => name !== scope);
-                select(event.currentTarget.checked ? [...others, scope] : others);
-              }}
-            />
-            {text.scopes[scope]} <code class="soft">{scope}</code>
-          </label>
+          <Check
+            key={scope}
+            name="scope"
+            value={scope}
+            checked={selected.includes(scope)}
+            onChecked={(isChecked) => {
+              const others = selected.filter((name) => name !== scope);
+              select(isChecked ? [...others, scope] : others);
+            }}
+            label={describe(scope)}
+          />
         ))}
       </fieldset>
     </>
   );
 };
-
-/** The selected scopes of a form. */
-export const scopesIn = (form: FormData): readonly FormDataEntryValue[] => form.getAll('scope');
 
 /** Scopes in words. */
 export const ScopeTags = ({ scopes }: { readonly scopes: readonly Scope[] }) => (

@@ -1,29 +1,111 @@
-import type { Scope } from '../../../../schemas/scopes.js';
-import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
+import type { ComponentChildren } from 'preact';
+import type { HistoryResponse } from '../../../../schemas/http/history.js';
+import type { LinkDetails } from '../../../../schemas/http/links.js';
+import { formatTime } from '../../format.js';
+import { type AddressedLink, linkPage, linkPath, subjectOfLink } from '../../link-address.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
-import { callApi, type Failure } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
+import type { Failure } from '../app/api.js';
+import { useAction, useApi } from '../app/hooks.js';
+import { useScope } from '../app/owner.js';
 import { Page } from '../app/shell.js';
-import type { LinkDetails } from '../app/types.js';
+import { History } from '../components/history.js';
 import { lazy } from '../components/lazy.js';
 import { Trouble } from '../components/trouble.js';
-import { Statistics, usePeriodStats } from '../statistics/statistics.js';
-import { History } from '../components/history.js';
 import { LiveEvents } from '../live/live-events.js';
-import { LinkSummary } from './link-summary.js';
-import { LinkTabs, useLinkRoute } from './link-tabs.js';
-import { NotRedirecting } from './not-redirecting.js';
-import { Settings } from './settings.js';
+import { usePeriodStats } from '../statistics/period-stats.js';
+import { Statistics } from '../statistics/statistics.js';
+import { LinkSummary, LinkTabs, useLinkRoute } from './link-summary.js';
+import { sendChange, Settings } from './settings.js';
 
-const text = texts.link;
+const { common, link: text } = texts;
+
+interface Props {
+  readonly link: LinkDetails;
+  /** The path and query of the link in `/v2`. */
+  readonly path: string;
+  /** Whether the user may change links, and the settings are not shown anyway. */
+  readonly canWrite: boolean;
+  readonly onChanged: () => void;
+}
+
+const Enable = ({ link, path, onChanged }: Props) => {
+  const { isBusy, failure, run } = useAction();
+  const enable = async (): Promise<void> => {
+    if (await run(() => sendChange({ link, path }, 'PATCH', { disabled: false }))) onChanged();
+  };
+  return (
+    <>
+      <button type="button" class="small" aria-disabled={isBusy} onClick={() => void enable()}>
+        {common.enable}
+      </button>
+      <Trouble failure={failure} />
+    </>
+  );
+};
+
+/** The maximum of a page of the history. */
+const maxEvents = 1_000;
+
+/** The time of the click that reached the limit; `null` while it is loaded, or after more changes than a page has. */
+const useUsedUpAt = (link: LinkDetails): string | null => {
+  const address = linkPath('/v2/links', link, '/history', { limit: String(maxEvents) });
+  const { value } = useApi<HistoryResponse>(address);
+  const expiry = value?.events.findLast(({ type }) => type.startsWith('linklog.LinkExpired.'));
+  return expiry && value?.next === null ? formatTime(expiry.time) : null;
+};
+
+const UsedUp = ({ link }: { readonly link: LinkDetails }) => {
+  const time = useUsedUpAt(link);
+  const limit = formatNumber(link.maxClicks ?? link.clickCount);
+  return <>{time === null ? text.isUsedUp(limit) : text.isUsedUpSince(limit, time)}</>;
+};
+
+const isPast = (time: string | null): time is string =>
+  time !== null && Date.parse(time) <= Date.now();
+
+const reasonOf = (props: Props): readonly [reason: ComponentChildren, way: ComponentChildren] => {
+  const { link, canWrite } = props;
+  const setting = (title: string): ComponentChildren =>
+    canWrite && <a href={linkPage(link, 'settings')}>{title}</a>;
+  switch (link.status) {
+    case 'active':
+      return [null, null];
+    case 'disabled':
+      return [text.isDisabled, canWrite && <Enable {...props} />];
+    case 'scheduled':
+      return [text.isScheduled(formatTime(link.startsAt ?? '')), setting(text.changeStart)];
+    case 'expired':
+      return isPast(link.expiresAt)
+        ? [text.isExpired(formatTime(link.expiresAt)), setting(text.changeEnd)]
+        : [<UsedUp key={link.version} link={link} />, setting(text.changeLimit)];
+    case 'blocked':
+      return [text.isBlocked, null];
+    case 'deleted': {
+      const query = new URLSearchParams({ url: link.url }).toString();
+      return [text.isDeleted, <a href={`/console/new?${query}`}>{text.createAnother}</a>];
+    }
+  }
+};
+
+/** Why a link does not redirect, and how to change that. Nothing for an active link. */
+const NotRedirecting = (props: Props) => {
+  const [reason, way] = reasonOf(props);
+  if (reason === null) return null;
+  return (
+    <p class="row stopped" role="status">
+      <span>{reason}</span> {way}
+    </p>
+  );
+};
 
 const QrCode = lazy(() => import('./qr-code.js').then((module) => module.QrCode));
 
 const tabs = [
-  ['', text.statistics],
-  ['qr', text.qrCode],
-  ['settings', text.settings],
-  ['history', text.history],
+  ['', common.statistics],
+  ['qr', common.qrCode],
+  ['settings', common.settings],
+  ['history', common.history],
 ] as const;
 
 const isMissing = (failure: Failure | undefined): boolean =>
@@ -33,15 +115,11 @@ const LinkStatistics = ({ code }: { readonly code: string }) => (
   <Statistics stats={usePeriodStats(code)} />
 );
 
-interface Props {
-  /** Those of the session's key. */
-  readonly scopes: readonly Scope[];
-}
-
-const OneLink = (props: Props & { readonly address: AddressedLink; readonly tab: string }) => {
-  const { address, tab, scopes } = props;
+const OneLink = (props: { readonly address: AddressedLink; readonly tab: string }) => {
+  const { address, tab } = props;
+  const canWrite = useScope('links:write');
   const path = linkPath('/v2/links', address);
-  const { value: link, failure, reload } = useLoad(() => callApi<LinkDetails>(path), path);
+  const { value: link, failure, reload } = useApi<LinkDetails>(path);
   return (
     <Page title={link?.title ?? subjectOfLink(address)}>
       <Trouble failure={failure} onRetry={reload} />
@@ -52,7 +130,7 @@ const OneLink = (props: Props & { readonly address: AddressedLink; readonly tab:
             <NotRedirecting
               link={link}
               path={path}
-              canWrite={scopes.includes('links:write') && tab !== 'settings'}
+              canWrite={canWrite && tab !== 'settings'}
               onChanged={reload}
             />
           }
@@ -60,7 +138,7 @@ const OneLink = (props: Props & { readonly address: AddressedLink; readonly tab:
       )}
       {!isMissing(failure) && <LinkTabs tabs={tabs} address={address} tab={tab} />}
       {!failure && tab === '' && <LinkStatistics code={address.shortCode} />}
-      {link && tab === '' && <LiveEvents scopes={scopes} {...address} />}
+      {link && tab === '' && <LiveEvents {...address} />}
       {link && tab === 'qr' && <QrCode link={address} />}
       {link && tab === 'settings' && <Settings link={link} path={path} onChanged={reload} />}
       {link && tab === 'history' && <History base="/v2/links" link={address} />}
@@ -68,8 +146,8 @@ const OneLink = (props: Props & { readonly address: AddressedLink; readonly tab:
   );
 };
 
-export const LinkPage = ({ scopes }: Props) => {
+export const LinkPage = () => {
   const { address, tab } = useLinkRoute();
   // A new key resets the state for another link.
-  return <OneLink key={subjectOfLink(address)} address={address} tab={tab} scopes={scopes} />;
+  return <OneLink key={subjectOfLink(address)} address={address} tab={tab} />;
 };

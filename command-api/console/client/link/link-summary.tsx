@@ -1,20 +1,49 @@
 import type { ComponentChildren } from 'preact';
+import { useRoute } from 'preact-iso/router';
+import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { formatTime } from '../../format.js';
-import { textOfShortUrl } from '../../link-address.js';
+import { type AddressedLink, linkPage, textOfShortUrl } from '../../link-address.js';
 import { statuses } from '../../link-filter.js';
 import { texts } from '../../texts.js';
-import type { LinkDetails } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
 import { richText } from '../components/rich-text.js';
 import { RuleList } from '../rules/rule-list.js';
 
-const text = texts.link;
+const { common, link: text } = texts;
+
+interface LinkRoute {
+  readonly address: AddressedLink;
+  /** Empty: the first tab. */
+  readonly tab: string;
+}
+
+/** The link and the tab in the address of a link's page. */
+export const useLinkRoute = (): LinkRoute => {
+  const { params, query } = useRoute();
+  const { code: shortCode = '', tab = '' } = params;
+  const { domain = '' } = query;
+  return { address: { shortCode, domain: domain === '' ? null : domain }, tab };
+};
+
+interface TabsProps extends LinkRoute {
+  readonly tabs: readonly (readonly [name: string, title: string])[];
+}
+
+export const LinkTabs = ({ tabs, address, tab }: TabsProps) => (
+  <nav class="tabs" aria-label={texts.link.aboutLink}>
+    {tabs.map(([name, title]) => (
+      <a key={name} href={linkPage(address, name)} aria-current={name === tab ? 'page' : undefined}>
+        {title}
+      </a>
+    ))}
+  </nav>
+);
 
 interface Props {
   readonly link: LinkDetails;
-  /** Next to the status. */
+  /** Shown next to the status. */
   readonly children?: ComponentChildren;
-  /** After the status. */
+  /** Shown after the status. */
   readonly notice?: ComponentChildren;
 }
 
@@ -40,12 +69,12 @@ export const LinkSummary = ({ link, children, notice }: Props) => (
       </a>
       <CopyButton text={link.shortUrl} what={texts.components.theShortLink} />
       <span class={`badge ${link.status}`}>{statuses[link.status]}</span>
-      {link.hasPassword && <span class="badge">{text.password}</span>}
+      {link.hasPassword && <span class="badge">{common.password}</span>}
       {children}
     </p>
     {notice}
     <p class="long clamp">
-      {richText(link.status === 'active' ? text.redirectsTo : text.destinationIs, {
+      {richText(link.status === 'active' ? common.redirectsTo : text.destinationIs, {
         url: <bdi>{link.url}</bdi>,
       })}
     </p>

@@ -1,15 +1,79 @@
-import { useEffect, useState } from 'preact/hooks';
-import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
-import { isReadable, logoFaultOf, withLogo } from '../../qr-picture.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type AddressedLink, linkPath, subjectOfLink } from '../../link-address.js';
+import {
+  isDarkInSample,
+  isReadable,
+  logoFaultOf,
+  logoSquares,
+  sampleSize,
+  withLogo,
+} from '../../qr-picture.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
-import { Field, Input, Select } from '../components/field.js';
+import { Check, Field, Input, Select, withValue } from '../components/field.js';
 import { saveFile } from '../components/save.js';
 import { Trouble } from '../components/trouble.js';
-import { QrPreview } from './qr-preview.js';
 
-const text = texts.link;
+const { common, link: text } = texts;
+
+/** Pixels on a side. */
+const side = 300;
+
+interface Props {
+  readonly dark: string;
+  readonly light: string;
+  readonly margin: number;
+  readonly logo: HTMLImageElement | null;
+}
+
+const draw = (context: CanvasRenderingContext2D, { dark, light, margin, logo }: Props): void => {
+  const scale = side / (sampleSize + 2 * margin);
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.fillStyle = light;
+  context.fillRect(0, 0, side, side);
+  context.scale(scale, scale);
+  context.fillStyle = dark;
+  for (let y = 0; y < sampleSize; y += 1) {
+    for (let x = 0; x < sampleSize; x += 1) {
+      if (isDarkInSample(x, y)) context.fillRect(x + margin, y + margin, 1, 1);
+    }
+  }
+  if (!logo) return;
+  const { background, logo: inside } = logoSquares(sampleSize, margin);
+  context.fillStyle = light;
+  context.fillRect(background.start, background.start, background.side, background.side);
+  const ratio = Math.max(logo.naturalWidth, logo.naturalHeight) / inside.side;
+  const [width, height] = [logo.naturalWidth / ratio, logo.naturalHeight / ratio];
+  const centre = inside.start + inside.side / 2;
+  context.drawImage(logo, centre - width / 2, centre - height / 2, width, height);
+};
+
+/** The appearance of the QR code, before it is created: an arbitrary pattern, which no scanner reads. */
+const QrPreview = (props: Props) => {
+  const { dark, light, margin, logo } = props;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useEffect(() => {
+    const context = canvas.current?.getContext('2d');
+    if (context) draw(context, props);
+  }, [dark, light, margin, logo]);
+  return (
+    <figure class="sample">
+      <canvas
+        ref={canvas}
+        class="qr"
+        width={side}
+        height={side}
+        role="img"
+        aria-label={common.preview}
+      />
+      <figcaption class="hint">{text.previewHint}</figcaption>
+      <span class="badge" aria-hidden="true">
+        {common.preview}
+      </span>
+    </figure>
+  );
+};
 
 const corrections = Object.entries(text.corrections);
 
@@ -31,21 +95,15 @@ const toPng = async ({ address, size }: RenderedCode): Promise<Blob | null> => {
   const context = canvas.getContext('2d');
   if (context) context.imageSmoothingEnabled = false;
   context?.drawImage(image, 0, 0, size, size);
-  return new Promise((resolve) => {
-    canvas.toBlob(resolve, 'image/png');
-  });
+  return new Promise((resolve) => canvas.toBlob(resolve, 'image/png'));
 };
 
 /** An image with a `data:` URL. */
 const readLogo = async (file: Blob): Promise<HTMLImageElement | null> => {
   const reader = new FileReader();
   const loaded = new Promise<string | null>((resolve) => {
-    reader.onload = () => {
-      resolve(typeof reader.result === 'string' ? reader.result : null);
-    };
-    reader.onerror = () => {
-      resolve(null);
-    };
+    reader.onload = () => resolve(typeof reader.result === 'string' ? reader.result : null);
+    reader.onerror = () => resolve(null);
   });
   reader.readAsDataURL(file);
   const address = await loaded;
@@ -121,12 +179,7 @@ const Rendered = ({
         <button type="button" onClick={() => void savePng()}>
           {text.savePng}
         </button>
-        <button
-          type="button"
-          onClick={() => {
-            saveFile(`${link.shortCode}.svg`, code.svg);
-          }}
-        >
+        <button type="button" onClick={() => saveFile(`${link.shortCode}.svg`, code.svg)}>
           {text.saveSvg}
         </button>
       </div>
@@ -175,13 +228,7 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
 
   return (
     <div class="columns wide">
-      <form
-        class="card stack"
-        onSubmit={submit}
-        onInput={() => {
-          setChanged(true);
-        }}
-      >
+      <form class="card stack" onSubmit={submit} onInput={() => setChanged(true)}>
         <div class="columns">
           <Input
             label={text.size}
@@ -211,26 +258,10 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
             disabled={logo !== null}
             options={corrections}
             hint={logo ? text.correctionOfLogo : text.correctionHint}
-            onChange={(event) => {
-              setCorrection(event.currentTarget.value);
-            }}
+            onChange={withValue(setCorrection)}
           />
-          <Input
-            label={text.dark}
-            type="color"
-            value={dark}
-            onInput={(event) => {
-              setDark(event.currentTarget.value);
-            }}
-          />
-          <Input
-            label={text.light}
-            type="color"
-            value={light}
-            onInput={(event) => {
-              setLight(event.currentTarget.value);
-            }}
-          />
+          <Input label={text.dark} type="color" value={dark} onInput={withValue(setDark)} />
+          <Input label={text.light} type="color" value={light} onInput={withValue(setLight)} />
         </div>
         {!canScan && (
           <p class="bad" role="alert">
@@ -251,10 +282,7 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
             {text.removeLogo}
           </button>
         )}
-        <label class="check">
-          <input type="checkbox" name="mark" value="1" defaultChecked />
-          {text.mark}
-        </label>
+        <Check name="mark" value="1" defaultChecked label={text.mark} />
         {(!rendered || isChanged) && (
           <QrPreview dark={dark} light={light} margin={margin} logo={logo} />
         )}

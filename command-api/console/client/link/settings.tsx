@@ -1,22 +1,40 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { withScheme } from '../../destination.js';
 import { subjectOfLink } from '../../link-address.js';
 import { changeOfEnd, changeOfStart } from '../../link-end.js';
-import { haveEqualRules, toForm, toRequest, type RuleForm } from '../../rules-form.js';
+import { haveEqualRules, type RuleForm, toForm, toRequest } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
+import { callApi, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
-import type { LinkDetails } from '../app/types.js';
-import { Confirm } from '../components/confirm.js';
-import { EndFields } from '../components/end-fields.js';
-import { Input } from '../components/field.js';
+import { question, useActions } from '../components/actions.js';
+import { LimitFields } from '../components/end-fields.js';
+import { Check, Input } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
 import { Trouble } from '../components/trouble.js';
 import { LeaveGuard } from '../components/unsaved.js';
 import { RuleEditor } from '../rules/rule-editor.js';
-import { sendChange } from './send-change.js';
 
-const text = texts.link;
+const { common, link: text } = texts;
+
+interface Changed {
+  readonly link: Pick<LinkDetails, 'version'>;
+  /** The path and query of the link in `/v2` or `/admin`. */
+  readonly path: string;
+}
+
+/** Changes a link, unless its version has changed. */
+export const sendChange = (
+  { link, path }: Changed,
+  method: 'PATCH' | 'DELETE',
+  body?: unknown,
+): Promise<Result<LinkDetails | undefined>> =>
+  callApi(path, {
+    method,
+    headers: { 'If-Match': `"${link.version}"` },
+    ...(body !== undefined && { body }),
+  });
 
 interface Props {
   readonly link: LinkDetails;
@@ -53,34 +71,16 @@ const changeOf = (
 
 const Fields = ({ link }: { readonly link: LinkDetails }) => (
   <>
-    <Input label={text.destination} name="url" required maxLength={2_048} defaultValue={link.url} />
+    <Input
+      label={common.destination}
+      name="url"
+      required
+      maxLength={2_048}
+      defaultValue={link.url}
+    />
     <LinkTexts link={link} />
-    <div class="columns">
-      <EndFields link={link} />
-      <Input
-        label={text.clickLimit}
-        name="maxClicks"
-        type="number"
-        min={Math.max(1, link.clickCount)}
-        max={1e9}
-        defaultValue={link.maxClicks ?? ''}
-        hint={text.clickLimitHint}
-      />
-      <Input
-        label={link.hasPassword ? text.newPassword : text.password}
-        name="password"
-        type="password"
-        autocomplete="new-password"
-        minLength={4}
-        maxLength={100}
-        hint={link.hasPassword ? text.unchangedHint : text.passwordHint}
-      />
-    </div>
-    {link.hasPassword && (
-      <label class="check">
-        <input type="checkbox" name="open" /> {text.removePassword}
-      </label>
-    )}
+    <LimitFields link={link} />
+    {link.hasPassword && <Check name="open" label={text.removePassword} />}
   </>
 );
 
@@ -133,7 +133,7 @@ const Edit = (props: Props) => {
         <Trouble failure={failure} />
         <p class="row">
           <button ref={save} class="primary" aria-disabled={isBusy}>
-            {text.save}
+            {common.save}
           </button>
           <span role="status">{note}</span>
         </p>
@@ -144,52 +144,35 @@ const Edit = (props: Props) => {
 
 export const Settings = (props: Props) => {
   const { link, onChanged } = props;
-  const switching = useAction();
-  const [isConfirming, setConfirming] = useState(false);
+  const tools = useActions(onChanged);
   if (link.status === 'deleted') return <p class="card">{text.isDeleted}</p>;
   const isDisabled = link.status === 'disabled';
-  const toggle = async (): Promise<void> => {
-    const change = { disabled: !isDisabled };
-    if (await switching.run(() => sendChange(props, 'PATCH', change))) onChanged();
-  };
   return (
     <div class="stack">
       <Edit {...props} />
       <section class="card stack" aria-labelledby="end">
         <h2 id="end">{text.stop}</h2>
         <p class="hint">{text.disableHint}</p>
-        <Trouble failure={switching.failure} />
+        {tools.feedback}
         <div class="row">
-          <button type="button" aria-disabled={switching.isBusy} onClick={() => void toggle()}>
-            {isDisabled ? text.enable : text.disable}
-          </button>
-          <button
-            type="button"
-            class="danger"
-            onClick={() => {
-              setConfirming(true);
-            }}
-          >
-            {text.delete}
-          </button>
+          {tools.buttons(
+            [
+              {
+                verb: isDisabled ? common.enable : common.disable,
+                call: () => sendChange(props, 'PATCH', { disabled: !isDisabled }),
+              },
+              {
+                verb: common.delete,
+                isDanger: true,
+                ...question(text.deleteLink(subjectOfLink(link)), <p>{text.deleteWarning}</p>),
+                call: () => sendChange(props, 'DELETE'),
+              },
+            ],
+            '',
+          )}
         </div>
       </section>
-      {isConfirming && (
-        <Confirm
-          title={text.deleteLink(subjectOfLink(link))}
-          verb={text.delete}
-          call={() => sendChange(props, 'DELETE')}
-          onDone={() => {
-            setConfirming(false);
-            onChanged();
-          }}
-          onClose={() => {
-            setConfirming(false);
-          }}
-        >
-          <p>{text.deleteWarning}</p>
-        </Confirm>
-      )}
+      {tools.dialogs}
     </div>
   );
 };

@@ -1,26 +1,27 @@
-import { useLayoutEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { codeOfShortUrl, pastedLink } from '../../../../schemas/pasted-code.js';
 import { formatDay } from '../../format.js';
 import { linkPage } from '../../link-address.js';
 import {
   hostIn,
+  type LinkFilter,
   noFilter,
+  type Order,
   orders,
   showsAll,
-  statuses,
-  type LinkFilter,
-  type Order,
   type Status,
+  statuses,
 } from '../../link-filter.js';
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { fieldsOf, onSubmit } from '../app/hooks.js';
-import { Input, Select } from '../components/field.js';
+import { useOwner } from '../app/owner.js';
+import { Input, Select, withValue } from '../components/field.js';
+import { TagInput } from '../components/link-texts.js';
 import { DomainSelect, useActiveDomains } from '../components/own-domains.js';
-import { TagInput } from '../components/tag-input.js';
 
-const text = texts.links;
+const { common, links: text } = texts;
 
 const examples = { host: 'example.com', domain: 'go.example.com' } as const;
 
@@ -31,22 +32,18 @@ const days = [
 
 interface Props {
   readonly filter: LinkFilter;
-  /** A pasted short URL with this prefix is searched for by its code; one on a domain of the account is opened. */
-  readonly shortUrlHost: string;
   /** The address of the first page of another filter. */
   readonly hrefOf: (change: Partial<LinkFilter>) => string;
   readonly onChange: (change: Partial<LinkFilter>) => void;
-  /** For operators, who see the links of all accounts. */
+  /** Whether the links are those of all accounts, for operators. */
   readonly hasAccounts?: boolean;
 }
 
 /** The props of a text field that follows the address until the user types. */
 const useText = (value: string) => {
   const [typed, setTyped] = useState(value);
-  // Before the user can type.
-  useLayoutEffect(() => {
-    setTyped(value);
-  }, [value]);
+  // A layout effect runs before the user can type.
+  useLayoutEffect(() => setTyped(value), [value]);
   return {
     value: typed,
     onInput: (event: { readonly currentTarget: HTMLInputElement }) => {
@@ -64,7 +61,7 @@ const valueOf = (filter: LinkFilter, name: Exclude<keyof typeof text.filter, 'ta
 const chipNames = ['search', 'account', 'domain', 'destination', 'status', 'from', 'to'] as const;
 
 /** The active filters, each with a link that removes it. */
-const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => {
+const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
   const { tags } = filter;
   const chips = [
     ...tags.map((tag) => ['tag', tag, { tags: tags.filter((other) => other !== tag) }] as const),
@@ -85,7 +82,8 @@ const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => 
 
 /** Search, filters and order of the list. They are in the address, which can be shared. */
 export const Filters = (props: Props) => {
-  const { filter, shortUrlHost, hasAccounts = false, onChange } = props;
+  const { filter, hasAccounts = false, onChange } = props;
+  const { shortUrlHost } = useOwner();
   const searchText = useText(filter.search);
   const destination = useText(filter.destination);
   const account = useText(filter.account);
@@ -97,6 +95,7 @@ export const Filters = (props: Props) => {
     const tags = new Set([...filter.tags, ...splitTags(fields['tag'] ?? '')]);
     const field = (name: string): string => fields[name] ?? '';
     const isActive = (name: string) => Promise.resolve(domains.includes(name));
+    // A short URL of the default domain is searched for by its code; one on a domain of the account is opened.
     const { domain: pasted, code } = await pastedLink(field('search'), { shortUrlHost, isActive });
     if (pasted !== null && domains.includes(pasted)) {
       route(linkPage({ shortCode: code, domain: pasted }));
@@ -113,7 +112,7 @@ export const Filters = (props: Props) => {
     <search class="stack">
       <form class="picker" onSubmit={submit}>
         <Input
-          label={text.search}
+          label={common.search}
           name="search"
           type="search"
           minLength={2}
@@ -125,13 +124,11 @@ export const Filters = (props: Props) => {
           label={text.status}
           value={filter.status}
           options={[['', text.notDeleted], ...Object.entries(statuses)]}
-          onChange={(event) => {
-            onChange({ status: event.currentTarget.value as Status | '' });
-          }}
+          onChange={withValue((value) => onChange({ status: value as Status | '' }))}
         />
         {hasAccounts ? (
           <>
-            <Input label={text.account} name="account" {...account} />
+            <Input label={common.account} name="account" {...account} />
             <Input
               label={texts.components.domain}
               name="domain"
@@ -141,11 +138,9 @@ export const Filters = (props: Props) => {
           </>
         ) : (
           <DomainSelect
-            none={text.allDomains}
+            none={common.allDomains}
             value={filter.domain}
-            onChange={(chosen) => {
-              onChange({ domain: chosen });
-            }}
+            onChange={(chosen) => onChange({ domain: chosen })}
           />
         )}
         {days.map(([name, label]) => (
@@ -155,9 +150,7 @@ export const Filters = (props: Props) => {
             type="date"
             max="9999-12-30"
             value={filter[name]}
-            onChange={(event) => {
-              onChange({ [name]: event.currentTarget.value });
-            }}
+            onChange={withValue((value) => onChange({ [name]: value }))}
           />
         ))}
         {/* The links of all accounts are ordered by account. */}
@@ -166,9 +159,7 @@ export const Filters = (props: Props) => {
             label={text.order}
             value={filter.sort}
             options={Object.entries(orders)}
-            onChange={(event) => {
-              onChange({ sort: event.currentTarget.value as Order });
-            }}
+            onChange={withValue((value) => onChange({ sort: value as Order }))}
           />
         )}
         <Input
@@ -178,8 +169,8 @@ export const Filters = (props: Props) => {
           {...destination}
         />
         {/* A new field after each added tag. */}
-        <TagInput key={filter.tags.length} label={text.tag} name="tag" />
-        <button>{text.search}</button>
+        <TagInput key={filter.tags.length} label={common.tag} name="tag" />
+        <button>{common.search}</button>
       </form>
       {!showsAll(filter) && <Chips {...props} />}
     </search>

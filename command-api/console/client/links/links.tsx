@@ -1,36 +1,115 @@
-import { useLocation } from 'preact-iso/router';
 import { useEffect, useState } from 'preact/hooks';
+import type { BulkResponse } from '../../../../schemas/http/bulk.js';
+import type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
 import { ownZoneOf } from '../../format.js';
 import { subjectOfLink } from '../../link-address.js';
-import {
-  apiQueryOf,
-  previousOf,
-  readFilter,
-  rememberNext,
-  showsAll,
-  writeFilter,
-  type LinkFilter,
-} from '../../link-filter.js';
+import { apiQueryOf, type LinkFilter, showsAll } from '../../link-filter.js';
+import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
+import { fieldsOf } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { LinkDetails, LinkPage } from '../app/types.js';
+import { type Action, question, useActions } from '../components/actions.js';
 import { Begin } from '../components/begin.js';
-import { ListPages } from '../components/list-pages.js';
-import { Trouble } from '../components/trouble.js';
-import { Bulk, type Failed } from './bulk.js';
-import { Filters } from './filters.js';
-import { LinkCount } from './link-count.js';
-import { LinkTable } from './link-table.js';
+import { Tags } from '../components/link-texts.js';
+import { LinkList, useLinkList } from './link-list.js';
 
-const text = texts.links;
+const { common, links: text } = texts;
 
-const pageSize = 50;
+type Change =
+  | { readonly addTags: readonly string[] }
+  | { readonly removeTags: readonly string[] }
+  | { readonly disabled: boolean }
+  | { readonly delete: true };
 
-const addressOf = (filter: LinkFilter): string => {
-  const query = writeFilter(filter);
-  return query === '' ? '/console/links' : `/console/links?${query}`;
+type Failed = Extract<BulkResponse['results'][number], { readonly success: false }>;
+
+interface Props {
+  readonly selected: readonly LinkDetails[];
+  readonly onChanged: (changed: readonly LinkDetails[], failed: readonly Failed[]) => void;
+}
+
+/** The number of links that the dialog names. */
+const maxNamed = 5;
+
+const Named = ({ selected }: Pick<Props, 'selected'>) => {
+  const more = selected.length - maxNamed;
+  return (
+    <ul>
+      {selected.slice(0, maxNamed).map((link) => (
+        <li key={subjectOfLink(link)}>
+          <div class="clip">
+            <strong>{subjectOfLink(link)}</strong> <bdi class="soft">{link.title}</bdi>
+          </div>
+        </li>
+      ))}
+      {more > 0 && <li>{text.andMore(more)}</li>}
+    </ul>
+  );
+};
+
+/** Changes the selected links. Each one succeeds or fails separately. */
+const Bulk = ({ selected, onChanged }: Props) => {
+  const tools = useActions(() => undefined);
+  const send = (change: Change) => {
+    const body = { shortCodes: selected.map(subjectOfLink), change };
+    return callApi<BulkResponse>('/v2/links/bulk', { method: 'POST', body });
+  };
+  const onDone = ({ results }: BulkResponse): void => {
+    onChanged(
+      // Without the scope links:read, the response has only a few fields of each link.
+      results.flatMap((result) => {
+        const link = selected[result.index];
+        return result.success && link ? [{ ...link, ...result }] : [];
+      }),
+      results.filter((result) => !result.success),
+    );
+  };
+  const tagsIn = (data: FormData) => splitTags(fieldsOf(data)['tags'] ?? '');
+  const count = selected.length;
+  const actions: readonly Action[] = [
+    {
+      verb: text.addTags,
+      dialog: { title: text.addTagsTo(count), verb: text.add, content: <Tags required /> },
+      call: (data) => send({ addTags: tagsIn(data) }),
+      onDone,
+    },
+    {
+      verb: text.removeTags,
+      dialog: {
+        title: text.removeTagsFrom(count),
+        verb: common.remove,
+        content: <Tags required />,
+      },
+      call: (data) => send({ removeTags: tagsIn(data) }),
+      onDone,
+    },
+    { verb: common.disable, call: () => send({ disabled: true }), onDone },
+    { verb: common.enable, call: () => send({ disabled: false }), onDone },
+    {
+      verb: common.delete,
+      isDanger: true,
+      ...question(
+        text.deleteLinks(count),
+        <>
+          <Named selected={selected} />
+          <p>{text.deleteWarning}</p>
+        </>,
+      ),
+      call: () => send({ delete: true }),
+      onDone,
+    },
+  ];
+  return (
+    <div class="stack">
+      <div class="row bulk" role="group" aria-label={text.changeSelected}>
+        <span role="status">{count === 0 ? text.selectSome : text.selected(count)}</span>
+        {count > 0 && tools.buttons(actions)}
+      </div>
+      {tools.feedback}
+      {tools.dialogs}
+    </div>
+  );
 };
 
 /** The address of a file with all links of a filter. */
@@ -50,14 +129,9 @@ const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
 );
 
 /** The links of the account, page by page. */
-export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
-  const { url, route } = useLocation();
-  const filter = { ...readFilter(url.split('?')[1] ?? ''), account: '' };
-  const query = apiQueryOf(filter, ownZoneOf());
-  const { value, failure, isLoading, reload } = useLoad(
-    () => callApi<LinkPage>(`/v2/links?limit=${pageSize}&count=1&${query}`),
-    query,
-  );
+export const Links = () => {
+  const list = useLinkList<LinkPage>(false);
+  const { filter, query, value, isLoading } = list;
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   /** The results of bulk changes, because the list may be outdated for a second. */
   const [changed, setChanged] = useState<ReadonlyMap<string, LinkDetails>>(new Map());
@@ -66,9 +140,6 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
     setChosen(new Set());
     setFailed([]);
   }, [query]);
-
-  const hrefOf = (change: Partial<LinkFilter>): string =>
-    addressOf({ ...filter, after: '', ...change });
 
   const newest = (link: LinkDetails): LinkDetails => {
     const other = changed.get(subjectOfLink(link));
@@ -89,64 +160,31 @@ export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
     setChosen(new Set(notChanged.map(({ shortCode }) => shortCode)));
   };
 
-  const isEmpty = value !== undefined && links.length === 0;
-  const isFirstPage = filter.after === '';
-  /** The API may examine many links in several pages. */
-  const next = value?.next ?? null;
-  const hasNext = next !== null;
-  if (hasNext && !isLoading) rememberNext(filter, next);
-  const previous = previousOf(filter);
+  const isWhole = filter.after === '' && value?.next === null && showsAll(filter) && !isLoading;
   return (
     <Page
-      title={text.links}
+      title={common.links}
       aside={
         <div class="row">
           <a class="button" href="/console/tags">
-            {text.tags}
+            {common.tags}
           </a>
           <a class="button" href={exportAddressOf(filter)} download>
             {text.export}
           </a>
           <a class="button primary" href="/console/new">
-            {text.newLink}
+            {common.newLink}
           </a>
         </div>
       }
     >
-      {isEmpty && isFirstPage && !hasNext && showsAll(filter) && !isLoading ? (
+      {isWhole && links.length === 0 ? (
         <Begin />
       ) : (
-        <>
-          <Filters
-            filter={filter}
-            shortUrlHost={shortUrlHost}
-            hrefOf={hrefOf}
-            onChange={(change) => {
-              route(hrefOf(change));
-            }}
-          />
-          <Trouble failure={failure} onRetry={reload} />
-          <section class="card stack list" aria-label={text.links} aria-busy={isLoading}>
-            <LinkCount count={value?.count} />
-            <Bulk selected={selected} onChanged={show} />
-            {failed.length > 0 && <Failures failed={failed} />}
-            {isEmpty ? (
-              <p>{hasNext ? text.noneOfThese : text.noMore}</p>
-            ) : (
-              <LinkTable
-                links={links}
-                selection={{ selected, onSelect: select }}
-                hrefOfTag={(tag) => hrefOf({ tags: [...new Set([...filter.tags, tag])] })}
-              />
-            )}
-            <ListPages
-              first={isFirstPage ? null : hrefOf({})}
-              previous={previous === null ? null : hrefOf({ after: previous })}
-              next={hasNext ? hrefOf({ after: next }) : null}
-              isEmpty={isEmpty}
-            />
-          </section>
-        </>
+        <LinkList list={list} links={links} selection={{ selected, onSelect: select }}>
+          <Bulk selected={selected} onChanged={show} />
+          {failed.length > 0 && <Failures failed={failed} />}
+        </LinkList>
       )}
     </Page>
   );

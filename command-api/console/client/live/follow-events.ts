@@ -1,4 +1,4 @@
-import { EventStreamParser } from '../../event-stream.js';
+import { EventStreamParser } from '../../../../schemas/event-stream.js';
 import { pauseAfter, type LiveEvent } from '../../live-events.js';
 import { openStream, type Failure } from '../app/api.js';
 
@@ -46,9 +46,7 @@ const readStream = async (
   try {
     for (;;) {
       const silence = setTimeout(onSilence, silenceMs);
-      const { value, done } = await reader.read().finally(() => {
-        clearTimeout(silence);
-      });
+      const { value, done } = await reader.read().finally(() => clearTimeout(silence));
       if (done) break;
       const messages = parser.push(value);
       const last = messages.at(-1);
@@ -89,9 +87,7 @@ export const followEvents = async (
     const opened = await openStream(path, headers, either);
     if (opened.ok) {
       onState('live');
-      const onSilence = (): void => {
-        connection.abort();
-      };
+      const onSilence = (): void => connection.abort();
       await readStream(opened.value, onSilence, (lastEventId, events) => {
         failures = 0;
         Object.assign(position, { lastEventId, at: Date.now() });

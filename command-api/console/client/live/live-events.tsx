@@ -1,13 +1,62 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Scope } from '../../../../schemas/scopes.js';
-import { linkEventNames } from '../../event-names.js';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { linkEventNames } from '../../format.js';
 import { formatClock } from '../../format.js';
 import { linkPage } from '../../link-address.js';
-import { describeEvent, isVisit, linkOf, type LiveEvent } from '../../live-events.js';
+import { describeEvent, isVisit, linkOf, type LiveEvent, newestOf } from '../../live-events.js';
 import { texts } from '../../texts.js';
-import { useLiveEvents } from './use-live-events.js';
+import type { Failure } from '../app/api.js';
+import { useScope } from '../app/owner.js';
+import { followEvents, type Position } from './follow-events.js';
+import { publishEvents } from './recent-visits.js';
 
 const text = texts.live;
+
+type LiveState = 'connecting' | 'live' | 'reconnecting' | 'paused' | Failure;
+
+/**
+ * The newest events of a stream, while the page is visible: browsers open at most 6 connections to a host by HTTP/1.1,
+ * for all tabs together.
+ */
+const useLiveEvents = (path: string, isPaused: boolean) => {
+  const [state, setState] = useState<LiveState>('connecting');
+  const [events, setEvents] = useState<readonly LiveEvent[]>([]);
+  /** The number of received events. */
+  const [count, setCount] = useState(0);
+  const [attempt, setAttempt] = useState(0);
+  const position = useRef<Position>({ lastEventId: '', at: 0 });
+  useEffect(() => {
+    let connection = new AbortController();
+    const connect = (): void => {
+      connection.abort();
+      if (isPaused || document.visibilityState === 'hidden') {
+        setState('paused');
+        return;
+      }
+      connection = new AbortController();
+      const { signal } = connection;
+      setState('connecting');
+      // It never rejects: failures are states.
+      void followEvents(path, position.current, signal, {
+        onState(next) {
+          if (!signal.aborted) setState(next);
+        },
+        onEvents(received) {
+          setEvents((shown) => newestOf(shown, received));
+          setCount((before) => before + received.length);
+          publishEvents(received);
+        },
+      });
+    };
+    connect();
+    document.addEventListener('visibilitychange', connect);
+    return () => {
+      document.removeEventListener('visibilitychange', connect);
+      connection.abort();
+    };
+  }, [path, isPaused, attempt]);
+  const retry = useCallback(() => setAttempt((last) => last + 1), []);
+  return { state, events, count, retry };
+};
 
 /** The shortest time between two announcements to screen readers (ms). */
 const announceMs = 15_000;
@@ -19,12 +68,8 @@ const useDelayed = (value: number, ms: number): number => {
   latest.current = value;
   useEffect(() => {
     if (value === shown) return undefined;
-    const timer = setTimeout(() => {
-      show(latest.current);
-    }, ms);
-    return () => {
-      clearTimeout(timer);
-    };
+    const timer = setTimeout(() => show(latest.current), ms);
+    return () => clearTimeout(timer);
     // Not at every change of the value: that would start the delay again.
   }, [value === shown]);
   return shown;
@@ -45,8 +90,6 @@ const Row = ({ event }: { readonly event: LiveEvent }) => (
 );
 
 interface Props {
-  /** Those of the session's key. */
-  readonly scopes: readonly Scope[];
   /** The link whose events are shown; absent: all links. */
   readonly shortCode?: string;
   /** Absent, `null` or empty: all domains, or the default domain of the link. */
@@ -100,8 +143,8 @@ const Stream = ({ path }: { readonly path: string }) => {
 };
 
 /** Visits and changes of links when they happen, for keys that may read events. */
-export const LiveEvents = ({ scopes, shortCode, domain = '' }: Props) => {
-  if (!scopes.includes('events:read')) return null;
+export const LiveEvents = ({ shortCode, domain = '' }: Props) => {
+  if (!useScope('events:read')) return null;
   const query = new URLSearchParams({
     types: linkEventNames.join(),
     ...(shortCode !== undefined && { shortCode }),

@@ -32,9 +32,7 @@ export const useRecentVisits = (): number => {
       });
     };
     receivers.add(receive);
-    const timer = setInterval(() => {
-      receive([]);
-    }, expireMs);
+    const timer = setInterval(() => receive([]), expireMs);
     return () => {
       receivers.delete(receive);
       clearInterval(timer);

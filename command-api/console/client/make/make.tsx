@@ -1,24 +1,26 @@
 import { useLocation } from 'preact-iso/router';
 import { texts } from '../../texts.js';
+import { useOwner } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { lazy } from '../components/lazy.js';
 import { DomainSelect } from '../components/own-domains.js';
 import { OneLink } from './one-link.js';
 
-const text = texts.make;
+const { common, make: text } = texts;
 
 const ManyLinks = lazy(() => import('./many-links.js').then((module) => module.ManyLinks));
 
 /** Creates one link with all options, or a link for each URL of a list. */
-export const Make = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
+export const Make = () => {
+  const { shortUrlHost } = useOwner();
   const domain = <DomainSelect name="domain" none={new URL(shortUrlHost).host} />;
   const { query } = useLocation();
   const isMany = query['many'] !== undefined;
   return (
-    <Page title={text.newLink}>
+    <Page title={common.newLink}>
       <nav class="tabs" aria-label={text.howMany}>
         <a href="/console/new" aria-current={isMany ? undefined : 'page'}>
-          {text.oneLink}
+          {common.oneLink}
         </a>
         <a href="/console/new?many" aria-current={isMany ? 'page' : undefined}>
           {text.manyLinks}

@@ -1,28 +1,110 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import type { BatchResponse, BatchResult } from '../../../../schemas/http/batch.js';
 import { toCsv } from '../../csv.js';
 import { linkPage } from '../../link-address.js';
+import { formatNumber } from '../../locale.js';
 import {
   batchSize,
   inBatches,
   maxLinks,
-  readPastedLinks,
   type PastedLink,
+  type PastedRow,
+  type PastedText,
+  readPastedLinks,
 } from '../../pasted-links.js';
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
-import type { BatchResponse, BatchResult } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
-import { Field } from '../components/field.js';
+import { Check, Field, withValue } from '../components/field.js';
 import { Tags } from '../components/link-texts.js';
 import { saveFile } from '../components/save.js';
+import { ScrollTable } from '../components/tables.js';
 import { messageOf, Trouble } from '../components/trouble.js';
-import { ScrollTable } from '../components/scroll-table.js';
-import { PastedPreview } from './pasted-preview.js';
 
-const notes = texts.make;
+const { common, make: notes } = texts;
+
+/** The number of lines that the preview shows. */
+const maxShown = 100;
+
+const delimiterNames: Readonly<Record<string, string>> = notes.delimiters;
+
+const Row = ({ row }: { readonly row: PastedRow }) => (
+  <tr>
+    <td class="number">{formatNumber(row.row)}</td>
+    {row.type === 'invalid' ? (
+      <td colSpan={4} class="bad">
+        {row.message} {notes.leftOut}
+      </td>
+    ) : (
+      <>
+        <td class="clip">
+          <bdi>{row.link.url}</bdi>
+        </td>
+        <td>
+          {row.link.alias === null ? (
+            <span class="soft">{notes.generated}</span>
+          ) : (
+            <bdi>{row.link.alias}</bdi>
+          )}
+        </td>
+        <td>
+          <bdi>{row.link.title}</bdi>
+        </td>
+        <td>
+          <bdi>{row.link.tags.join(', ')}</bdi>
+        </td>
+      </>
+    )}
+  </tr>
+);
+
+interface Props {
+  readonly pasted: PastedText;
+  readonly isPlain: boolean;
+  readonly onPlain: (isPlain: boolean) => void;
+}
+
+/** The links that the lines of a text become. */
+const PastedPreview = ({ pasted, isPlain, onPlain }: Props) => {
+  const { rows, delimiter, unusedColumns, assumedColumns, unnamedColumns } = pasted;
+  if (rows.length === 0) return null;
+  return (
+    <>
+      {(delimiter !== null || isPlain) && (
+        <Check checked={isPlain} onChecked={onPlain} label={notes.eachLineIsUrl} />
+      )}
+      <p role="status">
+        {[
+          ...(delimiter === null
+            ? []
+            : [notes.columnsBetween(delimiterNames[delimiter] ?? delimiter)]),
+          ...(assumedColumns.length > 0 ? [notes.assumedColumns(assumedColumns.join(', '))] : []),
+          ...(unusedColumns.length > 0 ? [notes.unused(unusedColumns.join(', '))] : []),
+          ...(unnamedColumns > 0 ? [notes.unnamed(unnamedColumns)] : []),
+        ].join(' ')}
+      </p>
+      <ScrollTable
+        label={common.preview}
+        columns={[
+          { number: common.line },
+          common.destination,
+          common.alias,
+          common.title,
+          common.tags,
+        ]}
+        isPreview
+      >
+        {rows.slice(0, maxShown).map((row) => (
+          <Row key={row.row} row={row} />
+        ))}
+      </ScrollTable>
+      {rows.length > maxShown && <p class="hint">{notes.onlyFirstLines(maxShown)}</p>}
+    </>
+  );
+};
 
 const exampleLines = 'https://example.com/one\nhttps://example.com/two';
 
@@ -68,18 +150,12 @@ const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
         <h2 aria-live="polite">{notes.created(created.length, results.length)}</h2>
         <div class="row">
           <CopyButton text={created.map(shortUrlOf).join('\n')} what={notes.theShortLinks} />
-          <button
-            type="button"
-            class="small"
-            onClick={() => {
-              save(results);
-            }}
-          >
+          <button type="button" class="small" onClick={() => save(results)}>
             {notes.saveCsv}
           </button>
         </div>
       </div>
-      <ScrollTable label={notes.tableOfResults} columns={[notes.destination, notes.shortLink]}>
+      <ScrollTable label={notes.tableOfResults} columns={[common.destination, common.shortLink]}>
         {results.map((result, index) => (
           <tr key={index}>
             <td class="clip">
@@ -148,9 +224,7 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
               required
               spellcheck={false}
               placeholder={exampleLines}
-              onInput={(event) => {
-                setText(event.currentTarget.value);
-              }}
+              onInput={withValue(setText)}
             />
           )}
         </Field>
@@ -171,12 +245,7 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
           <p aria-live="polite">{notes.stillToCreate(left)}</p>
           <Trouble failure={failure} onRetry={() => void work(waiting)} />
           {failure && (
-            <button
-              type="button"
-              onClick={() => {
-                setWaiting([]);
-              }}
-            >
+            <button type="button" onClick={() => setWaiting([])}>
               {notes.leaveOut}
             </button>
           )}

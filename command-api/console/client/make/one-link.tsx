@@ -1,26 +1,114 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { withScheme, withUtm, type UtmValues } from '../../destination.js';
+import type { LinkResponse } from '../../../../schemas/http/shorten.js';
+import {
+  bookmarkletOf,
+  readUtm,
+  utmNames,
+  type UtmValues,
+  withScheme,
+  withUtm,
+  writeUtm,
+} from '../../destination.js';
 import { linkPage } from '../../link-address.js';
 import { readEnd } from '../../link-end.js';
-import { fromLocalTime, toRequest, type RuleForm } from '../../rules-form.js';
+import { fromLocalTime, type RuleForm, toRequest } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
-import type { LinkResponse } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
-import { EndFields } from '../components/end-fields.js';
-import { Input } from '../components/field.js';
+import { LimitFields } from '../components/end-fields.js';
+import { Input, withValue } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
 import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 import { LeaveGuard } from '../components/unsaved.js';
 import { RuleEditor } from '../rules/rule-editor.js';
-import { Bookmarklet } from './bookmarklet.js';
-import { rememberUtm, UtmFields } from './utm-fields.js';
 
-const text = texts.make;
+const { common, make: text } = texts;
+
+const storageKey = 'linklog.utm';
+
+/** The values of the last link. */
+const readLast = (): UtmValues => {
+  try {
+    return readUtm(localStorage.getItem(storageKey));
+  } catch {
+    // Storage is disabled.
+    return {};
+  }
+};
+
+/** Remembers the values, unless there are none. */
+const rememberUtm = (values: UtmValues): void => {
+  if (Object.values(values).every((value) => value === '')) return;
+  try {
+    localStorage.setItem(storageKey, writeUtm(values));
+  } catch {
+    // Storage is disabled or full: the values are not offered again.
+  }
+};
+
+interface UtmProps {
+  readonly values: UtmValues;
+  readonly onChange: (values: UtmValues) => void;
+}
+
+/** The campaign parameters of the destination. */
+const UtmFields = ({ values, onChange }: UtmProps) => {
+  const [last] = useState(readLast);
+  return (
+    <details>
+      <summary>{text.utm}</summary>
+      <div class="stack">
+        <p class="hint">{text.utmHint}</p>
+        <div class="columns">
+          {utmNames.map((name) => (
+            <Input
+              key={name}
+              label={text.utmNames[name]}
+              maxLength={200}
+              value={values[name] ?? ''}
+              onInput={withValue((value) => onChange({ ...values, [name]: value }))}
+            />
+          ))}
+        </div>
+        {Object.keys(last).length > 0 && (
+          <button type="button" class="small" onClick={() => onChange(last)}>
+            {text.useLast}
+          </button>
+        )}
+      </div>
+    </details>
+  );
+};
+
+/** A link for the bookmarks bar. The content security policy of this page forbids its code, but not that of others. */
+const Bookmarklet = () => {
+  const [note, setNote] = useState('');
+  return (
+    <details class="card">
+      <summary>{text.bookmarklet}</summary>
+      <div class="stack">
+        <p>{text.bookmarkletHint}</p>
+        <p class="row">
+          <a
+            class="button"
+            href={bookmarkletOf(location.origin)}
+            onClick={(event) => {
+              event.preventDefault();
+              setNote(text.dragIt);
+            }}
+          >
+            {text.bookmarkletName}
+          </a>
+          <span role="status">{note}</span>
+        </p>
+      </div>
+    </details>
+  );
+};
 
 const exampleUrl = 'https://example.com/a-long-address';
 
@@ -46,9 +134,7 @@ const bodyOf = (
 /** The copy button gets the focus, because most users need it next. */
 const CreatedLink = ({ link }: { readonly link: LinkResponse }) => {
   const actions = useRef<HTMLParagraphElement>(null);
-  useEffect(() => {
-    actions.current?.querySelector('button')?.focus();
-  }, [link]);
+  useEffect(() => actions.current?.querySelector('button')?.focus(), [link]);
   return (
     <section class="card made" aria-live="polite">
       <h2>{text.isLive}</h2>
@@ -58,10 +144,10 @@ const CreatedLink = ({ link }: { readonly link: LinkResponse }) => {
         </a>
         <CopyButton text={link.shortUrl} what={texts.components.theShortLink} />
       </p>
-      <p class="soft clip">{richText(text.redirectsTo, { url: <bdi>{link.url}</bdi> })}</p>
+      <p class="soft clip">{richText(common.redirectsTo, { url: <bdi>{link.url}</bdi> })}</p>
       <p class="row">
-        <a href={linkPage(link)}>{text.statistics}</a>
-        <a href={linkPage(link, 'qr')}>{text.qrCode}</a>
+        <a href={linkPage(link)}>{common.statistics}</a>
+        <a href={linkPage(link, 'qr')}>{common.qrCode}</a>
       </p>
     </section>
   );
@@ -111,50 +197,33 @@ const Form = (props: {
   return (
     <>
       {isChanged && <LeaveGuard />}
-      <form
-        ref={form}
-        class="card stack"
-        onSubmit={submit}
-        onInput={() => {
-          setChanged(true);
-        }}
-      >
+      <form ref={form} class="card stack" onSubmit={submit} onInput={() => setChanged(true)}>
         <Input
-          label={text.destination}
+          label={common.destination}
           name="url"
           inputMode="url"
           required
           maxLength={2_048}
           placeholder={exampleUrl}
           value={typed}
-          onInput={(event) => {
-            setTyped(event.currentTarget.value);
-          }}
-          onChange={() => {
-            setTyped(withScheme(typed));
-          }}
+          onInput={withValue(setTyped)}
+          onChange={() => setTyped(withScheme(typed))}
         />
         {typed !== '' && url !== typed.trim() && (
           <p class="hint long">{richText(text.result, { url: <bdi>{url}</bdi> })}</p>
         )}
         {domain}
-        <Input label={text.alias} name="alias" minLength={3} maxLength={50} hint={text.aliasHint} />
+        <Input
+          label={common.alias}
+          name="alias"
+          minLength={3}
+          maxLength={50}
+          hint={text.aliasHint}
+        />
         <details open={prefilled.title !== ''}>
           <summary>{text.more}</summary>
           <div class="stack">
-            <div class="columns">
-              <EndFields />
-              <Input label={text.clickLimit} name="maxClicks" type="number" min={1} max={1e9} />
-              <Input
-                label={text.password}
-                name="password"
-                type="password"
-                autocomplete="new-password"
-                minLength={4}
-                maxLength={100}
-                hint={text.passwordHint}
-              />
-            </div>
+            <LimitFields />
             <LinkTexts link={{ title: prefilled.title, note: null, tags: [] }} />
           </div>
         </details>

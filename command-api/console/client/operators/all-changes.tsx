@@ -1,12 +1,12 @@
 import { useLocation } from 'preact-iso/router';
+import type { ChangePage } from '../../../../schemas/http/operators.js';
 import { describeEvent } from '../../history.js';
 import { texts } from '../../texts.js';
-import { callApi } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
+import { useAddressedPage } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { ChangePage } from '../app/types.js';
-import { EventEntry } from '../components/event-entry.js';
-import { ListPages } from '../components/list-pages.js';
+import { EventEntry } from '../components/history.js';
+import { nextPage } from '../components/resource-list.js';
+import { ListPages } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 
 const text = texts.operators;
@@ -14,9 +14,7 @@ const text = texts.operators;
 /** The changes of keys, domains, webhooks, aliases and the platform, newest first. */
 export const AllChanges = () => {
   const { query } = useLocation();
-  const { after = '' } = query;
-  const path = `/admin/changes?${new URLSearchParams(query).toString()}`;
-  const { value, failure, reload } = useLoad(() => callApi<ChangePage>(path), path);
+  const { value, failure, reload } = useAddressedPage<ChangePage>('/admin/changes');
   return (
     <Page title={texts.app.changes}>
       <Trouble failure={failure} onRetry={reload} />
@@ -34,8 +32,8 @@ export const AllChanges = () => {
       </ol>
       {value && (
         <ListPages
-          first={after === '' ? null : '/console/changes'}
-          next={value.next === null ? null : `/console/changes?after=${value.next}`}
+          first={query['after'] === undefined ? null : '/console/changes'}
+          next={nextPage('/console/changes', value)}
         />
       )}
     </Page>

@@ -1,18 +1,19 @@
-import { linkPath, subjectOfLink, type AddressedLink } from '../../link-address.js';
-import { callApi } from '../app/api.js';
-import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
-import { Page } from '../app/shell.js';
-import type { OperatorsLink } from '../app/types.js';
-import { History } from '../components/history.js';
-import { Input } from '../components/field.js';
-import { Trouble } from '../components/trouble.js';
-import { LinkSummary } from '../link/link-summary.js';
-import { LinkTabs, useLinkRoute } from '../link/link-tabs.js';
-import { Settings } from '../link/settings.js';
-import { Statistics, usePeriodStats } from '../statistics/statistics.js';
+import type { OperatorsLink } from '../../../../schemas/http/operators.js';
+import { type AddressedLink, linkPath, subjectOfLink } from '../../link-address.js';
 import { texts } from '../../texts.js';
+import { callApi } from '../app/api.js';
+import { fieldsOf, useApi } from '../app/hooks.js';
+import { Page } from '../app/shell.js';
+import { Input } from '../components/field.js';
+import { CallForm } from '../components/forms.js';
+import { History } from '../components/history.js';
+import { Trouble } from '../components/trouble.js';
+import { LinkSummary, LinkTabs, useLinkRoute } from '../link/link-summary.js';
+import { Settings } from '../link/settings.js';
+import { usePeriodStats } from '../statistics/period-stats.js';
+import { Statistics } from '../statistics/statistics.js';
 
-const text = texts.operators;
+const { common, operators: text } = texts;
 
 const base = '/admin/links';
 
@@ -22,16 +23,18 @@ const Block = (props: {
   readonly onChanged: () => void;
 }) => {
   const { address, isBlocked, onChanged } = props;
-  const { isBusy, failure, run } = useAction();
-  const submit = onSubmit(async (form) => {
-    const call = { method: 'POST', body: fieldsOf(form) } as const;
-    const path = linkPath(base, address, isBlocked ? '/unblock' : '/block');
-    if (!(await run(() => callApi(path, call)))) return;
-    form.reset();
-    onChanged();
-  });
+  const path = linkPath(base, address, isBlocked ? '/unblock' : '/block');
   return (
-    <form class="card stack" onSubmit={submit}>
+    <CallForm
+      isCard
+      verb={isBlocked ? text.unblock : text.block}
+      isDanger={!isBlocked}
+      call={(data) => callApi(path, { method: 'POST', body: fieldsOf(data) })}
+      onDone={(_, form) => {
+        form.reset();
+        onChanged();
+      }}
+    >
       <Input
         label={isBlocked ? text.unblockReason : text.blockReason}
         name="reason"
@@ -39,18 +42,14 @@ const Block = (props: {
         maxLength={500}
         hint={text.reasonHint}
       />
-      <Trouble failure={failure} />
-      <button class={isBlocked ? '' : 'danger'} aria-disabled={isBusy}>
-        {isBlocked ? text.unblock : text.block}
-      </button>
-    </form>
+    </CallForm>
   );
 };
 
 const tabs = [
-  ['', text.history],
-  ['statistics', text.statistics],
-  ['settings', text.settings],
+  ['', common.history],
+  ['statistics', common.statistics],
+  ['settings', common.settings],
 ] as const;
 
 const LinkStatistics = ({ code }: { readonly code: string }) => (
@@ -60,7 +59,7 @@ const LinkStatistics = ({ code }: { readonly code: string }) => (
 const OneLink = (props: { readonly address: AddressedLink; readonly tab: string }) => {
   const { address, tab } = props;
   const path = linkPath(base, address);
-  const { value: link, failure, reload } = useLoad(() => callApi<OperatorsLink>(path), path);
+  const { value: link, failure, reload } = useApi<OperatorsLink>(path);
   return (
     <Page title={subjectOfLink(address)}>
       <Trouble failure={failure} onRetry={reload} />

@@ -1,17 +1,15 @@
-import { useEffect } from 'preact/hooks';
-import { formatNumber } from '../../numbers.js';
-import { callApi, readHealth } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
-import { Page } from '../app/shell.js';
-import type { HealthResponse, ProcessList } from '../app/types.js';
-import { ScrollTable } from '../components/scroll-table.js';
+import type { HealthResponse } from '../../../../schemas/http/health.js';
+import type { ProcessList } from '../../../../schemas/http/operators.js';
 import { formatTime } from '../../format.js';
-import { Trouble } from '../components/trouble.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
+import { readHealth } from '../app/api.js';
+import { useApi, useLoad, useRefresh } from '../app/hooks.js';
+import { Page } from '../app/shell.js';
+import { Figures, ScrollTable } from '../components/tables.js';
+import { Trouble } from '../components/trouble.js';
 
-const text = texts.operators;
-
-const refreshMs = 5_000;
+const { common, operators: text } = texts;
 
 const Dependencies = ({ dependencies }: Pick<HealthResponse, 'dependencies'>) => (
   <section class="card" aria-labelledby="dependencies">
@@ -59,7 +57,7 @@ const Projections = ({ projections }: Pick<HealthResponse, 'projections'>) => (
         {projections.map(({ name, lag, deadLetters, parked }) => (
           <tr key={name}>
             <th scope="row">{name}</th>
-            <td class="number">{lag === null ? text.unknown : formatNumber(lag)}</td>
+            <td class="number">{lag === null ? common.unknown : formatNumber(lag)}</td>
             <td class={`number ${deadLetters > 0 ? 'bad' : ''}`}>{formatNumber(deadLetters)}</td>
             <td class={`number ${parked > 0 ? 'bad' : ''}`}>{formatNumber(parked)}</td>
           </tr>
@@ -72,45 +70,34 @@ const Projections = ({ projections }: Pick<HealthResponse, 'projections'>) => (
   </section>
 );
 
+const figuresOf = ({
+  events,
+  leftOver: { spools },
+  setAside: { files },
+}: NonNullable<HealthResponse['spool']>) =>
+  [
+    [text.spooledVisits, formatNumber(events)],
+    [text.leftSpools, formatNumber(spools), spools > 0],
+    [text.damagedFiles, formatNumber(files), files > 0],
+  ] as const;
+
 /** What waits to reach the log, or to be compacted there. */
 const Backlog = ({ spool, compaction }: Pick<HealthResponse, 'spool' | 'compaction'>) => (
   <section class="card" aria-labelledby="backlog">
     <h2 id="backlog">{text.backlog}</h2>
-    <dl class="figures">
-      {spool && (
-        <>
-          <div>
-            <dt>{text.spooledVisits}</dt>
-            <dd class="figure">{formatNumber(spool.events)}</dd>
-          </div>
-          <div>
-            <dt>{text.leftSpools}</dt>
-            <dd class={`figure ${spool.leftOver.spools > 0 ? 'bad' : ''}`}>
-              {formatNumber(spool.leftOver.spools)}
-            </dd>
-          </div>
-          <div>
-            <dt>{text.damagedFiles}</dt>
-            <dd class={`figure ${spool.setAside.files > 0 ? 'bad' : ''}`}>
-              {formatNumber(spool.setAside.files)}
-            </dd>
-          </div>
-        </>
-      )}
-      {compaction && (
-        <div>
-          <dt>{text.uncompacted}</dt>
-          <dd class="figure">{formatNumber(compaction.waiting)}</dd>
-        </div>
-      )}
-    </dl>
+    <Figures
+      figures={[
+        ...(spool ? figuresOf(spool) : []),
+        ...(compaction ? [[text.uncompacted, formatNumber(compaction.waiting)] as const] : []),
+      ]}
+    />
     {!spool && !compaction && <p class="soft">{text.noBacklog}</p>}
   </section>
 );
 
 /** The processes of all nodes. */
 const Processes = () => {
-  const { value, failure, reload } = useLoad(() => callApi<ProcessList>('/admin/processes'), '');
+  const { value, failure, reload } = useApi<ProcessList>('/admin/processes');
   return (
     <section class="card" aria-labelledby="processes">
       <h2 id="processes">{text.processes}</h2>
@@ -138,15 +125,9 @@ const Processes = () => {
 
 /** The health of the responding node, refreshed every few seconds. */
 export const Health = () => {
-  const { value, failure, reload } = useLoad(readHealth, '');
-  useEffect(() => {
-    // After a failure, the user retries; the message must stay.
-    if (failure) return undefined;
-    const timer = setInterval(reload, refreshMs);
-    return () => {
-      clearInterval(timer);
-    };
-  }, [failure, reload]);
+  const loaded = useLoad(readHealth, '');
+  useRefresh(loaded, 5_000);
+  const { value, failure, reload } = loaded;
   return (
     <Page
       title={texts.app.health}

@@ -1,17 +1,21 @@
 import { useContext, useEffect, useState } from 'preact/hooks';
+import type {
+  AliasOverrideResponse,
+  OverridePage,
+  PlatformResponse,
+} from '../../../../schemas/http/operators.js';
 import { callApi } from '../app/api.js';
 import { Changes } from '../app/changes.js';
-import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
+import { fieldsOf, onSubmit, useAction, useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { AliasOverride, OverridePage, PlatformResponse } from '../app/types.js';
 import { formatTime } from '../../format.js';
-import { Dialog } from '../components/dialog.js';
-import { Input } from '../components/field.js';
-import { ScrollTable } from '../components/scroll-table.js';
+import { question, useActions, type Action } from '../components/actions.js';
+import { Check, Input } from '../components/field.js';
+import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 import { texts } from '../../texts.js';
 
-const text = texts.operators;
+const { common, operators: text } = texts;
 
 const path = '/admin/platform';
 
@@ -20,7 +24,7 @@ const features = {
   aliases: text.aliases,
   passwords: text.passwords,
   expiration: text.expiry,
-  qr: text.qrCodes,
+  qr: common.qrCodes,
 } as const;
 type Feature = keyof typeof features;
 
@@ -40,15 +44,12 @@ const Switch = (props: {
   };
   return (
     <>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={isOn !== isBusy}
-          aria-disabled={isBusy}
-          onChange={() => void change()}
-        />
-        {label}
-      </label>
+      <Check
+        checked={isOn !== isBusy}
+        aria-disabled={isBusy}
+        onChecked={() => void change()}
+        label={label}
+      />
       <Trouble failure={failure} />
     </>
   );
@@ -62,84 +63,49 @@ const Maintenance = (props: {
   readonly onSwitched: (platform: PlatformResponse) => void;
 }) => {
   const { platform, onSwitched } = props;
-  const { isBusy, failure, run } = useAction();
   const { checkNow } = useContext(Changes);
-  const [isConfirming, setConfirming] = useState(false);
-  const [word, setWord] = useState('');
-  const close = (): void => {
-    setConfirming(false);
-    setWord('');
-  };
-  const change = async (maintenance: boolean): Promise<void> => {
-    const body = { maintenance };
-    const done = await run(() => callApi<PlatformResponse>(path, { method: 'PATCH', body }));
-    if (!done) return;
-    close();
-    onSwitched(done.value);
+  const tools = useActions(() => undefined);
+  const change = (maintenance: boolean) =>
+    callApi<PlatformResponse>(path, { method: 'PATCH', body: { maintenance } });
+  const onDone = (changed: PlatformResponse): void => {
+    onSwitched(changed);
     checkNow();
   };
+  const start: Action = {
+    verb: text.startMaintenance,
+    isDanger: true,
+    ...question(
+      text.startMaintenance,
+      <>
+        <p>{text.maintenanceEffect}</p>
+        <Input
+          label={text.typeWord(confirmingWord)}
+          name="word"
+          required
+          autofocus
+          pattern={`\\s*${confirmingWord}\\s*`}
+        />
+      </>,
+    ),
+    call: (data) => (fieldsOf(data)['word'] === confirmingWord ? change(true) : null),
+    onDone,
+  };
+  const end: Action = { verb: text.endMaintenance, call: () => change(false), onDone };
   return (
     <section class="card stack" aria-labelledby="maintenance">
       <h2 id="maintenance">{text.maintenance}</h2>
       <p>{platform.maintenance ? text.maintenanceIsOn : text.maintenanceIsOff}</p>
-      {!isConfirming && <Trouble failure={failure} />}
+      {tools.feedback}
       <div class="row">
-        {platform.maintenance ? (
-          <button
-            type="button"
-            class="primary"
-            aria-disabled={isBusy}
-            onClick={() => void change(false)}
-          >
-            {text.endMaintenance}
-          </button>
-        ) : (
-          <button
-            type="button"
-            class="danger"
-            onClick={() => {
-              setConfirming(true);
-            }}
-          >
-            {text.startMaintenance}
-          </button>
-        )}
+        {platform.maintenance ? tools.buttons([end], 'primary') : tools.buttons([start], '')}
       </div>
-      {isConfirming && (
-        <Dialog title={text.startMaintenance} onClose={close}>
-          <form
-            class="stack"
-            onSubmit={onSubmit(() => (word.trim() === confirmingWord ? change(true) : undefined))}
-          >
-            <p>{text.maintenanceEffect}</p>
-            <Input
-              label={text.typeWord(confirmingWord)}
-              name="word"
-              required
-              autofocus
-              value={word}
-              onInput={(event) => {
-                setWord(event.currentTarget.value);
-              }}
-            />
-            <Trouble failure={failure} />
-            <div class="row">
-              <button class="danger" aria-disabled={isBusy || word.trim() !== confirmingWord}>
-                {text.startMaintenance}
-              </button>
-              <button type="button" onClick={close}>
-                {texts.components.cancel}
-              </button>
-            </div>
-          </form>
-        </Dialog>
-      )}
+      {tools.dialogs}
     </section>
   );
 };
 
 const Switches = () => {
-  const loaded = useLoad(() => callApi<PlatformResponse>(path), '');
+  const loaded = useApi<PlatformResponse>(path);
   const { value, failure, reload } = loaded;
   const [switched, setSwitched] = useState<PlatformResponse>();
   useEffect(() => {
@@ -168,7 +134,7 @@ const Switches = () => {
   );
 };
 
-const describeOverride = ({ alias, account }: AliasOverride): string =>
+const describeOverride = ({ alias, account }: AliasOverrideResponse): string =>
   account === null ? text.revokedAlias(alias) : text.grantedAlias(account, alias);
 
 const Granted = ({ overrides, next }: OverridePage) =>
@@ -178,7 +144,7 @@ const Granted = ({ overrides, next }: OverridePage) =>
     <>
       <ScrollTable
         label={text.grantedAliases}
-        columns={[text.alias, text.account, text.since]}
+        columns={[common.alias, common.account, text.since]}
         isPreview
       >
         {overrides.map(({ alias, account, since }) => (
@@ -195,16 +161,16 @@ const Granted = ({ overrides, next }: OverridePage) =>
 
 const ReservedAliases = () => {
   const { isBusy, failure, run } = useAction();
-  const [done, setDone] = useState<AliasOverride>();
-  const granted = useLoad(() => callApi<OverridePage>('/admin/reserved-aliases?limit=1000'), '');
+  const [done, setDone] = useState<AliasOverrideResponse>();
+  const granted = useApi<OverridePage>('/admin/reserved-aliases?limit=1000');
   const set = async (form: HTMLFormElement, isGiven: boolean): Promise<void> => {
-    const { alias = '', account = '' } = fieldsOf(form);
+    const { alias = '', account = '' } = fieldsOf(new FormData(form));
     const override = `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
     const call = isGiven
       ? ({ method: 'PUT', body: { account } } as const)
       : ({ method: 'DELETE' } as const);
     setDone(undefined);
-    const outcome = await run(() => callApi<AliasOverride>(override, call));
+    const outcome = await run(() => callApi<AliasOverrideResponse>(override, call));
     if (!outcome) return;
     setDone(outcome.value);
     form.reset();
@@ -213,14 +179,14 @@ const ReservedAliases = () => {
   return (
     <form
       class="card stack"
-      onSubmit={onSubmit((form) => set(form, true))}
+      onSubmit={onSubmit((_, form) => set(form, true))}
       aria-labelledby="reserved"
     >
       <h2 id="reserved">{text.reservedAliases}</h2>
       <p class="hint">{text.reservedHint}</p>
       <div class="columns">
-        <Input label={text.alias} name="alias" required />
-        <Input label={text.account} name="account" required />
+        <Input label={common.alias} name="alias" required />
+        <Input label={common.account} name="account" required />
       </div>
       <Trouble failure={failure} />
       <div class="row">

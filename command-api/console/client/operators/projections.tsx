@@ -1,32 +1,27 @@
-import { useEffect, useState } from 'preact/hooks';
+import type {
+  ProjectionsResponse,
+  ProjectionWorkResponse,
+} from '../../../../schemas/http/projections.js';
 import { formatTime } from '../../format.js';
-import { formatNumber, formatShare } from '../../numbers.js';
-import { callApi } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
-import { Page } from '../app/shell.js';
-import type { ProjectionsResponse, ProjectionWorkResponse } from '../app/types.js';
-import { Confirm } from '../components/confirm.js';
-import { Trouble } from '../components/trouble.js';
+import { formatNumber, formatShare } from '../../locale.js';
 import { texts } from '../../texts.js';
+import { callApi } from '../app/api.js';
+import { useApi, useRefresh } from '../app/hooks.js';
+import { Page } from '../app/shell.js';
+import { question, useActions } from '../components/actions.js';
+import { type Description, ResourceList } from '../components/resource-list.js';
 import { richText } from '../components/rich-text.js';
+import { Figures } from '../components/tables.js';
 
-const text = texts.operators;
-
-const refreshMs = 3_000;
+const { common, operators: text } = texts;
 
 type Work = ProjectionWorkResponse['work'];
 type Projection = ProjectionsResponse['projections'][number];
 
-const names: Readonly<Record<Work, string>> = {
-  redrive: text.redrive,
-  rebuild: text.rebuild,
-  rollback: text.rollback,
-};
-
-const consequences: Readonly<Record<Work, string>> = {
-  redrive: text.redriveEffect,
-  rebuild: text.rebuildEffect,
-  rollback: text.rollbackEffect,
+const works: Readonly<Record<Work, { readonly name: string; readonly effect: string }>> = {
+  redrive: { name: text.redrive, effect: text.redriveEffect },
+  rebuild: { name: text.rebuild, effect: text.rebuildEffect },
+  rollback: { name: text.rollback, effect: text.rollbackEffect },
 };
 
 const outcomeOf = ({ error, endedAt, outcome }: ProjectionWorkResponse): string => {
@@ -39,7 +34,7 @@ const outcomeOf = ({ error, endedAt, outcome }: ProjectionWorkResponse): string 
 const Last = ({ last }: { readonly last: ProjectionWorkResponse }) => (
   <p class={`hint ${last.error === null ? '' : 'bad'}`} role="status">
     {richText(text.lastWork, {
-      work: names[last.work],
+      work: works[last.work].name,
       actor: <bdi>{last.actor}</bdi>,
       time: formatTime(last.startedAt),
       outcome: outcomeOf(last),
@@ -63,123 +58,57 @@ const Running = ({ done, total }: NonNullable<Projection['running']>) =>
 const stateOf = ({ lag, deadLetters, parked, running }: Projection): readonly [string, string] => {
   if (deadLetters + parked > 0) return ['blocked', text.hasDeadLetters];
   if (running !== null) return ['disabled', text.beingBuilt];
-  if (lag === null) return ['', text.unknown];
+  if (lag === null) return ['', common.unknown];
   return lag === 0 ? ['active', text.upToDate] : ['disabled', text.behind];
 };
 
-const Row = (props: {
-  readonly projection: Projection;
-  readonly onSelect: (work: Work) => void;
-}) => {
-  const { projection, onSelect } = props;
+const describe = (projection: Projection): Description => {
   const { name, lag, deadLetters, parked, running, last } = projection;
-  const works: readonly Work[] =
+  const offered: readonly Work[] =
     deadLetters + parked > 0 ? ['redrive', 'rebuild', 'rollback'] : ['rebuild', 'rollback'];
   const [badge, state] = stateOf(projection);
-  return (
-    <li class="card stack">
-      <div class="row spread">
-        <h2 class="row">
-          {name} <span class={`badge ${badge}`}>{state}</span>
-        </h2>
-        <div class="row" role="group" aria-label={name}>
-          {works.map((work) => (
-            <button
-              key={work}
-              type="button"
-              class="small"
-              onClick={() => {
-                onSelect(work);
-              }}
-            >
-              {names[work]}
-            </button>
-          ))}
-        </div>
-      </div>
-      <dl class="figures">
-        <div>
-          <dt>{text.lag}</dt>
-          <dd class="figure">{lag === null ? text.unknown : formatNumber(lag)}</dd>
-        </div>
-        <div>
-          <dt>{text.deadLetters}</dt>
-          <dd class={`figure ${deadLetters > 0 ? 'bad' : ''}`}>{formatNumber(deadLetters)}</dd>
-        </div>
-        <div>
-          <dt>{text.parked}</dt>
-          <dd class={`figure ${parked > 0 ? 'bad' : ''}`}>{formatNumber(parked)}</dd>
-        </div>
-      </dl>
-      {running !== null && <Running {...running} />}
-      {last !== null && <Last last={last} />}
-    </li>
-  );
-};
-
-const ConfirmWork = (props: {
-  readonly name: string;
-  readonly work: Work;
-  readonly onDone: () => void;
-  readonly onClose: () => void;
-}) => {
-  const { name, work, onDone, onClose } = props;
-  return (
-    <Confirm
-      title={text.confirmWork(names[work], name)}
-      verb={names[work]}
-      call={() => callApi(`/admin/projections/${name}/${work}`, { method: 'POST', body: {} })}
-      onDone={onDone}
-      onClose={onClose}
-    >
-      <p>{consequences[work]}</p>
-    </Confirm>
-  );
+  return {
+    id: name,
+    heading: (
+      <h2 class="row">
+        {name} <span class={`badge ${badge}`}>{state}</span>
+      </h2>
+    ),
+    actions: offered.map((work) => ({
+      verb: works[work].name,
+      ...question(text.confirmWork(works[work].name, name), <p>{works[work].effect}</p>),
+      call: () => callApi(`/admin/projections/${name}/${work}`, { method: 'POST', body: {} }),
+    })),
+    content: (
+      <>
+        <Figures
+          figures={[
+            [text.lag, lag === null ? common.unknown : formatNumber(lag)],
+            [text.deadLetters, formatNumber(deadLetters), deadLetters > 0],
+            [text.parked, formatNumber(parked), parked > 0],
+          ]}
+        />
+        {running !== null && <Running {...running} />}
+        {last !== null && <Last last={last} />}
+      </>
+    ),
+  };
 };
 
 /** The lag and dead letters of projections, and work on them. */
 export const Projections = () => {
-  const { value, failure, reload } = useLoad(
-    () => callApi<ProjectionsResponse>('/admin/projections'),
-    '',
-  );
-  const [selectedWork, selectWork] = useState<{ readonly name: string; readonly work: Work }>();
-  useEffect(() => {
-    // After a failure, the user retries; the message must stay.
-    if (failure) return undefined;
-    const timer = setInterval(reload, refreshMs);
-    return () => {
-      clearInterval(timer);
-    };
-  }, [failure, reload]);
-  const close = (): void => {
-    selectWork(undefined);
-  };
+  const loaded = useApi<ProjectionsResponse>('/admin/projections');
+  useRefresh(loaded, 3_000);
   return (
     <Page title={texts.app.projections}>
-      <Trouble failure={failure} onRetry={reload} />
       <p class="soft">{text.projectionsHint}</p>
-      <ul class="plain columns wide">
-        {value?.projections.map((projection) => (
-          <Row
-            key={projection.name}
-            projection={projection}
-            onSelect={(work) => {
-              selectWork({ name: projection.name, work });
-            }}
-          />
-        ))}
-      </ul>
-      {selectedWork && (
-        <ConfirmWork
-          {...selectedWork}
-          onClose={close}
-          onDone={() => {
-            close();
-            reload();
-          }}
-        />
-      )}
+      <ResourceList
+        tools={useActions(loaded.reload)}
+        loaded={loaded}
+        items={loaded.value?.projections}
+        describe={describe}
+        layout="columns wide"
+      />
     </Page>
   );
 };

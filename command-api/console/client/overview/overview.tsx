@@ -1,45 +1,73 @@
 import { useLocation } from 'preact-iso/router';
-import { useRef } from 'preact/hooks';
-import type { Scope } from '../../../../schemas/scopes.js';
-import { formatDay } from '../../format.js';
+import { useId, useRef } from 'preact/hooks';
+import type { UsageResponse } from '../../../../schemas/http/reports.js';
+import type { AccountStatsResponse } from '../../../../schemas/http/statistics.js';
 import { compareRows } from '../../comparison.js';
-import { texts } from '../../texts.js';
+import { formatDay } from '../../format.js';
 import { linkPage, subjectOfLink } from '../../link-address.js';
-import { callApi } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
+import { formatNumber } from '../../locale.js';
+import { texts } from '../../texts.js';
+import { useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { AccountStatsResponse, UsageResponse } from '../app/types.js';
 import { Begin } from '../components/begin.js';
-import { Meter } from '../components/meter.js';
 import { DomainSelect } from '../components/own-domains.js';
-import { NeedsScope } from '../components/needs-scope.js';
+import { NeedsScope, useOwner, useScope } from '../app/owner.js';
 import { richText } from '../components/rich-text.js';
-import { LiveEvents } from '../live/live-events.js';
 import { Trouble } from '../components/trouble.js';
+import { LiveEvents } from '../live/live-events.js';
 import { fileNameOf, maxValues, usePeriodStats, useView } from '../statistics/period-stats.js';
 import { Statistics } from '../statistics/statistics.js';
 import { ValueList } from '../statistics/value-list.js';
 
-const text = texts.overview;
+const { common, components: notes, overview: text } = texts;
 
-interface Props {
-  /** `null`: the installation has no page with plans. */
-  readonly upgradeUrl: string | null;
-  /** Those of the session's key. */
-  readonly scopes: readonly Scope[];
+interface MeterProps {
+  readonly label: string;
+  readonly used: number;
+  /** `null`: no limit. */
+  readonly limit: number | null;
+  /** Describes what happens at the limit. */
+  readonly atLimit: string;
 }
 
-const Quotas = ({ upgradeUrl }: Pick<Props, 'upgradeUrl'>) => {
-  const { value, failure, reload } = useLoad(() => callApi<UsageResponse>('/v2/usage'), '');
+const Meter = ({ label, used, limit, atLimit }: MeterProps) => {
+  const id = useId();
+  const share = limit === null ? 0 : limit === 0 ? 1 : used / limit;
+  return (
+    <div class="card quota">
+      <h3 id={id}>{label}</h3>
+      <p class="figure">
+        {formatNumber(used)}{' '}
+        <span class="soft">{notes.of(limit === null ? notes.anyNumber : formatNumber(limit))}</span>
+      </p>
+      {limit !== null && (
+        <meter
+          aria-labelledby={id}
+          min={0}
+          max={1}
+          low={0.8}
+          high={0.999}
+          optimum={0}
+          value={Math.min(1, share)}
+        />
+      )}
+      <p class="hint">{limit === null ? notes.noLimit : atLimit}</p>
+    </div>
+  );
+};
+
+const Quotas = () => {
+  const { plansUrl } = useOwner();
+  const { value, failure, reload } = useApi<UsageResponse>('/v2/usage');
   return (
     <section class="stack" aria-labelledby="quotas">
       <div class="row spread">
         <h2 id="quotas">{text.thisMonth}</h2>
         {value && (
           <p class="soft">
-            {richText(upgradeUrl === null ? text.plan : text.planWithUrl, {
+            {richText(plansUrl === null ? text.plan : text.planWithUrl, {
               plan: value.plan,
-              offer: upgradeUrl !== null && <a href={upgradeUrl}>{text.seePlans}</a>,
+              offer: plansUrl !== null && <a href={plansUrl}>{text.seePlans}</a>,
               day: formatDay(value.resetDate),
             })}
           </p>
@@ -49,8 +77,8 @@ const Quotas = ({ upgradeUrl }: Pick<Props, 'upgradeUrl'>) => {
       {value && (
         <div class="columns">
           <Meter label={text.calls} {...value.calls} atLimit={text.callsAtLimit} />
-          <Meter label={text.links} {...value.links} atLimit={text.linksAtLimit} />
-          <Meter label={text.qrCodes} {...value.qrCodes} atLimit={text.qrCodesAtLimit} />
+          <Meter label={common.links} {...value.links} atLimit={text.linksAtLimit} />
+          <Meter label={common.qrCodes} {...value.qrCodes} atLimit={text.qrCodesAtLimit} />
         </div>
       )}
     </section>
@@ -105,11 +133,9 @@ const Clicks = ({ canCreate }: { readonly canCreate: boolean }) => {
   if (isEmpty.current && canCreate) return <Begin />;
   const filter = (
     <DomainSelect
-      none={text.allDomains}
+      none={common.allDomains}
       value={domain}
-      onChange={(chosen) => {
-        route(hrefOf({ domain: chosen }));
-      }}
+      onChange={(chosen) => route(hrefOf({ domain: chosen }))}
     />
   );
   return (
@@ -120,27 +146,25 @@ const Clicks = ({ canCreate }: { readonly canCreate: boolean }) => {
 };
 
 /** The statistics and quotas of the account. */
-export const Overview = ({ upgradeUrl, scopes }: Props) => {
+export const Overview = () => {
   const [{ domain }] = useView();
-  const canCreate = scopes.includes('links:create');
+  const canCreate = useScope('links:create');
   return (
     <Page
       title={texts.app.overview}
       aside={
         canCreate && (
           <a class="button primary" href="/console/new">
-            {texts.app.newLink}
+            {common.newLink}
           </a>
         )
       }
     >
-      {scopes.includes('stats:read') ? (
+      <NeedsScope scope="stats:read">
         <Clicks canCreate={canCreate} />
-      ) : (
-        <NeedsScope scope="stats:read" />
-      )}
-      <LiveEvents scopes={scopes} domain={domain} />
-      <Quotas upgradeUrl={upgradeUrl} />
+      </NeedsScope>
+      <LiveEvents domain={domain} />
+      <Quotas />
     </Page>
   );
 };

@@ -9,12 +9,11 @@ import {
   valuesOf,
   withCondition,
 } from '../../rules-form.js';
-import { attributeNames, attributes, optionsOf, type Attribute } from '../../visitor-values.js';
 import { texts } from '../../texts.js';
-import { Input } from '../components/field.js';
-import { ZoneField } from '../components/zone-field.js';
+import { type Attribute, attributeNames, attributes, optionsOf } from '../../visitor-values.js';
+import { Check, Input, withValue, ZoneField } from '../components/field.js';
 
-const text = texts.rules;
+const { common, rules: text } = texts;
 
 const times = [
   ['after', text.starts],
@@ -30,17 +29,15 @@ interface ChecksProps {
 const Checks = ({ options, values, onChange }: ChecksProps) => (
   <>
     {options.map(([option, name]) => (
-      <label key={option} class="check">
-        <input
-          type="checkbox"
-          checked={values.includes(option)}
-          onChange={(event) => {
-            const others = values.filter((value) => value !== option);
-            onChange(event.currentTarget.checked ? [...others, option] : others);
-          }}
-        />
-        {name}
-      </label>
+      <Check
+        key={option}
+        checked={values.includes(option)}
+        onChecked={(isChecked) => {
+          const others = values.filter((value) => value !== option);
+          onChange(isChecked ? [...others, option] : others);
+        }}
+        label={name}
+      />
     ))}
   </>
 );
@@ -62,11 +59,7 @@ const AttributeField = ({ attribute, values, onChange }: AttributeProps) => {
   const options = isOpen ? optionsOf(attribute, values) : [];
   const shown = options.filter(([, name]) => name.toLowerCase().includes(search.toLowerCase()));
   return (
-    <details
-      onToggle={(event) => {
-        setOpen(event.currentTarget.open);
-      }}
-    >
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {label}:{' '}
         {values.length === 0
@@ -78,9 +71,7 @@ const AttributeField = ({ attribute, values, onChange }: AttributeProps) => {
           label={text.searchIn(label)}
           type="search"
           value={search}
-          onInput={(event) => {
-            setSearch(event.currentTarget.value);
-          }}
+          onInput={withValue(setSearch)}
           onKeyDown={(event) => {
             // Enter would submit the form.
             if (event.key === 'Enter') event.preventDefault();
@@ -105,16 +96,11 @@ interface WeeklyProps {
 
 const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
   <>
-    <label class="check">
-      <input
-        type="checkbox"
-        checked={weekly !== undefined}
-        onChange={(event) => {
-          onChange(event.currentTarget.checked ? newWindow(ownZoneOf()) : null);
-        }}
-      />
-      {text.weekly}
-    </label>
+    <Check
+      checked={weekly !== undefined}
+      onChecked={(isChecked) => onChange(isChecked ? newWindow(ownZoneOf()) : null)}
+      label={text.weekly}
+    />
     {weekly && (
       <>
         <fieldset>
@@ -133,9 +119,7 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
             type="time"
             required
             value={weekly.from}
-            onChange={(event) => {
-              onChange({ ...weekly, from: event.currentTarget.value });
-            }}
+            onChange={withValue((value) => onChange({ ...weekly, from: value }))}
           />
           <Input
             label={text.toTime}
@@ -143,16 +127,9 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
             required
             value={weekly.to}
             hint={text.toTimeHint}
-            onChange={(event) => {
-              onChange({ ...weekly, to: event.currentTarget.value });
-            }}
+            onChange={withValue((value) => onChange({ ...weekly, to: value }))}
           />
-          <ZoneField
-            value={weekly.tz}
-            onChange={(tz) => {
-              onChange({ ...weekly, tz });
-            }}
-          />
+          <ZoneField value={weekly.tz} onChange={(tz) => onChange({ ...weekly, tz })} />
         </div>
       </>
     )}
@@ -172,9 +149,7 @@ export const Conditions = ({ when, onChange }: Props) => (
         key={attribute}
         attribute={attribute}
         values={valuesOf(when, attribute)}
-        onChange={(values) => {
-          onChange(withCondition(when, attribute, values));
-        }}
+        onChange={(values) => onChange(withCondition(when, attribute, values))}
       />
     ))}
     <div class="columns">
@@ -185,18 +160,14 @@ export const Conditions = ({ when, onChange }: Props) => (
           type="datetime-local"
           max="9999-12-31T23:59"
           value={toLocalTime(when[name])}
-          hint={text.ownZone(ownZoneOf())}
-          onChange={(event) => {
-            onChange(withCondition(when, name, fromLocalTime(event.currentTarget.value)));
-          }}
+          hint={common.ownZone(ownZoneOf())}
+          onChange={withValue((value) => onChange(withCondition(when, name, fromLocalTime(value))))}
         />
       ))}
     </div>
     <WeeklyField
       weekly={when.weekly}
-      onChange={(weekly) => {
-        onChange(withCondition(when, 'weekly', weekly));
-      }}
+      onChange={(weekly) => onChange(withCondition(when, 'weekly', weekly))}
     />
   </>
 );

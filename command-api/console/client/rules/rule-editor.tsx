@@ -1,20 +1,20 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { SplitEntry } from '../../../../schemas/redirect-rules.js';
-import { formatShare } from '../../numbers.js';
+import { formatShare } from '../../locale.js';
 import {
   maxEntries,
   maxRules,
   moveRule,
   newEntry,
   newRule,
-  toRequest,
   type RuleForm,
+  toRequest,
 } from '../../rules-form.js';
 import { texts } from '../../texts.js';
-import { Input } from '../components/field.js';
+import { Check, Input, withValue } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Conditions } from './conditions.js';
-import { RulePreview } from './rule-preview.js';
+import { RulePreview } from './rule-list.js';
 
 const text = texts.rules;
 
@@ -36,9 +36,7 @@ const NameField = ({ label, value, onChange }: NameProps) => (
     pattern="[A-Za-z0-9_\-]+"
     title={text.nameRequirement}
     value={value}
-    onInput={(event) => {
-      onChange(event.currentTarget.value);
-    }}
+    onInput={withValue(onChange)}
   />
 );
 
@@ -66,9 +64,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
             required
             maxLength={2_048}
             value={entry.url}
-            onInput={(event) => {
-              change({ url: event.currentTarget.value });
-            }}
+            onInput={withValue((value) => change({ url: value }))}
           />
         );
         return isSplit ? (
@@ -76,9 +72,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
             <NameField
               label={text.nameOfEntry(index + 1)}
               value={entry.name}
-              onChange={(name) => {
-                change({ name });
-              }}
+              onChange={(name) => change({ name })}
             />
             {url}
             <Input
@@ -136,23 +130,14 @@ const Rule = ({ rule, index, count, onChange, onMove, onRemove }: RuleProps) => 
   <fieldset class="stack" data-rule={rule.id}>
     <legend>{text.ruleNumber(index + 1)}</legend>
     <div class="row">
-      <button
-        type="button"
-        class="small up"
-        aria-disabled={index === 0}
-        onClick={() => {
-          onMove(-1);
-        }}
-      >
+      <button type="button" class="small up" aria-disabled={index === 0} onClick={() => onMove(-1)}>
         {withUnseen(text.moveUp, 'rule', text.unseenRule(index + 1))}
       </button>
       <button
         type="button"
         class="small down"
         aria-disabled={index === count - 1}
-        onClick={() => {
-          onMove(1);
-        }}
+        onClick={() => onMove(1)}
       >
         {withUnseen(text.moveDown, 'rule', text.unseenRule(index + 1))}
       </button>
@@ -163,22 +148,10 @@ const Rule = ({ rule, index, count, onChange, onMove, onRemove }: RuleProps) => 
     <NameField
       label={text.nameOfRule}
       value={rule.name}
-      onChange={(name) => {
-        onChange({ ...rule, name });
-      }}
+      onChange={(name) => onChange({ ...rule, name })}
     />
-    <Conditions
-      when={rule.when}
-      onChange={(when) => {
-        onChange({ ...rule, when });
-      }}
-    />
-    <Entries
-      entries={rule.entries}
-      onChange={(entries) => {
-        onChange({ ...rule, entries });
-      }}
-    />
+    <Conditions when={rule.when} onChange={(when) => onChange({ ...rule, when })} />
+    <Entries entries={rule.entries} onChange={(entries) => onChange({ ...rule, entries })} />
   </fieldset>
 );
 
@@ -223,15 +196,9 @@ export const RuleEditor = ({ rules, onChange, forwardsQuery = false }: Props) =>
           rule={rule}
           index={index}
           count={rules.length}
-          onChange={(changed) => {
-            onChange(rules.with(index, changed));
-          }}
-          onMove={(by) => {
-            move(rule, index, by);
-          }}
-          onRemove={() => {
-            change(rules.toSpliced(index, 1), '.add', text.removed(rule.name));
-          }}
+          onChange={(changed) => onChange(rules.with(index, changed))}
+          onMove={(by) => move(rule, index, by)}
+          onRemove={() => change(rules.toSpliced(index, 1), '.add', text.removed(rule.name))}
         />
       ))}
       <p class="row">
@@ -250,10 +217,7 @@ export const RuleEditor = ({ rules, onChange, forwardsQuery = false }: Props) =>
         <span role="status">{note}</span>
       </p>
       {rules.length > 0 && <RulePreview rules={toRequest(rules) ?? []} />}
-      <label class="check">
-        <input type="checkbox" name="forwardQuery" defaultChecked={forwardsQuery} />
-        {text.forwardQuery}
-      </label>
+      <Check name="forwardQuery" defaultChecked={forwardsQuery} label={text.forwardQuery} />
     </fieldset>
   );
 };

@@ -1,100 +1,69 @@
-import { useState } from 'preact/hooks';
+import type { SessionList } from '../../../../schemas/http/console.js';
 import { formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useAction, useLoad } from '../app/hooks.js';
+import { useApi } from '../app/hooks.js';
 import { allEnded } from '../app/session.js';
 import { Page } from '../app/shell.js';
-import { Confirm } from '../components/confirm.js';
-import { Trouble } from '../components/trouble.js';
-import type { SessionList } from '../app/types.js';
-import { useNotice } from '../components/notice.js';
+import { question, useActions, type Action } from '../components/actions.js';
+import { ResourceList, type Description } from '../components/resource-list.js';
 
-const text = texts.sessions;
-
-type Session = SessionList['sessions'][number];
+const { common, sessions: text } = texts;
 
 const path = '/session/all';
 
-const Row = ({ session, onEnd }: { readonly session: Session; readonly onEnd: () => void }) => {
-  const { browser, startedAt, usedAt, isCurrent, actor } = session;
-  const name = browser ?? text.unknownBrowser;
-  return (
-    <li class="row spread">
-      <div>
-        <p>
-          <strong>{name}</strong> {isCurrent && <span class="badge active">{text.current}</span>}{' '}
-          <bdi>{actor}</bdi>
-        </p>
-        <p class="soft">{text.times(formatTime(startedAt), formatTime(usedAt))}</p>
-      </div>
-      <button type="button" class="small" onClick={onEnd}>
-        {text.signOut}
-        <span class="unseen"> {name}</span>
-      </button>
-    </li>
-  );
+const signOutAll: Action = {
+  verb: text.signOutAll,
+  isDanger: true,
+  ...question(text.signOutAllTitle, <p>{text.signOutAllText}</p>),
+  call: () => callApi(path, { method: 'DELETE' }),
+  onDone: () => location.assign(`/console${allEnded}`),
 };
 
-/** The sessions of the user of either console, which can be ended. */
-const AllSessions = () => {
-  const { value, failure, reload } = useLoad(() => callApi<SessionList>(path), '');
-  const ending = useAction();
-  const { notice, announce } = useNotice();
-  const [isConfirming, setConfirming] = useState(false);
-  const end = async ({ id, isCurrent }: Session): Promise<void> => {
-    const done = await ending.run(() => callApi(`${path}/${id}`, { method: 'DELETE' }));
-    if (!done) return;
-    if (isCurrent) location.assign('/console');
-    else {
-      announce(text.signedOut, true);
-      reload();
-    }
+const leave = (): void => location.assign('/console');
+
+const describe = (session: SessionList['sessions'][number]): Description => {
+  const { id, browser, startedAt, usedAt, isCurrent, actor } = session;
+  const name = browser ?? text.unknownBrowser;
+  return {
+    id,
+    name,
+    heading: (
+      <p>
+        <strong>{name}</strong> {isCurrent && <span class="badge active">{text.current}</span>}{' '}
+        <bdi>{actor}</bdi>
+      </p>
+    ),
+    actions: [
+      {
+        verb: common.signOut,
+        unseen: name,
+        call: () => callApi(`${path}/${id}`, { method: 'DELETE' }),
+        done: text.signedOut,
+        isRemoval: true,
+        ...(isCurrent && { onDone: leave }),
+      },
+    ],
+    content: <p class="soft">{text.times(formatTime(startedAt), formatTime(usedAt))}</p>,
   };
-  return (
-    <section class="card stack" aria-label={text.title}>
-      <div class="row spread">
-        <p>{text.intro}</p>
-        <button
-          type="button"
-          class="small danger"
-          onClick={() => {
-            setConfirming(true);
-          }}
-        >
-          {text.signOutAll}
-        </button>
-      </div>
-      {notice}
-      <Trouble failure={failure} onRetry={reload} />
-      <Trouble failure={ending.failure} />
-      <ul class="plain stack">
-        {value?.sessions.map((session) => (
-          <Row key={session.id} session={session} onEnd={() => void end(session)} />
-        ))}
-      </ul>
-      {isConfirming && (
-        <Confirm
-          title={text.signOutAllTitle}
-          verb={text.signOutAll}
-          call={() => callApi(path, { method: 'DELETE' })}
-          onDone={() => {
-            location.assign(`/console${allEnded}`);
-          }}
-          onClose={() => {
-            setConfirming(false);
-          }}
-        >
-          <p>{text.signOutAllText}</p>
-        </Confirm>
-      )}
-    </section>
-  );
 };
 
 /** The sessions of the key, or of all operators. */
-export const Sessions = () => (
-  <Page title={text.title}>
-    <AllSessions />
-  </Page>
-);
+export const Sessions = () => {
+  const loaded = useApi<SessionList>(path);
+  const tools = useActions(loaded.reload);
+  return (
+    <Page title={text.title}>
+      <div class="row spread">
+        <p>{text.intro}</p>
+        {tools.buttons([signOutAll])}
+      </div>
+      <ResourceList
+        tools={tools}
+        loaded={loaded}
+        items={loaded.value?.sessions}
+        describe={describe}
+      />
+    </Page>
+  );
+};

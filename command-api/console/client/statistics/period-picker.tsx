@@ -1,16 +1,15 @@
 import type { ComponentChildren } from 'preact';
+import { formatPeriod } from '../../format.js';
 import {
   addDays,
   comparedDays,
+  type Days,
   intervalsOf,
   presets,
-  type Days,
   type StatisticsView,
 } from '../../periods.js';
-import { formatPeriod } from '../../format.js';
 import { texts } from '../../texts.js';
-import { Input, Select } from '../components/field.js';
-import { ZoneField } from '../components/zone-field.js';
+import { Check, Input, Select, withValue, ZoneField } from '../components/field.js';
 
 interface Props {
   readonly view: StatisticsView;
@@ -55,47 +54,27 @@ export const PeriodPicker = (props: Props & { readonly children: ComponentChildr
   const { view, onChange } = props;
   const possible = intervalsOf(view);
   return (
-    <form
-      class="picker"
-      aria-label={text.period}
-      onSubmit={(event) => {
-        event.preventDefault();
-      }}
-    >
+    <form class="picker" aria-label={text.period} onSubmit={(event) => event.preventDefault()}>
       {props.children}
       <Select
         label={text.period}
         value={view.preset}
         options={presets.map((preset) => [preset, text.presets[preset]])}
-        onChange={(event) => {
-          onChange({ preset: event.currentTarget.value as StatisticsView['preset'] });
-        }}
+        onChange={withValue((value) => onChange({ preset: value as StatisticsView['preset'] }))}
       />
       {view.preset === 'custom' && dates(props)}
       <Select
         label={text.interval}
         value={view.interval}
         options={possible.map((interval) => [interval, text.intervals[interval]])}
-        onChange={(event) => {
-          onChange({ interval: event.currentTarget.value as StatisticsView['interval'] });
-        }}
+        onChange={withValue((value) => onChange({ interval: value as StatisticsView['interval'] }))}
       />
-      <ZoneField
-        value={view.tz}
-        onChange={(tz) => {
-          onChange({ tz });
-        }}
+      <ZoneField value={view.tz} onChange={(tz) => onChange({ tz })} />
+      <Check
+        checked={view.compare}
+        onChecked={(isChecked) => onChange({ compare: isChecked })}
+        label={text.compare}
       />
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={view.compare}
-          onChange={(event) => {
-            onChange({ compare: event.currentTarget.checked });
-          }}
-        />
-        {text.compare}
-      </label>
       <p class="soft">
         {view.compare
           ? text.comparedWith(inWords(view), inWords(comparedDays(view, new Date())))

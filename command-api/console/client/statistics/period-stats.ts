@@ -1,4 +1,5 @@
 import { useLocation } from 'preact-iso/router';
+import type { PeriodStats } from '../../../../schemas/http/statistics.js';
 import { ownZoneOf } from '../../format.js';
 import {
   addDays,
@@ -10,7 +11,6 @@ import {
 } from '../../periods.js';
 import { callApi, type Failure, type Result } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
-import type { PeriodStats } from '../app/types.js';
 
 /** The maximum of values of a list. */
 export const maxValues = 200;

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type UPlot from 'uplot';
-import { formatNumber } from '../../numbers.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 
 export type PlotLibrary = typeof UPlot;
@@ -11,15 +11,11 @@ export type PlotLibrary = typeof UPlot;
  */
 export const usePlotLibrary = (): PlotLibrary | null | undefined => {
   const [library, setLibrary] = useState<PlotLibrary | null>();
-  // In parallel with the statistics, before the page is painted.
+  // A layout effect loads it in parallel with the statistics.
   useLayoutEffect(() => {
     import('uplot').then(
-      ({ default: loaded }) => {
-        setLibrary(() => loaded);
-      },
-      () => {
-        setLibrary(null);
-      },
+      ({ default: loaded }) => setLibrary(() => loaded),
+      () => setLibrary(null),
     );
   }, []);
   return library;
@@ -72,14 +68,12 @@ const tooltip = ({ labels, clicks, before }: PlottedSeries): UPlot.Plugin => {
   };
   return {
     hooks: {
-      init: (plot) => {
-        plot.over.append(tip);
-      },
+      init: (plot) => plot.over.append(tip),
       setCursor: ({ cursor: { idx, left = -1 }, over }) => {
         tip.hidden = typeof idx !== 'number' || left < 0;
         if (typeof idx !== 'number') return;
         tip.textContent = text(idx);
-        // On the side with more space.
+        // The tooltip is on the side with more space.
         tip.style.left = left * 2 < over.clientWidth ? `${left + 12}px` : 'auto';
         tip.style.right =
           left * 2 < over.clientWidth ? 'auto' : `${over.clientWidth - left + 12}px`;
@@ -168,7 +162,7 @@ export const Plot = (props: Props) => {
   const { title, labels, clicks, before } = props;
   const frame = useRef<HTMLDivElement>(null);
   const identity = JSON.stringify([labels, clicks, before]);
-  // Before the page is painted, so that it is painted once.
+  // A layout effect runs before the page is painted, so that it is painted once.
   useLayoutEffect(() => {
     const element = frame.current;
     if (!element) return undefined;

@@ -1,24 +1,36 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
+import type { PeriodStats } from '../../../../schemas/http/statistics.js';
+import type { Dimension } from '../../../../schemas/statistics/document.js';
 import { formatStart } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
+import { formatNumber } from '../../locale.js';
 import { addDays, alignSeries, type Counted, type Interval } from '../../periods.js';
 import { texts } from '../../texts.js';
-import type { Dimension, PeriodStats } from '../app/types.js';
+import { DownloadCsv } from '../components/save.js';
+import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
-import { ScrollTable } from '../components/scroll-table.js';
-import { Breakdown } from './breakdown.js';
-import { DownloadCsv } from './download-csv.js';
-import { NowMark } from './now-mark.js';
+import { useRecentVisits } from '../live/recent-visits.js';
 import { PeriodPicker } from './period-picker.js';
-import { fileNameOf, useView, type LoadedStats } from './period-stats.js';
-import { Plot, usePlotLibrary, type PlotLibrary } from './plot.js';
-import { changeOf } from './value-list.js';
+import { fileNameOf, type LoadedStats, useView } from './period-stats.js';
+import { Plot, type PlotLibrary, usePlotLibrary } from './plot.js';
+import { Breakdown, changeOf } from './value-list.js';
 
-export { usePeriodStats } from './period-stats.js';
+const { common, statistics: text } = texts;
 
-const text = texts.statistics;
+/** The visits of the last minutes, on pages with a live view. */
+const NowMark = () => {
+  const count = useRecentVisits();
+  return count === 0 ? null : (
+    <>
+      {' '}
+      <span class="badge live">
+        {text.now(count)}
+        <span class="unseen"> {text.inLastMinutes}</span>
+      </span>
+    </>
+  );
+};
 
 const sources: readonly Dimension[] = ['referrers', 'triggers'];
 const visitors: readonly Dimension[] = ['countries', 'languages'];
@@ -69,7 +81,7 @@ const Table = ({ now, before, hrefOfDay }: SeriesProps) => {
   return (
     <ScrollTable
       label={text.byInterval}
-      columns={[text.start, text.clicks, text.bots, ...(before ? [text.periodBefore] : [])]}
+      columns={[text.start, common.clicks, text.bots, ...(before ? [text.periodBefore] : [])]}
     >
       {now.timeseries?.map(({ start, clicks, bots }, index) => {
         const label = formatStart(start, now.period.interval);
@@ -120,14 +132,10 @@ const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) =
       )}
       {before && (
         <p class="legend" aria-hidden="true">
-          <span>{text.clicks}</span> <span class="before">{text.periodBefore}</span>
+          <span>{common.clicks}</span> <span class="before">{text.periodBefore}</span>
         </p>
       )}
-      <details
-        onToggle={(event) => {
-          setOpen(event.currentTarget.open);
-        }}
-      >
+      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>{text.asTable}</summary>
         {isOpen && <Table {...props} />}
       </details>
@@ -137,9 +145,9 @@ const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) =
 
 interface Props {
   readonly stats: LoadedStats;
-  /** Next to the breakdowns. */
+  /** Shown next to the breakdowns. */
   readonly children?: ComponentChildren;
-  /** Before the period. */
+  /** Shown before the period. */
   readonly filter?: ComponentChildren;
 }
 
@@ -170,12 +178,7 @@ export const Statistics = ({ stats, children, filter }: Props) => {
 
   return (
     <>
-      <PeriodPicker
-        view={view}
-        onChange={(change) => {
-          route(hrefOf(change));
-        }}
-      >
+      <PeriodPicker view={view} onChange={(change) => route(hrefOf(change))}>
         {filter}
       </PeriodPicker>
       <Trouble failure={stats.failure} onRetry={stats.reload} />
@@ -183,7 +186,7 @@ export const Statistics = ({ stats, children, filter }: Props) => {
         <section class="card" aria-label={text.clicksOverTime}>
           <dl class="figures">
             <Figure
-              label={text.clicks}
+              label={common.clicks}
               value={value?.period.clickCount}
               before={before?.period.clickCount}
             >

@@ -1,12 +1,61 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
-import type { ComparedRow } from '../../comparison.js';
-import { formatChange, formatNumber, formatShare } from '../../numbers.js';
+import { useId, useState } from 'preact/hooks';
+import type { Dimension } from '../../../../schemas/statistics/document.js';
+import { type ComparedRow, compareRows } from '../../comparison.js';
+import { formatValue } from '../../format.js';
+import { formatChange, formatNumber, formatShare } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { Dialog } from '../components/dialog.js';
-import { DownloadCsv } from './download-csv.js';
+import { DownloadCsv } from '../components/save.js';
+import { fileNameOf, type LoadedStats } from './period-stats.js';
 
 const text = texts.statistics;
+
+interface BreakdownProps {
+  readonly title: string;
+  /** Shown one at a time. */
+  readonly dimensions: readonly Dimension[];
+  readonly stats: LoadedStats;
+}
+
+/** The clicks of a period by a selected dimension. */
+export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
+  const [chosen, setChosen] = useState(0);
+  const id = useId();
+  const dimension = dimensions[chosen] ?? 'referrers';
+  const { value, before } = stats;
+  const names = texts.statistics.dimensions;
+  return (
+    <section class="card breakdown" aria-labelledby={id}>
+      <h2 id={id} class="unseen">
+        {title}
+      </h2>
+      <div class="row choice" role="group" aria-labelledby={id}>
+        {dimensions.map((option, index) => (
+          <button
+            key={option}
+            type="button"
+            class="quiet small"
+            aria-pressed={index === chosen}
+            onClick={() => setChosen(index)}
+          >
+            {names[option]}
+          </button>
+        ))}
+      </div>
+      {value && (
+        <ValueList
+          title={names[dimension]}
+          fileName={fileNameOf(stats, dimension)}
+          rows={compareRows(value[dimension] ?? [], before && (before[dimension] ?? []))}
+          nameOf={(name) => <bdi>{formatValue(dimension, name)}</bdi>}
+          clickCount={value.period.clickCount}
+          isCompared={before !== undefined}
+        />
+      )}
+    </section>
+  );
+};
 
 const shownAtFirst = 6;
 
@@ -79,25 +128,14 @@ export const ValueList = ({ title, fileName, ...list }: Props) => {
     <>
       <Rows {...list} rows={rows.slice(0, shownAtFirst)} />
       {rows.length > shownAtFirst && (
-        <button
-          type="button"
-          class="quiet small"
-          onClick={() => {
-            setOpen(true);
-          }}
-        >
+        <button type="button" class="quiet small" onClick={() => setOpen(true)}>
           {text.all(rows.length)}
           <span class="unseen"> {title}</span>
         </button>
       )}
       <DownloadCsv fileName={fileName} title={title} rowsOf={csv} />
       {isOpen && (
-        <Dialog
-          title={title}
-          onClose={() => {
-            setOpen(false);
-          }}
-        >
+        <Dialog title={title} onClose={() => setOpen(false)}>
           <Rows {...list} />
         </Dialog>
       )}

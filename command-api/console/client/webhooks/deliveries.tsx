@@ -1,22 +1,26 @@
+import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
+import type {
+  DeliveriesResponse,
+  TestedWebhookResponse,
+} from '../../../../schemas/http/webhooks.js';
 import { formatClock, formatDate, formatEventType, formatTime } from '../../format.js';
-import { formatNumber } from '../../numbers.js';
+import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useAction } from '../app/hooks.js';
-import type { Delivery, DeliveryPage, TestedWebhook } from '../app/types.js';
-import { ListPages } from '../components/list-pages.js';
-import { useNotice } from '../components/notice.js';
-import { Trouble } from '../components/trouble.js';
+import { type Action, useActions } from '../components/actions.js';
+import { ListPages } from '../components/tables.js';
 
 const text = texts.webhooks;
+
+type Delivery = DeliveriesResponse['deliveries'][number];
 
 /** The result of an attempt. */
 export const formatAttempt = ({
   status,
   durationMs,
   error,
-}: Pick<TestedWebhook, 'status' | 'durationMs' | 'error'>): string =>
+}: Pick<TestedWebhookResponse, 'status' | 'durationMs' | 'error'>): string =>
   `${status === null ? (error ?? text.noResponse) : text.responded(status)}, ${formatNumber(durationMs)} ms`;
 
 interface Filter {
@@ -62,8 +66,13 @@ const Attempts = ({ attempts }: Pick<Delivery, 'attempts'>) => (
   </details>
 );
 
-const Row = (props: { readonly delivery: Delivery; readonly onRetry: () => void }) => {
-  const { id, types, count, status, attempts, nextAttemptAt } = props.delivery;
+interface RowProps {
+  readonly delivery: Delivery;
+  readonly button: ComponentChildren;
+}
+
+const Row = ({ delivery, button }: RowProps) => {
+  const { types, count, status, attempts, nextAttemptAt } = delivery;
   return (
     <li>
       <div class="row spread">
@@ -72,9 +81,7 @@ const Row = (props: { readonly delivery: Delivery; readonly onRetry: () => void 
           {types.map(formatEventType).join(', ')}
           {count > 1 && `, ${text.moreEvents(count)}`}
         </p>
-        <button type="button" class="small" onClick={props.onRetry}>
-          {text.retry} <span class="unseen">{text.delivery(id)}</span>
-        </button>
+        {button}
       </div>
       {nextAttemptAt !== null && <p class="soft">{text.nextAttempt(formatTime(nextAttemptAt))}</p>}
       {attempts.length > 0 && <Attempts attempts={attempts} />}
@@ -89,7 +96,7 @@ const statuses = [
   ['failed', text.filters.failed],
 ] as const;
 
-interface Props extends DeliveryPage {
+interface Props extends DeliveriesResponse {
   /** The path of the webhook in the API. */
   readonly path: string;
   readonly isLoading: boolean;
@@ -99,14 +106,13 @@ interface Props extends DeliveryPage {
 /** A page of deliveries, the newest first. */
 export const Deliveries = ({ path, deliveries, next, isLoading, onReload }: Props) => {
   const { filter, hrefOf } = useDeliveryFilter();
-  const { failure, run } = useAction();
-  const { notice, announce } = useNotice();
-  const retry = async (id: string): Promise<void> => {
-    const call = () => callApi(`${path}/deliveries/${id}/retry`, { method: 'POST' });
-    if (!(await run(call))) return;
-    announce(text.retried);
-    onReload();
-  };
+  const tools = useActions(onReload);
+  const retry = (id: string): Action => ({
+    verb: text.retry,
+    unseen: text.delivery(id),
+    call: () => callApi(`${path}/deliveries/${id}/retry`, { method: 'POST' }),
+    done: text.retried,
+  });
   return (
     <section class="card stack" aria-labelledby="deliveries" aria-busy={isLoading}>
       <div class="row spread">
@@ -126,12 +132,11 @@ export const Deliveries = ({ path, deliveries, next, isLoading, onReload }: Prop
           </a>
         ))}
       </nav>
-      {notice}
-      <Trouble failure={failure} />
+      {tools.feedback}
       {deliveries.length === 0 && <p class="soft">{text.noDeliveries}</p>}
       <ol class="plain stack">
         {deliveries.map((delivery) => (
-          <Row key={delivery.id} delivery={delivery} onRetry={() => void retry(delivery.id)} />
+          <Row key={delivery.id} delivery={delivery} button={tools.buttons([retry(delivery.id)])} />
         ))}
       </ol>
       <ListPages

@@ -1,15 +1,47 @@
 import { useState } from 'preact/hooks';
-import { eventNames } from '../../event-names.js';
-import { formatEventType } from '../../format.js';
+import type { WebhookResponse } from '../../../../schemas/http/webhooks.js';
+import { eventNames } from '../../format.js';
+import { formatDate, formatEventType, formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
 import { fieldsOf } from '../app/hooks.js';
-import type { Webhook } from '../app/types.js';
-import { Input } from '../components/field.js';
+import { Check, Input } from '../components/field.js';
 import { DomainSelect } from '../components/own-domains.js';
 
-const text = texts.webhooks;
+const { common, webhooks: text } = texts;
 
-type Terms = Pick<Webhook, 'url' | 'types' | 'domain' | 'description'>;
+/** What a webhook receives, and its progress. */
+export const WebhookSummary = ({ webhook }: { readonly webhook: WebhookResponse }) => {
+  const { types, domain, disabledReason, lag, lastDelivery, createdAt } = webhook;
+  return (
+    <>
+      {disabledReason !== null && <p class="bad">{text.disabledReason(disabledReason)}</p>}
+      <p>
+        {types === null ? (
+          <span class="tag">{text.allButVisits}</span>
+        ) : (
+          types.map((type) => (
+            <span key={type} class="tag">
+              {formatEventType(type)}
+            </span>
+          ))
+        )}
+        {domain !== null && <span class="badge">{text.onlyDomain(domain)}</span>}
+      </p>
+      <p class="soft">
+        {text.lag(lag)}{' '}
+        {lastDelivery === null
+          ? text.noDelivery
+          : text.lastDelivery(
+              formatTime(lastDelivery.at),
+              text.deliveryStatus[lastDelivery.status],
+            )}{' '}
+        {text.createdOn(formatDate(createdAt))}
+      </p>
+    </>
+  );
+};
+
+type Terms = Pick<WebhookResponse, 'url' | 'types' | 'domain' | 'description'>;
 
 /** The fields of a webhook. @param terms absent for a new one */
 export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
@@ -28,7 +60,7 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
         hint={text.urlHint}
       />
       <div class="columns">
-        <DomainSelect name="domain" none={text.allDomains} value={terms?.domain ?? ''} />
+        <DomainSelect name="domain" none={common.allDomains} value={terms?.domain ?? ''} />
         <Input
           label={text.description}
           name="description"
@@ -38,29 +70,22 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
       </div>
       <fieldset>
         <legend>{text.events}</legend>
-        <label class="check">
-          <input
-            type="checkbox"
-            name="allButVisits"
-            checked={isDefault}
-            onChange={(event) => {
-              setDefault(event.currentTarget.checked);
-            }}
-          />
-          {text.defaultEvents}
-        </label>
+        <Check
+          name="allButVisits"
+          checked={isDefault}
+          onChecked={setDefault}
+          label={text.defaultEvents}
+        />
         {!isDefault && (
           <div class="options">
             {eventNames.map((name) => (
-              <label key={name} class="check">
-                <input
-                  type="checkbox"
-                  name="type"
-                  value={name}
-                  defaultChecked={chosen.includes(name)}
-                />
-                {formatEventType(name)}
-              </label>
+              <Check
+                key={name}
+                name="type"
+                value={name}
+                defaultChecked={chosen.includes(name)}
+                label={formatEventType(name)}
+              />
             ))}
           </div>
         )}
@@ -70,9 +95,8 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
 };
 
 /** The values of a form with `WebhookFields`. */
-export const termsIn = (form: HTMLFormElement): Terms => {
-  const { url = '', domain = null, description = null } = fieldsOf(form);
-  const data = new FormData(form);
+export const termsIn = (data: FormData): Terms => {
+  const { url = '', domain = null, description = null } = fieldsOf(data);
   const types = data.has('allButVisits') ? null : data.getAll('type').map(String);
   return { url, types, domain, description };
 };

@@ -1,43 +1,39 @@
+import { useLocation, useRoute } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
-import type { Scope } from '../../../../schemas/scopes.js';
+import type { z } from 'zod';
+import type {
+  DeliveriesResponse,
+  TestedWebhookResponse,
+  webhookListResponse,
+  WebhookResponse,
+} from '../../../../schemas/http/webhooks.js';
+import { fromLocalTime } from '../../rules-form.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { onSubmit, useAction, useLoad, useReloadOnReturn } from '../app/hooks.js';
+import { useApi, useReloadOnReturn } from '../app/hooks.js';
+import { NeedsScope, useScope } from '../app/owner.js';
 import { Page } from '../app/shell.js';
-import type { Webhook, WebhookWithSecret } from '../app/types.js';
+import { type Action, question, rotation, useActions } from '../components/actions.js';
+import { Input, Select, withValue } from '../components/field.js';
+import { type Description, ResourceList } from '../components/resource-list.js';
+import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
-import { NeedsScope } from '../components/needs-scope.js';
-import { NewSecret } from '../components/new-secret.js';
-import { useNotice } from '../components/notice.js';
-import { termsIn, WebhookFields } from './webhook-fields.js';
-import { WebhookSummary } from './webhook-summary.js';
+import { Deliveries, formatAttempt, useDeliveryFilter } from './deliveries.js';
+import { changesOf, termsIn, WebhookFields, WebhookSummary } from './webhook-fields.js';
 
-const text = texts.webhooks;
+const { common, webhooks: text } = texts;
 
-/** Creates a webhook. */
-const Create = ({ onCreated }: { readonly onCreated: (webhook: WebhookWithSecret) => void }) => {
-  const { isBusy, failure, run } = useAction();
-  const submit = onSubmit(async (form) => {
-    const body = termsIn(form);
-    const done = await run(() =>
-      callApi<WebhookWithSecret>('/v2/webhooks', { method: 'POST', body }),
-    );
-    if (done) onCreated(done.value);
-  });
-  return (
-    <form class="card stack" onSubmit={submit} aria-labelledby="new-webhook">
-      <h2 id="new-webhook">{text.newWebhook}</h2>
-      <WebhookFields />
-      <Trouble failure={failure} />
-      <button class="primary" aria-disabled={isBusy}>
-        {text.create}
-      </button>
-    </form>
-  );
+const create: Action = {
+  verb: text.create,
+  secret: 'secret',
+  dialog: { title: text.newWebhook, content: <WebhookFields /> },
+  call: (data) => callApi('/v2/webhooks', { method: 'POST', body: termsIn(data) }),
+  done: text.created,
 };
 
-const Row = ({ webhook }: { readonly webhook: Webhook }) => (
-  <li class="card stack">
+const describe = (webhook: WebhookResponse): Description => ({
+  id: webhook.id,
+  heading: (
     <div>
       <h2 class="row">
         <a class="long clamp" href={`/console/webhooks/${webhook.id}`}>
@@ -47,56 +43,161 @@ const Row = ({ webhook }: { readonly webhook: Webhook }) => (
       </h2>
       {webhook.description !== null && <bdi>{webhook.description}</bdi>}
     </div>
-    <WebhookSummary webhook={webhook} />
-  </li>
-);
+  ),
+  content: <WebhookSummary webhook={webhook} />,
+});
 
 const List = () => {
-  const loaded = useLoad(
-    () => callApi<{ readonly webhooks: readonly Webhook[] }>('/v2/webhooks'),
-    '',
-  );
+  const loaded = useApi<z.infer<typeof webhookListResponse>>('/v2/webhooks');
   useReloadOnReturn(loaded);
-  const { value, failure, reload } = loaded;
-  const [secret, setSecret] = useState<string>();
-  /** A new number empties the form. */
-  const [formNumber, setFormNumber] = useState(0);
-  const { notice, announce } = useNotice();
+  return (
+    <ResourceList
+      tools={useActions(loaded.reload)}
+      loaded={loaded}
+      items={loaded.value?.webhooks}
+      describe={describe}
+      none={text.none}
+      create={create}
+    />
+  );
+};
+
+/** The webhooks of the account. */
+export const Webhooks = () => (
+  <Page title={texts.app.webhooks}>
+    <NeedsScope scope="webhooks:manage">
+      <List />
+    </NeedsScope>
+  </Page>
+);
+
+const ReplayFields = () => {
+  const [isWhole, setWhole] = useState(false);
   return (
     <>
-      {notice}
-      <Trouble failure={failure} onRetry={reload} />
-      {value?.webhooks.length === 0 && <p class="soft">{text.none}</p>}
-      <ul class="plain stack">
-        {value?.webhooks.map((webhook) => (
-          <Row key={webhook.id} webhook={webhook} />
-        ))}
-      </ul>
-      <Create
-        key={formNumber}
-        onCreated={(created) => {
-          setSecret(created.secret);
-          setFormNumber(formNumber + 1);
-          reload();
-        }}
+      <p>{richText(text.replayText, { id: <code>id</code> })}</p>
+      <Select
+        label={text.eventsSince}
+        value="time"
+        options={[
+          ['time', text.aTime],
+          ['start', text.theBeginning],
+        ]}
+        onChange={withValue((value) => setWhole(value === 'start'))}
       />
-      {secret !== undefined && (
-        <NewSecret
-          kind="secret"
-          secret={secret}
-          onClose={() => {
-            setSecret(undefined);
-            announce(text.created, true);
-          }}
-        />
-      )}
+      {!isWhole && <Input label={text.dateAndTime} name="since" type="datetime-local" required />}
     </>
   );
 };
 
-/** The webhooks of the account. @param scopes those of the session's key */
-export const Webhooks = ({ scopes }: { readonly scopes: readonly Scope[] }) => (
-  <Page title={texts.app.webhooks}>
-    {scopes.includes('webhooks:manage') ? <List /> : <NeedsScope scope="webhooks:manage" />}
-  </Page>
-);
+const actionsOf = (
+  webhook: WebhookResponse,
+  path: string,
+  leave: () => void,
+): readonly Action[] => {
+  const isEnabled = webhook.status === 'enabled';
+  const change = (body: object) => callApi(path, { method: 'PATCH', body });
+  return [
+    {
+      verb: text.test,
+      call: () => callApi(`${path}/test`, { method: 'POST' }),
+      done: (tested: TestedWebhookResponse) =>
+        (tested.delivered ? text.testDelivered : text.testFailed)(formatAttempt(tested)),
+    },
+    {
+      verb: isEnabled ? text.pause : common.enable,
+      call: () => change({ status: isEnabled ? 'paused' : 'enabled' }),
+      done: isEnabled ? text.paused : text.enabled,
+    },
+    {
+      verb: common.edit,
+      dialog: {
+        title: text.editTitle,
+        verb: common.save,
+        content: <WebhookFields terms={webhook} />,
+      },
+      call: (data) => {
+        const body = changesOf(termsIn(data), webhook);
+        return Object.keys(body).length === 0 ? null : change(body);
+      },
+      done: text.saved,
+    },
+    rotation('secret', path, {
+      verb: text.rotate,
+      title: text.rotate,
+      content: text.rotateText,
+    }),
+    {
+      verb: text.replay,
+      dialog: {
+        title: text.replayTitle,
+        verb: text.deliverAgain,
+        isDanger: true,
+        content: <ReplayFields />,
+      },
+      call: (data) => {
+        const since = data.get('since');
+        const body = { after: typeof since === 'string' ? fromLocalTime(since) : 'start' };
+        return callApi(`${path}/replay`, { method: 'POST', body });
+      },
+      done: text.replayed,
+    },
+    {
+      verb: common.delete,
+      isDanger: true,
+      ...question(
+        text.deleteTitle,
+        <p>{richText(text.deleteText, { url: <bdi>{webhook.url}</bdi> })}</p>,
+      ),
+      call: () => callApi(path, { method: 'DELETE' }),
+      onDone: leave,
+    },
+  ];
+};
+
+const OneWebhook = ({ id }: { readonly id: string }) => {
+  const path = `/v2/webhooks/${id}`;
+  const { route } = useLocation();
+  const { query } = useDeliveryFilter();
+  const webhook = useApi<WebhookResponse>(path);
+  const deliveries = useApi<DeliveriesResponse>(`${path}/deliveries${query}`);
+  const reload = (): void => {
+    webhook.reload();
+    deliveries.reload();
+  };
+  const tools = useActions(reload);
+  const isLoading = webhook.isLoading || deliveries.isLoading;
+  const failure = webhook.failure ?? deliveries.failure;
+  useReloadOnReturn({ value: undefined, failure, isLoading, reload });
+  const { value } = webhook;
+  const leave = (): void => route('/console/webhooks');
+  return (
+    <Page title={value ? (value.description ?? new URL(value.url).host) : text.webhook}>
+      <Trouble failure={failure} onRetry={reload} />
+      {value && (
+        <section class="card stack" aria-label={text.theWebhook}>
+          <p class="row">
+            <span class="long">{value.url}</span>{' '}
+            <span class={`badge ${value.status}`}>{text.status[value.status]}</span>
+          </p>
+          <WebhookSummary webhook={value} />
+          <div class="row" role="group" aria-label={common.actions}>
+            {tools.buttons(actionsOf(value, path, leave), '')}
+          </div>
+          {tools.feedback}
+          {tools.dialogs}
+        </section>
+      )}
+      {deliveries.value && (
+        <Deliveries path={path} {...deliveries.value} isLoading={isLoading} onReload={reload} />
+      )}
+    </Page>
+  );
+};
+
+/** A webhook with its deliveries. */
+export const WebhookPage = () => {
+  const { id = '' } = useRoute().params;
+  // A new key resets the state for another webhook.
+  return useScope('webhooks:manage') ? <OneWebhook key={id} id={id} /> : <Webhooks />;
+};

@@ -1,30 +1,22 @@
-import type { FormatNumber } from '../../numbers.js';
-import type { Texts } from '../en/texts.js';
+/** German texts: the pages of links. */
+import type * as english from '../en/texts.js';
 
-export const links = (number: FormatNumber): Texts['links'] => {
+export const links: typeof english.links = (number) => {
   const linksOf = (count: number): string => (count === 1 ? 'ein Link' : `${number(count)} Links`);
   const dativeOf = (count: number): string =>
     count === 1 ? 'einem Link' : `${number(count)} Links`;
   return {
-    links: 'Links',
-    newLink: 'Neuer Link',
     export: 'Exportieren',
-    tags: 'Tags',
     count: (count) => (count === 1 ? '1 Link' : `${number(count)} Links`),
     countAtLeast: (count) => `${number(count)} Links oder mehr`,
     onThisPage: (count) =>
       count === 1 ? 'Ein Link auf dieser Seite' : `${number(count)} Links auf dieser Seite`,
     noneOfThese: 'Keiner dieser Links passt.',
-    noMore: 'Keine weiteren Links passen.',
-    search: 'Suchen',
     searchHint: 'Link, Titel, Notiz, Tag',
     status: 'Status',
     notDeleted: 'Nicht gelöscht',
-    account: 'Konto',
-    allDomains: 'Alle Domains',
     order: 'Reihenfolge',
     destinationHost: 'Host des Ziels',
-    tag: 'Tag',
     createdFrom: 'Erstellt ab',
     createdTo: 'Erstellt bis',
     filters: 'Filter',
@@ -42,11 +34,6 @@ export const links = (number: FormatNumber): Texts['links'] => {
     },
     select: (link) => `${link} auswählen`,
     selectAll: 'Alle auf dieser Seite auswählen',
-    shortLink: 'Kurzlink',
-    destination: 'Ziel',
-    created: 'Erstellt',
-    clicks: 'Klicks',
-    password: 'Passwort',
     changeSelected: 'Ausgewählte Links ändern',
     selectSome: 'Wählen Sie Links aus, um sie zusammen zu ändern.',
     selected: (count) => `${linksOf(count)} ausgewählt`,
@@ -55,10 +42,6 @@ export const links = (number: FormatNumber): Texts['links'] => {
     addTagsTo: (count) => `Tags zu ${dativeOf(count)} hinzufügen`,
     removeTagsFrom: (count) => `Tags von ${dativeOf(count)} entfernen`,
     add: 'Hinzufügen',
-    remove: 'Entfernen',
-    disable: 'Deaktivieren',
-    enable: 'Aktivieren',
-    delete: 'Löschen',
     deleteLinks: (count) =>
       count === 1 ? 'Einen Link löschen?' : `${number(count)} Links löschen?`,
     andMore: (count) =>
@@ -67,3 +50,145 @@ export const links = (number: FormatNumber): Texts['links'] => {
       'Sie leiten dauerhaft nicht mehr weiter. Ihre Codes werden nie wieder vergeben. Statistik und Verlauf bleiben erhalten.',
   };
 };
+
+export const link: typeof english.link = (number) => ({
+  aboutLink: 'Über den Link',
+  theLink: 'Der Link',
+  destinationIs: 'Ziel: {url}',
+  clicks: (count) => (count === 1 ? 'Ein Klick' : `${number(count)} Klicks`),
+  clicksLeft: (count) => `${number(count)} übrig`,
+  createdAt: (time) => `erstellt am ${time}`,
+  startsAt: (time) => `beginnt am ${time}`,
+  expiresAt: (time) => `läuft ab am ${time}`,
+  expiredAt: (time) => `abgelaufen am ${time}`,
+  isDisabled: 'Er leitet nicht weiter, weil er deaktiviert ist.',
+  isScheduled: (time) => `Er leitet vor dem ${time} nicht weiter.`,
+  isExpired: (time) => `Er leitet nicht weiter, weil er am ${time} abgelaufen ist.`,
+  isUsedUp: (limit) => `Er leitet nicht weiter, weil sein Klicklimit von ${limit} erreicht ist.`,
+  isUsedUpSince: (limit, time) =>
+    `Er leitet nicht weiter, weil sein Klicklimit von ${limit} am ${time} erreicht wurde.`,
+  isBlocked:
+    'Er leitet nicht weiter, weil er gesperrt wurde. Wenden Sie sich an den Betreiber dieses Dienstes.',
+  isDeleted:
+    'Er leitet nicht weiter, weil er gelöscht wurde. Seine Statistik und sein Verlauf bleiben erhalten.',
+  changeStart: 'Beginn ändern',
+  changeEnd: 'Ende ändern',
+  changeLimit: 'Klicklimit ändern',
+  createAnother: 'Neuen Link erstellen',
+  removePassword: 'Passwort entfernen',
+  saved: 'Gespeichert',
+  nothingChanged: 'Es ist noch nichts geändert.',
+  stop: 'Link stoppen',
+  disableHint: 'Ein deaktivierter Link leitet nicht weiter, bis er wieder aktiviert wird.',
+  deleteLink: (link) => `${link} löschen?`,
+  deleteWarning:
+    'Er leitet dauerhaft nicht mehr weiter. Sein Code wird nie wieder vergeben. Statistik und Verlauf bleiben erhalten.',
+  size: 'Größe in Pixeln',
+  sizeHint: 'Höchstens 4.000. Ein SVG hat jede Größe.',
+  margin: 'Rand in Modulen',
+  correction: 'Fehlerkorrektur',
+  correctionHint: 'Wie viel beschädigt oder verdeckt sein darf.',
+  correctionOfLogo: 'Ein Logo braucht die höchste Stufe.',
+  corrections: {
+    L: 'Niedrig: 7 %',
+    M: 'Mittel: 15 %',
+    Q: 'Hoch: 25 %',
+    H: 'Am höchsten: 30 %',
+  },
+  dark: 'Dunkle Farbe',
+  light: 'Helle Farbe',
+  mark: 'Seine Besuche getrennt zählen, als „QR-Code“',
+  logo: 'Logo',
+  logoHint: 'PNG oder SVG, höchstens 1 MB. Es bedeckt ein Fünftel der Breite.',
+  removeLogo: 'Logo entfernen',
+  logoFaults: {
+    type: 'Das Logo muss eine PNG- oder SVG-Datei sein.',
+    size: 'Das Logo darf höchstens 1 MB groß sein.',
+    content: 'Das Logo ist als Bild nicht lesbar.',
+  },
+  lowContrast:
+    'Lesegeräte können diese Farben nicht lesen: Die dunkle muss deutlich dunkler als die helle sein, mit einem Kontrast von mindestens 3:1.',
+  previewHint: 'Ein Muster mit Ihren Einstellungen. Den QR-Code des Links erstellen Sie unten.',
+  qrCost: 'Jeder erstellte QR-Code zählt als einer des Monats. Speichern ist kostenlos.',
+  createQr: 'QR-Code erstellen',
+  theQrCode: 'Der QR-Code',
+  qrOf: (link) => `QR-Code von ${link}`,
+  savePng: 'Als PNG speichern',
+  saveSvg: 'Als SVG speichern',
+});
+
+export const make: typeof english.make = (number) => ({
+  howMany: 'Anzahl',
+  manyLinks: 'Viele Links',
+  result: 'Leitet weiter zu {url}',
+  aliasHint:
+    'Das Ende des Kurzlinks: Buchstaben, Ziffern, Bindestriche und Unterstriche. Ohne Angabe erzeugt Linklog eines.',
+  more: 'Weitere Optionen',
+  create: 'Link erstellen',
+  isLive: 'Ihr Link ist aktiv',
+  utm: 'Kampagnenparameter (UTM)',
+  utmHint: 'Sie werden für Ihre Webanalyse an das Ziel angehängt.',
+  utmNames: {
+    source: 'Quelle',
+    medium: 'Medium',
+    campaign: 'Kampagne',
+    term: 'Suchbegriff',
+    content: 'Inhalt',
+  },
+  useLast: 'Letzte Werte verwenden',
+  bookmarklet: 'Links von jeder Seite aus erstellen',
+  bookmarkletHint:
+    'Ziehen Sie diesen Link in Ihre Lesezeichenleiste. Ein Klick darauf öffnet dieses Formular für die Seite, die Sie gerade lesen.',
+  bookmarkletName: 'Mit Linklog kürzen',
+  dragIt: 'Ziehen Sie ihn in die Lesezeichenleiste, statt ihn anzuklicken.',
+  destinations: 'Ziele',
+  destinationsHint: (max, batch) =>
+    `Eines pro Zeile, höchstens ${number(max)}; oder Zellen einer Tabelle: URL, Alias, Titel und Tags. ${number(batch)} Links kosten einen Aufruf; jeder Link zählt.`,
+  tooMany: (count, max) =>
+    `Das sind ${number(count)} Links. Nur die ersten ${number(max)} werden verwendet.`,
+  tagsOfAll: 'Für alle diese Links.',
+  createMany: (count) =>
+    count === 1 ? 'Einen Link erstellen' : `${number(count)} Links erstellen`,
+  stillToCreate: (count) =>
+    count === 1
+      ? 'Ein Link muss noch erstellt werden.'
+      : `${number(count)} Links müssen noch erstellt werden.`,
+  leaveOut: 'Die übrigen auslassen',
+  results: 'Ergebnisse',
+  created: (count, total) => `${number(count)} von ${number(total)} erstellt`,
+  theShortLinks: 'die Kurzlinks',
+  saveCsv: 'Als CSV speichern',
+  tableOfResults: 'Tabelle der Ergebnisse',
+  columns: { destination: 'Ziel', shortLink: 'Kurzlink', error: 'Fehler' },
+  generated: 'wird erzeugt',
+  leftOut: 'Sie wird ausgelassen.',
+  eachLineIsUrl: 'Jede Zeile ist eine URL',
+  delimiters: { '\t': 'Tabulatoren', ';': 'Semikolons', ',': 'Kommas', ' ': 'Leerzeichen' },
+  columnsBetween: (delimiter) => `Spalten sind durch ${delimiter} getrennt.`,
+  assumedColumns: (names) => `Ohne Kopfzeile werden die Spalten als ${names} gelesen.`,
+  unused: (names) => `Nicht verwendet: ${names}.`,
+  unnamed: (count) =>
+    `Die Zeilen haben anscheinend ${number(count)} Spalten. Eine erste Zeile mit ihren Namen trennt sie: url, code, title, tags.`,
+  onlyFirstLines: (count) => `Die Vorschau zeigt die ersten ${number(count)} Zeilen.`,
+  cellsInsteadOf: (cells, width) => `Die Zeile hat ${number(cells)} statt ${number(width)} Zellen.`,
+  noUrl: 'Die Zeile hat keine URL.',
+});
+
+export const tags: typeof english.tags = (number) => ({
+  search: 'Tags suchen',
+  rename: 'Umbenennen',
+  none: 'Es gibt noch keine Tags. Tags erhalten Links beim Erstellen oder Ändern.',
+  noneMatch: 'Kein Tag passt.',
+  atLeast: (count) => `${number(count)} oder mehr`,
+  renameTag: (tag) => `Tag ${tag} umbenennen`,
+  removeTag: (tag) => `Tag ${tag} entfernen`,
+  newName: 'Neuer Name',
+  cost: (count) =>
+    count === 1
+      ? 'Ein Link wird geändert. Das kostet einen Aufruf.'
+      : `${number(count)} Links werden geändert. Jeder kostet einen Aufruf.`,
+  progress: (done, count) => `${number(done)} von ${number(count)} Links sind geändert.`,
+  done: (count) =>
+    count === 1 ? 'Ein Link ist geändert.' : `${number(count)} Links sind geändert.`,
+  notChanged: 'Diese Links sind nicht geändert:',
+});

@@ -1,12 +1,10 @@
-import type { FormatNumber } from '../../numbers.js';
-import type { Texts } from '../en/texts.js';
+/** German texts: the pages of operators. */
+import type * as english from '../en/texts.js';
 
-export const operators = (number: FormatNumber): Texts['operators'] => ({
-  account: 'Konto',
+export const operators: typeof english.operators = (number) => ({
   name: 'Bezeichnung',
   state: 'Zustand',
   since: 'Seit',
-  unknown: 'unbekannt',
   ofAccount: (account) => `Konto ${account}`,
   addDomain: 'Domain hinzufügen',
   addTheDomain: 'Domain hinzufügen',
@@ -15,7 +13,6 @@ export const operators = (number: FormatNumber): Texts['operators'] => ({
   releaseDomain: (domain) => `${domain} freigeben?`,
   releaseEffect: (account) =>
     `Ihre Links antworten mit 404, bis das Konto ${account} die Domain wieder erhält.`,
-  links: (count) => (count === 1 ? 'Ein Link' : `${number(count)} Links`),
   addedByOperator: (date) =>
     date === null
       ? 'Von einem Betreiber hinzugefügt.'
@@ -25,19 +22,13 @@ export const operators = (number: FormatNumber): Texts['operators'] => ({
       ? 'Durch ihren TXT-Eintrag bestätigt.'
       : `Am ${date} durch ihren TXT-Eintrag bestätigt.`,
   noDomains: 'Kein Konto hat eine Domain.',
-  oneLink: 'Ein Link',
   codeOrUrl: 'Kurzcode oder Kurz-URL',
   showLink: 'Link anzeigen',
-  noMore: 'Keine weiteren Links passen.',
-  noneHere: 'Keiner von diesen passt.',
   blockReason: 'Grund der Sperre',
   unblockReason: 'Grund für das Ende der Sperre',
   reasonHint: 'Er wird im Verlauf gespeichert.',
   block: 'Sperren',
   unblock: 'Entsperren',
-  statistics: 'Statistik',
-  history: 'Verlauf',
-  settings: 'Einstellungen',
   dependencies: 'Abhängigkeiten',
   lag: 'Rückstand',
   deadLetters: 'Dead Letters',
@@ -90,7 +81,6 @@ export const operators = (number: FormatNumber): Texts['operators'] => ({
   aliases: 'Aliasse',
   passwords: 'Passwörter',
   expiry: 'Ablauf',
-  qrCodes: 'QR-Codes',
   features: 'Funktionen',
   featuresHint: 'Vorhandene Links sind nicht betroffen.',
   maintenance: 'Wartung',
@@ -104,7 +94,6 @@ export const operators = (number: FormatNumber): Texts['operators'] => ({
   reservedAliases: 'Reservierte Aliasse',
   reservedHint:
     'Kein Konto kann einen reservierten Alias verwenden, außer ein Betreiber erlaubt es.',
-  alias: 'Alias',
   grant: 'Erlauben',
   revokeAlias: 'Nicht mehr erlauben',
   grantedAlias: (account, alias) => `${account} darf ${alias} jetzt verwenden.`,
@@ -116,16 +105,12 @@ export const operators = (number: FormatNumber): Texts['operators'] => ({
     'Änderungen an Schlüsseln, Domains, Webhooks, reservierten Aliassen, Schaltern und Projektionen, die neuesten ' +
     'zuerst. Änderungen eines Links stehen in seinem Verlauf.',
   noChanges: 'Es gibt keine weiteren Änderungen.',
-  newKey: 'Neuer Schlüssel',
   createKey: 'Schlüssel erstellen',
-  keyNameExample: 'Wofür er ist',
   plan: 'Tarif',
   planOf: (name) => `Tarif von ${name}`,
   keyAccountHint: 'Seine Links gehören zu diesem Konto.',
-  ends: 'Läuft ab',
   changeKey: 'Schlüssel ändern',
   unchanged: 'Unverändert',
-  save: 'Speichern',
   change: 'Ändern',
   switchedOff: 'ausgeschaltet',
   switchOff: 'Ausschalten',
@@ -134,8 +119,6 @@ export const operators = (number: FormatNumber): Texts['operators'] => ({
   switchOffEffect:
     'Aufrufe mit {name} und mit den damit erstellten Schlüsseln werden abgelehnt, bis er wieder eingeschaltet ' +
     'wird. Seine Sitzungen enden.',
-  revoke: 'Widerrufen',
-  revokeKey: 'Schlüssel widerrufen?',
   revokeEffect:
     'Aufrufe mit {name} und mit den damit erstellten Schlüsseln werden ab jetzt abgelehnt. Das lässt sich nicht ' +
     'rückgängig machen. Seine Links bleiben.',

@@ -1,28 +1,21 @@
-import type { FormatNumber } from '../../numbers.js';
+/** English texts: the pages of links. */
+import type { FormatNumber } from '../../locale.js';
 
 export const links = (number: FormatNumber) => {
   const linksOf = (count: number): string => (count === 1 ? 'one link' : `${number(count)} links`);
   return {
-    links: 'Links',
-    newLink: 'New link',
     export: 'Export',
-    tags: 'Tags',
     count: (count: number) => (count === 1 ? '1 link' : `${number(count)} links`),
     /** The count is a lower bound. */
     countAtLeast: (count: number) => `${number(count)} links or more`,
     onThisPage: (count: number) =>
       count === 1 ? 'One link on this page' : `${number(count)} links on this page`,
     noneOfThese: 'None of these match.',
-    noMore: 'No more links match.',
-    search: 'Search',
     searchHint: 'Link, title, note, tag',
     status: 'Status',
     notDeleted: 'Not deleted',
-    account: 'Account',
-    allDomains: 'All domains',
     order: 'Order',
     destinationHost: 'Destination host',
-    tag: 'Tag',
     createdFrom: 'Created from',
     createdTo: 'Created to',
     filters: 'Filters',
@@ -41,11 +34,6 @@ export const links = (number: FormatNumber) => {
     },
     select: (link: string) => `Select ${link}`,
     selectAll: 'Select all on this page',
-    shortLink: 'Short link',
-    destination: 'Destination',
-    created: 'Created',
-    clicks: 'Clicks',
-    password: 'Password',
     changeSelected: 'Change the selected links',
     selectSome: 'Select links to change them together.',
     selected: (count: number) => `${linksOf(count)} selected`,
@@ -54,13 +42,154 @@ export const links = (number: FormatNumber) => {
     addTagsTo: (count: number) => `Add tags to ${linksOf(count)}`,
     removeTagsFrom: (count: number) => `Remove tags from ${linksOf(count)}`,
     add: 'Add',
-    remove: 'Remove',
-    disable: 'Disable',
-    enable: 'Enable',
-    delete: 'Delete',
     deleteLinks: (count: number) => `Delete ${linksOf(count)}?`,
     andMore: (count: number) => `and ${linksOf(count)} more`,
     deleteWarning:
       'They stop redirecting permanently. Their codes are never assigned again. Statistics and history stay.',
   };
 };
+
+export const link = (number: FormatNumber) => ({
+  aboutLink: 'About the link',
+  theLink: 'The link',
+  destinationIs: 'destination: {url}',
+  clicks: (count: number) => (count === 1 ? 'One click' : `${number(count)} clicks`),
+  clicksLeft: (count: number) => `${number(count)} left`,
+  createdAt: (time: string) => `created ${time}`,
+  startsAt: (time: string) => `starts ${time}`,
+  expiresAt: (time: string) => `expires ${time}`,
+  expiredAt: (time: string) => `expired ${time}`,
+  /** Why a link does not redirect. */
+  isDisabled: 'It does not redirect because it is disabled.',
+  isScheduled: (time: string) => `It does not redirect before ${time}.`,
+  isExpired: (time: string) => `It does not redirect because it expired on ${time}.`,
+  isUsedUp: (limit: string) =>
+    `It does not redirect because its click limit of ${limit} is reached.`,
+  isUsedUpSince: (limit: string, time: string) =>
+    `It does not redirect because its click limit of ${limit} was reached on ${time}.`,
+  isBlocked: 'It does not redirect because it was blocked. Contact the operator of this service.',
+  isDeleted: 'It does not redirect because it was deleted. Its statistics and history stay.',
+  changeStart: 'Change the start',
+  changeEnd: 'Change the end',
+  changeLimit: 'Change the click limit',
+  createAnother: 'Create another link',
+  removePassword: 'Remove the password',
+  saved: 'Saved',
+  nothingChanged: 'Nothing is changed yet.',
+  stop: 'Stop it',
+  disableHint: 'A disabled link does not redirect until it is enabled again.',
+  deleteLink: (link: string) => `Delete ${link}?`,
+  deleteWarning:
+    'It stops redirecting permanently. Its code is never assigned again. Statistics and history stay.',
+  size: 'Size, pixels',
+  sizeHint: 'At most 4,000. An SVG has any size.',
+  margin: 'Margin, modules',
+  correction: 'Error correction',
+  correctionHint: 'How much may be damaged or covered.',
+  correctionOfLogo: 'A logo needs the highest level.',
+  corrections: {
+    L: 'Low: 7%',
+    M: 'Medium: 15%',
+    Q: 'High: 25%',
+    H: 'Highest: 30%',
+  },
+  dark: 'Dark',
+  light: 'Light',
+  mark: 'Count its visits apart, as “QR code”',
+  logo: 'Logo',
+  logoHint: 'PNG or SVG, at most 1 MB. It covers a fifth of the width.',
+  removeLogo: 'Remove the logo',
+  logoFaults: {
+    type: 'The logo must be a PNG or SVG file.',
+    size: 'The logo must have at most 1 MB.',
+    content: 'The logo cannot be read as an image.',
+  },
+  lowContrast:
+    'Scanners cannot read these colours: the dark one must be clearly darker than the light one, with a contrast of at least 3:1.',
+  previewHint: 'A sample with your settings. The QR code of the link is created below.',
+  qrCost: 'Each created QR code counts as one of the month. Saving it is free.',
+  createQr: 'Create the QR code',
+  theQrCode: 'The QR code',
+  qrOf: (link: string) => `QR code of ${link}`,
+  savePng: 'Save as PNG',
+  saveSvg: 'Save as SVG',
+});
+
+export const make = (number: FormatNumber) => ({
+  howMany: 'How many',
+  manyLinks: 'Many links',
+  result: 'Redirects to {url}',
+  aliasHint:
+    'The end of the short link: letters, digits, hyphens and underscores. Without it, Linklog generates one.',
+  more: 'More options',
+  create: 'Create the link',
+  isLive: 'Your link is live',
+  utm: 'Campaign parameters (UTM)',
+  utmHint: 'They are added to the destination, for your analytics.',
+  utmNames: {
+    source: 'Source',
+    medium: 'Medium',
+    campaign: 'Campaign',
+    term: 'Term',
+    content: 'Content',
+  },
+  useLast: 'Use the last values',
+  bookmarklet: 'Create links from any page',
+  bookmarkletHint:
+    'Drag this link to your bookmarks bar. A click on it opens this form for the page that you are reading.',
+  bookmarkletName: 'Shorten with Linklog',
+  dragIt: 'Drag it to the bookmarks bar instead of clicking it.',
+  destinations: 'Destinations',
+  destinationsHint: (max: number, batch: number) =>
+    `One per line, at most ${number(max)}; or cells of a table: URL, alias, title and tags. ${number(batch)} links cost one call; each link counts.`,
+  tooMany: (count: number, max: number) =>
+    `These are ${number(count)} links. Only the first ${number(max)} are used.`,
+  tagsOfAll: 'Of all these links.',
+  createMany: (count: number) =>
+    count === 1 ? 'Create one link' : `Create ${number(count)} links`,
+  stillToCreate: (count: number) =>
+    count === 1
+      ? 'One link is still to be created.'
+      : `${number(count)} links are still to be created.`,
+  leaveOut: 'Skip the others',
+  results: 'Results',
+  created: (count: number, total: number) => `${number(count)} of ${number(total)} created`,
+  theShortLinks: 'the short links',
+  saveCsv: 'Save as CSV',
+  tableOfResults: 'Table of results',
+  /** The header of the saved table. */
+  columns: { destination: 'destination', shortLink: 'short link', error: 'error' },
+  generated: 'generated',
+  leftOut: 'It is skipped.',
+  eachLineIsUrl: 'Each line is one URL',
+  delimiters: { '\t': 'tabs', ';': 'semicolons', ',': 'commas', ' ': 'spaces' },
+  columnsBetween: (delimiter: string) => `Columns are separated by ${delimiter}.`,
+  assumedColumns: (names: string) => `Without a header, the columns are read as ${names}.`,
+  unused: (names: string) => `Not used: ${names}.`,
+  unnamed: (count: number) =>
+    `The lines seem to have ${number(count)} columns. A first line with their names separates them: url, code, title, tags.`,
+  onlyFirstLines: (count: number) => `The preview shows the first ${number(count)} lines.`,
+  cellsInsteadOf: (cells: number, width: number) =>
+    `The line has ${number(cells)} cells instead of ${number(width)}.`,
+  noUrl: 'The line has no URL.',
+});
+
+export const tags = (number: FormatNumber) => ({
+  search: 'Search tags',
+  rename: 'Rename',
+  none: 'There are no tags yet. Tags are added to links when you create or change them.',
+  noneMatch: 'No tag matches.',
+  atLeast: (count: number) => `${number(count)} or more`,
+  renameTag: (tag: string) => `Rename the tag ${tag}`,
+  removeTag: (tag: string) => `Remove the tag ${tag}`,
+  newName: 'New name',
+  cost: (count: number) =>
+    count === 1
+      ? 'One link is changed. This costs one call.'
+      : `${number(count)} links are changed. Each costs one call.`,
+  progress: (done: number, count: number) =>
+    `${number(done)} of ${number(count)} links are changed.`,
+  done: (count: number) =>
+    count === 1 ? 'One link is changed.' : `${number(count)} links are changed.`,
+  notChanged: 'These links are not changed:',
+});

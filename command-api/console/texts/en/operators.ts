@@ -1,12 +1,10 @@
-import type { FormatNumber } from '../../numbers.js';
+/** English texts: the pages of operators. */
+import type { FormatNumber } from '../../locale.js';
 
-/** English texts: `command-api/console/client/operators`. */
 export const operators = (number: FormatNumber) => ({
-  account: 'Account',
   name: 'Name',
   state: 'State',
   since: 'Since',
-  unknown: 'unknown',
   ofAccount: (account: string) => `account ${account}`,
   addDomain: 'Add a domain',
   addTheDomain: 'Add the domain',
@@ -15,25 +13,18 @@ export const operators = (number: FormatNumber) => ({
   releaseDomain: (domain: string) => `Release ${domain}?`,
   releaseEffect: (account: string) =>
     `Its links return 404 until account ${account} gets the domain again.`,
-  links: (count: number) => (count === 1 ? 'One link' : `${number(count)} links`),
   addedByOperator: (date: string | null) =>
     date === null ? 'Added by an operator.' : `Added by an operator on ${date}.`,
   verified: (date: string | null) =>
     date === null ? 'Verified by its TXT record.' : `Verified by its TXT record on ${date}.`,
   noDomains: 'No account has a domain.',
-  oneLink: 'One link',
   codeOrUrl: 'Short code or short URL',
   showLink: 'Show the link',
-  noMore: 'No more links match.',
-  noneHere: 'None of these match.',
   blockReason: 'Reason for the block',
   unblockReason: 'Reason for the end of the block',
   reasonHint: 'It is recorded in the history.',
   block: 'Block',
   unblock: 'Unblock',
-  statistics: 'Statistics',
-  history: 'History',
-  settings: 'Settings',
   dependencies: 'Dependencies',
   lag: 'Lag',
   deadLetters: 'Dead letters',
@@ -86,7 +77,6 @@ export const operators = (number: FormatNumber) => ({
   aliases: 'Aliases',
   passwords: 'Passwords',
   expiry: 'Expiry',
-  qrCodes: 'QR codes',
   features: 'Features',
   featuresHint: 'Existing links are not affected.',
   maintenance: 'Maintenance',
@@ -99,7 +89,6 @@ export const operators = (number: FormatNumber) => ({
   typeWord: (word: string) => `Type ${word} to confirm`,
   reservedAliases: 'Reserved aliases',
   reservedHint: 'No account can use a reserved alias unless an operator allows it.',
-  alias: 'Alias',
   grant: 'Allow',
   revokeAlias: 'No longer allow',
   grantedAlias: (account: string, alias: string) => `${account} may use ${alias} now.`,
@@ -111,16 +100,12 @@ export const operators = (number: FormatNumber) => ({
     'Changes of keys, domains, webhooks, reserved aliases, switches and projections, newest first. Changes of a ' +
     'link are in its history.',
   noChanges: 'There are no more changes.',
-  newKey: 'New key',
   createKey: 'Create the key',
-  keyNameExample: 'What it is for',
   plan: 'Plan',
   planOf: (name: string) => `Plan of ${name}`,
   keyAccountHint: 'Its links belong to this account.',
-  ends: 'Expires',
   changeKey: 'Change the key',
   unchanged: 'Unchanged',
-  save: 'Save',
   change: 'Change',
   switchedOff: 'switched off',
   switchOff: 'Switch off',
@@ -129,8 +114,6 @@ export const operators = (number: FormatNumber) => ({
   switchOffEffect:
     'Calls with {name}, and with the keys that were created with it, are rejected until it is switched on again. ' +
     'Its sessions end.',
-  revoke: 'Revoke',
-  revokeKey: 'Revoke the key?',
   revokeEffect:
     'Calls with {name}, and with the keys that were created with it, are rejected from now on. This cannot be ' +
     'undone. Its links stay.',

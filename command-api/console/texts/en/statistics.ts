@@ -1,4 +1,21 @@
-import type { FormatNumber } from '../../numbers.js';
+/** English texts: statistics, the live view, redirect rules and values. */
+import type { FormatNumber } from '../../locale.js';
+
+export const overview = {
+  thisMonth: 'This month',
+  /** After the name of the plan. */
+  plan: 'Plan {plan}, reset on {day}',
+  planWithUrl: 'Plan {plan} ({offer}), reset on {day}',
+  seePlans: 'see the plans',
+  calls: 'API calls',
+  callsAtLimit:
+    'At the limit, API calls get status 429 until the reset. Links continue to redirect.',
+  linksAtLimit:
+    'At the limit, no more links are created until the reset. Existing links continue to redirect.',
+  qrCodesAtLimit:
+    'At the limit, no more QR codes are created until the reset. Existing ones continue to work.',
+  topLinks: 'Top links',
+};
 
 export const statistics = (number: FormatNumber) => ({
   presets: {
@@ -19,7 +36,6 @@ export const statistics = (number: FormatNumber) => ({
   interval: 'Interval',
   compare: 'Compare with the period before',
   comparedWith: (period: string, before: string) => `${period}, compared with ${before}`,
-  clicks: 'Clicks',
   clicksOverTime: 'Clicks over time',
   visitorDays: 'Visitor-days',
   visitorDaysHint: 'Different visitors of each day (UTC), added up',
@@ -53,3 +69,202 @@ export const statistics = (number: FormatNumber) => ({
   downloadCsv: 'Download CSV',
   ofList: (title: string) => `of ${title}`,
 });
+
+export const live = (number: FormatNumber) => ({
+  live: 'Live',
+  states: {
+    connecting: 'Connecting',
+    live: 'Live',
+    reconnecting: 'Reconnecting',
+    paused: 'Paused',
+    ended: 'Ended',
+  },
+  pause: 'Pause',
+  continue: 'Continue',
+  newEvents: (count: number) => `New events: ${number(count)}`,
+  empty: 'Visits and changes appear here when they happen.',
+  visit: 'Visit',
+  bot: 'Bot',
+  from: (host: string) => `from ${host}`,
+  rule: (name: string) => `rule ${name}`,
+});
+
+export const rules = {
+  rules: 'Redirect rules',
+  hint: 'Visitors get the URL of the first rule that matches, and without a match the destination.',
+  ruleNumber: (number: number) => `Rule ${number}`,
+  nameOfRule: 'Name of the rule',
+  nameRequirement: 'Letters, digits, hyphens and underscores',
+  url: 'URL',
+  entry: (number: number) => `Entry ${number}`,
+  /** After the rule, in the path of an error. */
+  entryInPath: (number: number) => `entry ${number}`,
+  urlOfEntry: (number: number) => `URL of entry ${number}`,
+  nameOfEntry: (number: number) => `Name of entry ${number}`,
+  weightOfEntry: (number: number, share: string) => `Weight of entry ${number}, ${share}`,
+  /** The thing in braces is only for screen readers. */
+  removeEntry: 'Remove{entry}',
+  unseenEntry: (number: number) => ` entry ${number}`,
+  moveUp: 'Move up{rule}',
+  moveDown: 'Move down{rule}',
+  remove: 'Remove{rule}',
+  unseenRule: (number: number) => ` rule ${number}`,
+  addEntry: 'Add an entry',
+  split: 'Split between several URLs',
+  addRule: 'Add a rule',
+  moved: (name: string, number: number) => `${name} is now rule ${number}.`,
+  removed: (name: string) => `${name} is removed.`,
+  forwardQuery: 'Forward the visitor’s query',
+  any: 'any',
+  searchIn: (list: string) => `Search ${list.toLowerCase()}`,
+  weekly: 'Only at certain hours of the week',
+  days: 'Days',
+  fromTime: 'From (time of day)',
+  toTime: 'To (time of day)',
+  toTimeHint: 'Before the start: on the next day.',
+  starts: 'Starts',
+  ends: 'Ends',
+  preview: 'What does a visitor get?',
+  visitor: 'A visitor',
+  time: 'Time',
+  chooseTime: 'Choose a time.',
+  noRule: '→ the destination (no rule)',
+  byRule: '→ {destinations} (rule {rule})',
+  unknownZone: 'This browser does not know a time zone of the rules.',
+  /** Summaries of conditions. */
+  allVisitors: 'All visitors',
+  inCountries: (countries: string) => `in ${countries}`,
+  inLanguages: (languages: string) => `language ${languages}`,
+  from: (time: string) => `from ${time}`,
+  until: (time: string) => `until ${time}`,
+};
+
+export const values = {
+  /** Event types. */
+  events: {
+    LinkCreated: 'Link created',
+    LinkImported: 'Link imported',
+    LinkEdited: 'Link edited',
+    LinkDescribed: 'Link described',
+    LinkDisabled: 'Link disabled',
+    LinkEnabled: 'Link enabled',
+    LinkDeleted: 'Link deleted',
+    LinkExpired: 'Link expired',
+    LinkBlocked: 'Link blocked',
+    LinkUnblocked: 'Link unblocked',
+    LinkVisited: 'Link visited',
+    ApiKeyCreated: 'API key created',
+    ApiKeyChanged: 'API key changed',
+    ApiKeyRotated: 'API key rotated',
+    ApiKeyRevoked: 'API key revoked',
+    AliasOverrideGranted: 'Reserved alias allowed',
+    AliasOverrideRevoked: 'Reserved alias no longer allowed',
+    DomainClaimed: 'Domain claimed',
+    DomainVerified: 'Domain verified',
+    DomainChanged: 'Domain changed',
+    DomainReleased: 'Domain released',
+    WebhookCreated: 'Webhook created',
+    WebhookChanged: 'Webhook changed',
+    WebhookDisabled: 'Webhook disabled',
+    WebhookDeleted: 'Webhook deleted',
+    CallsMetered: 'Calls metered',
+    QrRendered: 'QR code rendered',
+    MaintenanceSwitched: 'Maintenance switched',
+    FeatureSwitched: 'Feature switched',
+    ProjectionWorkRequested: 'Work on a projection requested',
+  },
+  unknown: 'Unknown',
+  allOthers: 'All others',
+  directOrUnknown: 'Direct or unknown',
+  noRule: 'No rule',
+  /** Statuses of links. */
+  statuses: {
+    active: 'Active',
+    disabled: 'Disabled',
+    scheduled: 'Scheduled',
+    expired: 'Expired',
+    blocked: 'Blocked',
+    deleted: 'Deleted',
+  },
+  /** Orders of lists of links. */
+  orders: { created: 'Newest first', clicks: 'Most clicked first' },
+  /** Attributes of visitors. */
+  attributes: {
+    countries: 'Country',
+    devices: 'Device',
+    os: 'System',
+    browsers: 'Browser',
+    languages: 'Language',
+  },
+  /** Days of the week, from Monday. */
+  weekdays: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as readonly string[],
+  /** Fields of events. */
+  fields: {
+    url: 'Destination',
+    custom: 'Alias',
+    title: 'Title',
+    note: 'Note',
+    tags: 'Tags',
+    startsAt: 'Starts',
+    expiresAt: 'Expires',
+    maxClicks: 'Click limit',
+    password: 'Password',
+    rules: 'Redirect rules',
+    forwardQuery: 'Forward the query',
+    clicks: 'Clicks until then',
+    visits: 'Imported visits',
+    reason: 'Reason',
+    importId: 'Import',
+    source: 'Source',
+    createdAt: 'Created',
+    name: 'Name',
+    plan: 'Plan',
+    scopes: 'Scopes',
+    account: 'Account',
+    ancestors: 'Created by the keys',
+    status: 'Status',
+    deactivatedBy: 'Deactivated by',
+    earlierEndAt: 'Earlier secrets end',
+    token: 'Value of the TXT record',
+    by: 'Verified by',
+    rootRedirect: 'Home page',
+    notFoundRedirect: 'Unknown links',
+    expiredRedirect: 'Expired links',
+    types: 'Events',
+    domain: 'Domain',
+    description: 'Description',
+    on: 'On',
+    feature: 'Feature',
+    projection: 'Projection',
+    work: 'Work',
+  },
+  history: {
+    none: 'none',
+    /** Of empty values with a meaning. */
+    empty: {
+      scopes: 'all',
+      plan: 'inherited',
+      types: 'the default ones',
+      domain: 'all',
+    },
+    yes: 'yes',
+    no: 'no',
+    passwords: { set: 'set', removed: 'removed' },
+    reasons: { time: 'its time is over', clicks: 'its clicks are used up' },
+    actors: {
+      operator: 'an operator',
+      system: 'Linklog',
+      'web-safety': 'the web-safety check',
+      visitor: 'a visitor',
+    },
+  },
+  /** Devices and triggers of visits. */
+  visits: {
+    desktop: 'Desktop',
+    mobile: 'Mobile',
+    tablet: 'Tablet',
+    tv: 'TV',
+    link: 'Link',
+    qr: 'QR code',
+  },
+};

@@ -1,12 +1,11 @@
 import { toCsv } from '../../csv.js';
 import { texts } from '../../texts.js';
-import { saveFile } from '../components/save.js';
 
 const text = texts.statistics;
 
 interface Props {
   readonly fileName: string;
-  /** For screen readers. */
+  /** Read by screen readers. */
   readonly title: string;
   readonly rowsOf: () => readonly (readonly string[])[];
 }
@@ -16,11 +15,19 @@ export const DownloadCsv = ({ fileName, title, rowsOf }: Props) => (
   <button
     type="button"
     class="quiet small"
-    onClick={() => {
-      saveFile(`${fileName}.csv`, new Blob([toCsv(rowsOf())], { type: 'text/csv' }));
-    }}
+    onClick={() => saveFile(`${fileName}.csv`, new Blob([toCsv(rowsOf())], { type: 'text/csv' }))}
   >
     {text.downloadCsv}
     <span class="unseen"> {text.ofList(title)}</span>
   </button>
 );
+
+/** Downloads a file. */
+export const saveFile = (name: string, content: Blob): void => {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  // The download has started by then in every browser.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+};

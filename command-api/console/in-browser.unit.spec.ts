@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { readOffset as readOfServer } from '../../schemas/zone-offset.js';
-import { readOffset } from './zone-offset.js';
+import { readOffset } from './in-browser.js';
 
 describe('the UTC offset of a time zone in a browser', () => {
   it('is that of the server', () => {

@@ -1,0 +1,242 @@
+import type { ComponentChildren } from 'preact';
+import { useLocation } from 'preact-iso/router';
+import type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
+import { formatDate, formatTime, ownZoneOf } from '../../format.js';
+import { linkPage, subjectOfLink, textOfShortUrl } from '../../link-address.js';
+import {
+  apiQueryOf,
+  type LinkFilter,
+  previousOf,
+  readFilter,
+  rememberNext,
+  statuses,
+  writeFilter,
+} from '../../link-filter.js';
+import { formatNumber } from '../../locale.js';
+import { texts } from '../../texts.js';
+import { type Loaded, useApi } from '../app/hooks.js';
+import { CopyButton } from '../components/copy-button.js';
+import { ListPages } from '../components/tables.js';
+import { Trouble } from '../components/trouble.js';
+import { Filters } from './filters.js';
+
+const { common, links: text } = texts;
+
+interface Selection {
+  readonly selected: readonly LinkDetails[];
+  readonly onSelect: (subjects: readonly string[], isSelected: boolean) => void;
+}
+
+interface TableProps {
+  /** Operators see the `account`. */
+  readonly links: readonly (LinkDetails & { readonly account?: string })[];
+  readonly hrefOfTag: (tag: string) => string;
+  /** Absent: links cannot be selected. */
+  readonly selection?: Selection;
+}
+
+/** A short URL without its scheme. In a narrow column, its host is cut, but never its code. */
+const ShortUrl = ({ shortUrl }: { readonly shortUrl: string }) => {
+  const address = textOfShortUrl(shortUrl).replace(/^https?:\/\//, '');
+  const start = address.lastIndexOf('/') + 1;
+  return (
+    <>
+      <span class="clip">{address.slice(0, start)}</span>
+      <span>{address.slice(start)}</span>
+    </>
+  );
+};
+
+const Row = (props: Omit<TableProps, 'links'> & { readonly link: TableProps['links'][number] }) => {
+  const { link, selection, hrefOfTag } = props;
+  const { shortUrl, url, title, tags, clickCount, status, hasPassword, account } = link;
+  return (
+    <tr>
+      {selection && (
+        <td class="select">
+          <input
+            type="checkbox"
+            aria-label={text.select(subjectOfLink(link))}
+            checked={selection.selected.includes(link)}
+            onChange={(event) => {
+              selection.onSelect([subjectOfLink(link)], event.currentTarget.checked);
+            }}
+          />
+        </td>
+      )}
+      <td class="code">
+        <div class="row">
+          <a class="short-url" href={linkPage(link)}>
+            <ShortUrl shortUrl={shortUrl} />
+          </a>
+          <CopyButton text={shortUrl} what={shortUrl} />
+        </div>
+        {account !== undefined && <p class="clip soft">{account}</p>}
+      </td>
+      <td class="about">
+        {title !== null && (
+          <p class="clip">
+            <strong>
+              <bdi>{title}</bdi>
+            </strong>
+          </p>
+        )}
+        <p class="clip soft">
+          <bdi>{url}</bdi>
+        </p>
+        {tags.length > 0 && (
+          <p>
+            {tags.map((tag) => (
+              <a key={tag} class="tag clip" href={hrefOfTag(tag)}>
+                <bdi>{tag}</bdi>
+              </a>
+            ))}
+          </p>
+        )}
+      </td>
+      <td class="created">
+        <time dateTime={link.createdAt} title={formatTime(link.createdAt)}>
+          {formatDate(link.createdAt)}
+        </time>
+      </td>
+      <td class="number">
+        {formatNumber(clickCount)} <span class="narrow">{common.clicks}</span>
+      </td>
+      <td class="status">
+        <span class={`badge ${status}`}>{statuses[status]}</span>{' '}
+        {hasPassword && <span class="badge">{common.password}</span>}
+      </td>
+    </tr>
+  );
+};
+
+const SelectAll = ({ links, selection }: Pick<TableProps, 'links'> & { selection: Selection }) => {
+  const { selected, onSelect } = selection;
+  return (
+    <th scope="col" class="select">
+      <input
+        type="checkbox"
+        aria-label={text.selectAll}
+        checked={links.length > 0 && selected.length === links.length}
+        indeterminate={selected.length > 0 && selected.length < links.length}
+        onChange={(event) => onSelect(links.map(subjectOfLink), event.currentTarget.checked)}
+      />
+    </th>
+  );
+};
+
+/** A page of a list of links. */
+const LinkTable = ({ links, ...rest }: TableProps) => (
+  <table>
+    <caption class="unseen">{text.onThisPage(links.length)}</caption>
+    <thead>
+      <tr>
+        {rest.selection && <SelectAll links={links} selection={rest.selection} />}
+        <th scope="col" class="code">
+          {common.shortLink}
+        </th>
+        <th scope="col">{common.destination}</th>
+        <th scope="col" class="created">
+          {common.created}
+        </th>
+        <th scope="col" class="number">
+          {common.clicks}
+        </th>
+        <th scope="col" class="status">
+          {text.status}
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {links.map((link) => (
+        <Row key={subjectOfLink(link)} link={link} {...rest} />
+      ))}
+    </tbody>
+  </table>
+);
+
+const pageSize = 50;
+
+/** The maximum of `count`. */
+const maxCount = 1_000;
+
+interface List<Page> extends Loaded<Page> {
+  readonly filter: LinkFilter;
+  /** Identifies the filter and the page. */
+  readonly query: string;
+  /** The address of the first page of another filter. */
+  readonly hrefOf: (change: Partial<LinkFilter>) => string;
+}
+
+/** Loads the page of links that the address selects. @param hasAccounts for operators */
+export const useLinkList = <Page extends LinkPage>(hasAccounts: boolean): List<Page> => {
+  const { url } = useLocation();
+  const read = readFilter(url.split('?')[1] ?? '');
+  const filter = hasAccounts ? read : { ...read, account: '' };
+  const query = apiQueryOf(filter, ownZoneOf());
+  const base = hasAccounts ? '/admin/links' : '/v2/links';
+  const loaded = useApi<Page>(`${base}?limit=${pageSize}&count=1&${query}`);
+  const next = loaded.value?.next ?? null;
+  if (next !== null && !loaded.isLoading) rememberNext(filter, next);
+  const hrefOf = (change: Partial<LinkFilter>): string => {
+    const changed = { ...filter, after: '', ...change };
+    // Only the links of one account can be ordered by clicks.
+    const sort = hasAccounts && changed.account === '' ? 'created' : changed.sort;
+    const written = writeFilter({ ...changed, sort });
+    return written === '' ? '/console/links' : `/console/links?${written}`;
+  };
+  return { ...loaded, filter, query, hrefOf };
+};
+
+interface Props {
+  readonly list: List<LinkPage>;
+  /** The links of the page. */
+  readonly links: readonly (LinkDetails & { readonly account?: string })[];
+  /** Whether the links are those of all accounts, for operators. */
+  readonly hasAccounts?: boolean;
+  readonly selection?: Selection;
+  /** Shown above the table. */
+  readonly children?: ComponentChildren;
+}
+
+/** The filters and a page of links. The API may examine many links in several pages. */
+export const LinkList = ({ list, links, hasAccounts = false, ...rest }: Props) => {
+  const { filter, value, failure, isLoading, reload, hrefOf } = list;
+  const { route } = useLocation();
+  const count = value?.count;
+  const next = value?.next ?? null;
+  const isEmpty = value !== undefined && links.length === 0;
+  const previous = previousOf(filter);
+  return (
+    <>
+      <Filters
+        filter={filter}
+        hasAccounts={hasAccounts}
+        hrefOf={hrefOf}
+        onChange={(change) => route(hrefOf(change))}
+      />
+      <Trouble failure={failure} onRetry={reload} />
+      <section class="card stack list" aria-label={common.links} aria-busy={isLoading}>
+        {count != null && (
+          <p role="status">{(count < maxCount ? text.count : text.countAtLeast)(count)}</p>
+        )}
+        {rest.children}
+        {isEmpty ? (
+          <p>{next === null ? common.noMore : text.noneOfThese}</p>
+        ) : (
+          <LinkTable
+            links={links}
+            {...(rest.selection && { selection: rest.selection })}
+            hrefOfTag={(tag) => hrefOf({ tags: [...new Set([...filter.tags, tag])] })}
+          />
+        )}
+        <ListPages
+          first={filter.after === '' ? null : hrefOf({})}
+          previous={previous === null ? null : hrefOf({ after: previous })}
+          next={next === null ? null : hrefOf({ after: next })}
+          isEmpty={isEmpty}
+        />
+      </section>
+    </>
+  );
+};
