@@ -7,7 +7,7 @@ export interface Page<Item> {
   readonly isLast: boolean;
 }
 
-export interface PagedList<Item> {
+interface PagedList<Item> {
   /** Reads a page by its index, from 0. A page beyond the end is empty. */
   readonly readPage: (index: number) => Promise<Page<Item>>;
   readonly idOf: (item: Item) => string;
