@@ -44,7 +44,7 @@ interface PortionDeps {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly clock: LedgerClock;
-  /** Of the lease. */
+  /** The owner of the lease. */
   readonly owner: string;
 }
 
@@ -65,7 +65,7 @@ interface Locked {
   readonly states: ReadonlyMap<string, LinkState>;
   /** Destinations of links that a check would create, by subject. */
   readonly checked: ReadonlyMap<string, string>;
-  /** By `nameOfSource`. */
+  /** Their number by `nameOfSource` of their link. */
   readonly visits: ReadonlyMap<string, number>;
 }
 
@@ -103,16 +103,15 @@ type Decided =
 const takenMessage = ({ isDeleted }: CodeTaken): string =>
   isDeleted ? 'The code belongs to a deleted link.' : 'The code belongs to another link.';
 
-const failures: ReadonlySet<RowOutcome> = new Set([
-  ...(['conflict', 'invalid', 'reserved', 'unsafe', 'quota'] as const),
-]);
+const creates = ({ outcome }: ImportedRow): boolean =>
+  outcome === 'created' || outcome === 'disabled';
 
-const countOutcomes = (rows: readonly ImportedRow[]): Counts => ({
-  created: rows.filter(creates).length,
-  existing: rows.filter(({ outcome }) => outcome === 'exists').length,
-  failed: rows.filter(({ outcome }) => failures.has(outcome)).length,
-  conflicts: rows.filter(({ outcome }) => outcome === 'conflict').length,
-});
+const countOutcomes = (rows: readonly ImportedRow[]): Counts => {
+  const created = rows.filter(creates).length;
+  const existing = rows.filter(({ outcome }) => outcome === 'exists').length;
+  const conflicts = rows.filter(({ outcome }) => outcome === 'conflict').length;
+  return { created, existing, failed: rows.length - created - existing, conflicts };
+};
 
 const outcomeOf = (row: ReadyRow, decided: Decided): ImportedRow => {
   const outcome = (name: RowOutcome, code: string, message?: string): ImportedRow => {
@@ -127,13 +126,7 @@ const outcomeOf = (row: ReadyRow, decided: Decided): ImportedRow => {
       return outcome(row.link.disabled ? 'disabled' : 'created', code, renamed);
     }
     case 'exists':
-      return {
-        row: row.row,
-        code: decided.code,
-        url: row.link.url,
-        outcome: 'exists',
-        message: null,
-      };
+      return { ...outcome('exists', decided.code), message: null };
     case 'quota':
       return outcome('quota', row.code, 'The links of the month are used up.');
     case 'domainInactive':
@@ -153,7 +146,7 @@ const outcomeOf = (row: ReadyRow, decided: Decided): ImportedRow => {
 
 /** Decides the rows of a portion one after the other. */
 const openPortion = (running: RunningImport, key: PayingKey | null, locked: Locked) => {
-  const { account, options, id: importId, format, requestId, traceparent } = running;
+  const { account, actor, options, id: importId, format, requestId, traceparent } = running;
   const { now, meter, domains, taken, checked, visits } = locked;
   const states = new Map(locked.states);
   const ledgerLinks = new Map<string, LedgerLink>();
@@ -169,13 +162,7 @@ const openPortion = (running: RunningImport, key: PayingKey | null, locked: Lock
     return {
       ...{ type: 'ImportLink', subject },
       data: { ...link, keyId, account, importId, source: format },
-      metadata: {
-        actor: running.actor,
-        requestId,
-        traceparent: traceparent ?? undefined,
-        now,
-        id: newId(),
-      },
+      metadata: { actor, requestId, traceparent: traceparent ?? undefined, now, id: newId() },
     };
   };
 
@@ -246,9 +233,6 @@ const shownOf = (
   outcomes: readonly ImportedRow[],
 ): readonly ImportedRow[] =>
   phase === 'check' && !options.dryRun ? outcomes.filter((row) => !creates(row)) : outcomes;
-
-const creates = ({ outcome }: ImportedRow): boolean =>
-  outcome === 'created' || outcome === 'disabled';
 
 /** The rows that are stored. The rest of those that created nothing is only counted. */
 const listedOf = (
