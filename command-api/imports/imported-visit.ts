@@ -7,7 +7,7 @@ import { newEvent, writeEvent } from '../../schemas/events/codec.js';
 import { importSource } from '../../schemas/events/envelope.js';
 import { maxPortion } from '../../schemas/events/spooled-visit.js';
 import { topics } from '../../schemas/events/topics.js';
-import type { SourceVisit } from './formats/source-record.js';
+import type { SourceVisit } from './formats/records.js';
 
 /** A visit that an import adds to a link. */
 export interface ImportedVisit {

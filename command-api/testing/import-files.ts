@@ -1,13 +1,13 @@
 /** Support for the specs of import files. */
 import { expect } from 'chai';
-import { emptyLink } from '../imports/formats/records.js';
 import {
+  emptyLink,
   ImportFileFault,
   type ReaderOptions,
   type SourceLink,
   type SourceReader,
   type SourceRecord,
-} from '../imports/formats/source-record.js';
+} from '../imports/formats/records.js';
 
 export const utc: ReaderOptions = { linkZone: 'UTC', visitZone: 'UTC' };
 

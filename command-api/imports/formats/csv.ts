@@ -16,21 +16,18 @@ import {
 import { isBlank, recordScanner, withoutGaps, type Cells, type CsvRecord } from './csv-records.js';
 import {
   archivedTag,
+  ImportFileFault,
   invalidRecord,
-  linkRecord,
   quote,
-  RecordValues,
+  LinkValues,
   storageFault,
   type Kind,
-} from './records.js';
-import { scan, scanLength, type Scanner } from './scan.js';
-import { domainOf, readShortUrl } from './short-url.js';
-import {
-  ImportFileFault,
   type ReaderOptions,
   type SourceReader,
   type SourceRecord,
-} from './source-record.js';
+} from './records.js';
+import { scan, scanLength, type Scanner } from './scan.js';
+import { domainOf, readShortUrl } from './short-url.js';
 import { readTime, readUsTime } from './times.js';
 import { countKind, flagKind, limitKind } from './values.js';
 
@@ -108,12 +105,12 @@ const toRecord = (
   format: CsvFormat,
   { linkZone }: ReaderOptions,
 ): SourceRecord => {
-  const damaged = cells.find((cell) => !cell.isWellFormed());
   const { cellOf, nameOf } = cellReader(cells, layout, format);
-  const values = new RecordValues();
+  const values = new LinkValues(row, (text) => format.readTime(text, linkZone));
   const read = <T>(field: Field, kind: Kind<T>): T | null =>
     values.read(nameOf(field), cellOf(field), kind, restrictions.has(field));
-  const times = { name: 'a time', read: (text: string) => format.readTime(text, linkZone) };
+  const readTimeOf = (field: Field): string | null =>
+    values.time(nameOf(field), cellOf(field), restrictions.has(field));
   const domain = domainOf(
     cellOf('domain')
       .trim()
@@ -124,25 +121,23 @@ const toRecord = (
   const isArchived = read('archived', flagKind) === true;
   const link = {
     code: short.code,
-    isCustom: true,
     domain: domain ?? short.domain ?? url.domain,
     url: trimInvisible(cellOf('url')),
     title: cellOf('title') || null,
     note: cellOf('note') || null,
     tags: [...tagsOfCell(cellOf('tags'), format), ...(isArchived ? [archivedTag] : [])],
-    createdAt: read('createdAt', times),
-    startsAt: read('startsAt', times),
-    expiresAt: read('expiresAt', times),
+    createdAt: readTimeOf('createdAt'),
+    startsAt: readTimeOf('startsAt'),
+    expiresAt: readTimeOf('expiresAt'),
     maxClicks: read('maxClicks', limitKind),
     clicks: read('clicks', countKind) ?? 0,
     disabled: read('disabled', flagKind) ?? false,
     hasPassword: read('hasPassword', flagKind) ?? false,
     forwardQuery: read('forwardQuery', flagKind) ?? false,
-    rules: [],
-    messages: values.messages,
   };
-  const fault = damaged === undefined ? null : storageFault(damaged);
-  return linkRecord(row, link, fault === null ? values.fault : `The row has ${fault}.`);
+  const damaged = cells.find((cell) => !cell.isWellFormed());
+  if (damaged !== undefined) values.fault = `The row has ${storageFault(damaged)}.`;
+  return values.link(link);
 };
 
 /** Reads the files of a format. */

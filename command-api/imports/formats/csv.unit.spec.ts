@@ -13,14 +13,14 @@ import {
 } from '../../testing/import-files.js';
 import { bitlyCsv, csv, csvReader, dubCsv, shlinkCsv, type CsvFormat } from './csv.js';
 import { decodeFile } from './decode.js';
-import { emptyLink } from './records.js';
 import {
+  emptyLink,
   ImportFileFault,
   maxRecordLength,
   type ReaderOptions,
   type SourceLink,
   type SourceRecord,
-} from './source-record.js';
+} from './records.js';
 
 const readCsv = csvReader(csv);
 const url = 'https://example.org/';

@@ -9,7 +9,7 @@ import {
   readRecords,
 } from '../../testing/import-files.js';
 import { readBitlyJson, readKuttJson, readLinklog } from './json.js';
-import type { SourceRecord } from './source-record.js';
+import type { SourceRecord } from './records.js';
 
 const url = 'https://example.org/';
 

@@ -15,18 +15,17 @@ import {
   optionalTexts,
   recordList,
   textOf,
-  timesIn,
+  linkValues,
 } from './json.js';
 import {
-  emptyLink,
   invalidRecord,
-  linkRecord,
   quote,
-  RecordValues,
   storageFault,
+  type ReaderOptions,
+  type SourceReader,
+  type SourceRecord,
 } from './records.js';
 import { domainOf, readShortUrl } from './short-url.js';
-import type { ReaderOptions, SourceReader, SourceRecord } from './source-record.js';
 import { readTime } from './times.js';
 
 const shlinkRule = z.object({
@@ -52,7 +51,7 @@ const shlinkLink = z.object({
     })
     .nullish(),
   visitsSummary: z.object({ total: count }).nullish(),
-  /** Before `visitsSummary`. */
+  /** Versions without `visitsSummary` have it. */
   visitsCount: count,
   /** Shlink's default is `true`. */
   forwardQuery: z
@@ -216,29 +215,25 @@ const readLink = (
   row: number,
   link: ShlinkLink,
   rules: readonly ShlinkRule[] | null,
-  { linkZone }: ReaderOptions,
+  options: ReaderOptions,
 ): SourceRecord => {
   const { meta } = link;
-  const values = new RecordValues();
-  const { messages } = values;
-  const times = timesIn(linkZone);
-  const shown = {
-    ...emptyLink,
+  const values = linkValues(row, options);
+  const shlinkRules = rules ?? deviceRules(link.deviceLongUrls);
+  return values.link({
     code: link.shortCode,
     domain: domainOf(link.domain ?? '') ?? readShortUrl(link.shortUrl ?? '').domain,
     url: trimInvisible(link.longUrl),
     title: link.title ?? null,
     tags: link.tags ?? [],
-    createdAt: values.read('dateCreated', link.dateCreated, times),
-    startsAt: values.read('validSince', meta?.validSince, times, true),
-    expiresAt: values.read('validUntil', meta?.validUntil, times, true),
+    createdAt: values.time('dateCreated', link.dateCreated),
+    startsAt: values.time('validSince', meta?.validSince, true),
+    expiresAt: values.time('validUntil', meta?.validUntil, true),
     maxClicks: meta?.maxVisits ?? null,
     clicks: link.visitsSummary?.total ?? link.visitsCount,
     forwardQuery: link.forwardQuery,
-    rules: readRules(rules ?? deviceRules(link.deviceLongUrls), linkZone, messages),
-    messages,
-  };
-  return linkRecord(row, shown, values.fault);
+    rules: readRules(shlinkRules, options.linkZone, values.messages),
+  });
 };
 
 const nonEmpty = (text: string | null | undefined): string | null => {

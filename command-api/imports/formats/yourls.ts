@@ -3,11 +3,17 @@
  * log. The schema is in `includes/functions-install.php` of YOURLS. The addresses of visitors and authors are dropped.
  */
 import { decodeUtf8 } from './decode.js';
-import { timesIn } from './json.js';
-import { emptyLink, invalidRecord, linkRecord, quote, RecordValues } from './records.js';
+import {
+  ImportFileFault,
+  invalidRecord,
+  LinkValues,
+  quote,
+  type SourceReader,
+  type SourceRecord,
+} from './records.js';
 import { readTime } from './times.js';
-import { ImportFileFault, type SourceReader, type SourceRecord } from './source-record.js';
-import { readSqlRecords, type SqlRecord, type SqlValue } from './sql-tokens.js';
+import { readSqlRecords, type SqlRecord } from './sql-rows.js';
+import type { SqlValue } from './sql-tokens.js';
 import { countKind } from './values.js';
 
 type TableKind = 'url' | 'log';
@@ -65,11 +71,10 @@ const readLink = (row: number, read: ReadColumn, zone: string): SourceRecord => 
     const message = `The ${code === null ? 'keyword' : 'url'} is NULL.`;
     return invalidRecord(row, message, { code, url });
   }
-  const values = new RecordValues();
-  return linkRecord(row, {
-    ...emptyLink,
-    ...{ code, url, title: nonEmpty(read('title')), messages: values.messages },
-    createdAt: values.read('timestamp', read('timestamp'), timesIn(zone)),
+  const values = new LinkValues(row, (text) => readTime(text, zone));
+  return values.link({
+    ...{ code, url, title: nonEmpty(read('title')) },
+    createdAt: values.time('timestamp', read('timestamp')),
     clicks: values.read('clicks', read('clicks'), countKind) ?? 0,
   });
 };

@@ -2,9 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { readRecords } from '../../testing/import-files.js';
 import type { ImportFormat } from '../../../schemas/http/imports.js';
-import { detectFormat } from './detect.js';
-import { readers } from './readers.js';
-import { ImportFileFault, maxRecordLength } from './source-record.js';
+import { detectFormat, readers } from './formats.js';
+import { ImportFileFault, maxRecordLength } from './records.js';
 import { codePoint } from '../../../schemas/testing/code-point.js';
 
 /** The start of files of each format, and of files of other services. */
