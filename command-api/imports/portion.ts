@@ -69,10 +69,6 @@ interface Locked {
   readonly visits: ReadonlyMap<string, number>;
 }
 
-const isReady = (row: CheckedRow): row is ReadyRow => row.type === 'ready';
-
-const subjectsOf = (rows: readonly ReadyRow[]): readonly string[] => rows.map(subjectOf);
-
 /** The subjects that `suffix` may use for a row. */
 const candidatesOf = ({ domain, code }: ReadyRow): readonly string[] =>
   Array.from({ length: maxSuffix - 1 }, (_, index) => suffixed(code, index + 2)).flatMap((name) =>
@@ -292,7 +288,7 @@ export const decidePortion = async (
   rows: readonly CheckedRow[],
 ): Promise<void> => {
   const { pool, outbox, clock, owner } = deps;
-  const ready = rows.filter(isReady);
+  const ready = rows.filter((row) => row.type === 'ready');
   const { id, options, phase } = running;
 
   const lockSpending = async (tx: Client): Promise<Pick<Locked, 'now' | 'meter'>> => {
@@ -305,7 +301,7 @@ export const decidePortion = async (
 
   /** The states of the rows' subjects, and of their other codes if they may need them. */
   const readStates = async (tx: Client): Promise<Pick<Locked, 'taken' | 'states' | 'checked'>> => {
-    const subjects = subjectsOf(ready);
+    const subjects = ready.map(subjectOf);
     const first = await findTaken(tx, subjects);
     const known =
       phase === 'check' ? await readChecked(tx, id, subjects) : new Map<string, string>();

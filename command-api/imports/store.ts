@@ -468,30 +468,10 @@ export const saveVisits = async (
   if (rowCount === 0) throw new ImportLeaseLost(`the lease of the import ${id} was lost`);
 };
 
-interface StoredImport extends Counts {
-  readonly id: string;
-  readonly format: ImportSource;
-  readonly status: ImportStatus;
-  readonly options: ImportOptions;
-  readonly visits: number;
+interface StoredImport extends Omit<ImportResponse, 'startedAt' | 'endedAt'> {
   readonly startedAt: Date;
   readonly endedAt: Date | null;
-  readonly error: string | null;
-  readonly unlisted: number;
-  readonly ignoredColumns: string[];
 }
-
-const responseOf = (stored: StoredImport): ImportResponse => {
-  const { id, format, status, options, created, existing, visits, error, ignoredColumns } = stored;
-  const failed = stored.failed + stored.unlisted;
-  return {
-    ...{ id, format, status, dryRun: options.dryRun, rows: created + existing + failed },
-    ...{ created, existing, failed, visits, ignoredColumns },
-    startedAt: stored.startedAt.toISOString(),
-    endedAt: stored.endedAt?.toISOString() ?? null,
-    error,
-  };
-};
 
 /** The newest imports. */
 const maxListed = 100;
@@ -508,14 +488,19 @@ export const readImports = async (
   id: string | null = null,
 ): Promise<readonly ImportResponse[]> => {
   const { rows } = await postgres.query<StoredImport>(
-    `SELECT id, format, status, options, created, existing, failed, conflicts, visits,
-       started_at AS "startedAt", ended_at AS "endedAt", error, unlisted, ignored_columns AS "ignoredColumns"
+    `SELECT id, format, status, (options->>'dryRun')::boolean AS "dryRun",
+       created + existing + failed + unlisted AS rows, created, existing, failed + unlisted AS failed, visits,
+       ignored_columns AS "ignoredColumns", started_at AS "startedAt", ended_at AS "endedAt", error
      FROM imports.imports
      WHERE status <> 'receiving' AND ($1::text IS NULL OR account = $1) AND ($2::uuid IS NULL OR id = $2)
      ORDER BY started_at DESC, id LIMIT ${maxListed}`,
     [account, id],
   );
-  return rows.map(responseOf);
+  return rows.map(({ startedAt, endedAt, ...stored }) => ({
+    ...stored,
+    startedAt: startedAt.toISOString(),
+    endedAt: endedAt?.toISOString() ?? null,
+  }));
 };
 
 /** The outcomes of portions with a number above `after`, as JSON Lines; those of at most one portion. */

@@ -8,7 +8,13 @@ import type { ImportQuery, ImportSource } from '../../schemas/http/imports.js';
 import { decodeFile, prepend } from './formats/decode.js';
 import { maxColumns } from './formats/csv-columns.js';
 import { detectFormat, readers } from './formats/formats.js';
-import { cut, ImportFileFault, invalidRecord, type SourceRecord } from './formats/records.js';
+import {
+  cut,
+  ImportFileFault,
+  invalidRecord,
+  type FileText,
+  type SourceRecord,
+} from './formats/records.js';
 import { scanLength } from './formats/scan.js';
 import { visitFault } from './imported-visit.js';
 import {
@@ -102,9 +108,7 @@ async function* inIterations(
 }
 
 /** The start of a text that detection needs, and the whole text. */
-const splitHead = async (
-  chunks: AsyncIterable<string>,
-): Promise<{ readonly head: string; readonly text: AsyncIterable<string> }> => {
+const splitHead = async (chunks: AsyncIterable<string>): Promise<FileText> => {
   const iterator = chunks[Symbol.asyncIterator]();
   let head = '';
   while (head.length < scanLength) {
@@ -112,8 +116,7 @@ const splitHead = async (
     if (next.done === true) break;
     head += next.value;
   }
-  const text = prepend(head, iterator);
-  return { head, text };
+  return { head, text: prepend(head, iterator) };
 };
 
 /** Stores the records of a file. */
@@ -204,10 +207,9 @@ export const receiveFile = async (
   const share = new EventLoopShare();
   const bytes = bounded(requireRate(chunks), maxBytes);
   const { encoding } = query;
-  const { head, text } = await splitHead(
-    inIterations(decodeFile(bytes, { maxBytes, encoding }), share),
-  );
-  const format: ImportSource | null = query.format === 'auto' ? detectFormat(head) : query.format;
+  const file = await splitHead(inIterations(decodeFile(bytes, { maxBytes, encoding }), share));
+  const format: ImportSource | null =
+    query.format === 'auto' ? detectFormat(file.head) : query.format;
   if (format === null) throw new ImportFileFault(unknownFormat);
   const { domain = null, onConflict, dryRun, visits, linkZone, visitZone } = query;
   const id = newId();
@@ -231,7 +233,7 @@ export const receiveFile = async (
     };
     const readerOptions = { linkZone, visitZone, onIgnoredColumns };
     try {
-      for await (const record of readers[format](text, readerOptions)) {
+      for await (const record of readers[format](file, readerOptions)) {
         if (share.isUsedUp) await share.renew();
         lastRow = record.row;
         if (record.type !== 'visit' || owner.keyId !== null) rows += 1;

@@ -13,7 +13,7 @@ import {
   type Field,
   type Layout,
 } from './csv-columns.js';
-import { isBlank, recordScanner, withoutGaps, type Cells, type CsvRecord } from './csv-records.js';
+import { isBlank, recordScanner, withoutGaps, type Cells } from './csv-records.js';
 import {
   archivedTag,
   ImportFileFault,
@@ -26,7 +26,7 @@ import {
   type SourceReader,
   type SourceRecord,
 } from './records.js';
-import { scan, scanLength, type Scanner } from './scan.js';
+import { scan, scanLength } from './scan.js';
 import { domainOf, readShortUrl } from './short-url.js';
 import { readTime, readUsTime } from './times.js';
 import { countKind, flagKind, limitKind } from './values.js';
@@ -98,6 +98,14 @@ const faultOfHead = (head: string, format: CsvFormat): ImportFileFault => {
   );
 };
 
+/** @throws ImportFileFault */
+const layoutOf = (head: string, format: CsvFormat): Layout => {
+  const layout = detectLayout(head, format);
+  if (layout === null) throw faultOfHead(head, format);
+  if (layout.duplicate === null) return layout;
+  throw new ImportFileFault(`The header has ${quote(layout.duplicate)} twice.`);
+};
+
 const toRecord = (
   row: number,
   cells: Cells,
@@ -142,36 +150,21 @@ const toRecord = (
 
 /** Reads the files of a format. */
 export const csvReader = (format: CsvFormat): SourceReader =>
-  async function* (text, options) {
-    const file: { layout: Layout | null } = { layout: null };
-    let readRecord: Scanner<CsvRecord> | null = null;
-    const scanner: Scanner<CsvRecord> = (buffer, position, isEnd) => {
-      if (readRecord) return readRecord(buffer, position, isEnd);
-      const head = buffer.slice(0, scanLength);
-      const layout = detectLayout(head, format);
-      if (layout === null) throw faultOfHead(head, format);
-      if (layout.duplicate !== null) {
-        throw new ImportFileFault(`The header has ${quote(layout.duplicate)} twice.`);
-      }
-      file.layout = layout;
-      options.onIgnoredColumns?.(otherColumns(layout, [...layout.columns.keys()]));
-      readRecord = recordScanner(layout.delimiter.charCodeAt(0));
-      return { item: null, next: delimiterLine.exec(head)?.[0].length ?? 0 };
-    };
-    let isHeader = true;
-    for await (const { row, item } of scan(text, scanner)) {
-      if (file.layout === null) continue;
-      const { delimiter, hasHeader, width } = file.layout;
+  async function* ({ head, text }, options) {
+    const layout = layoutOf(head.slice(0, scanLength), format);
+    options.onIgnoredColumns?.(otherColumns(layout, [...layout.columns.keys()]));
+    const { delimiter, width } = layout;
+    const start = delimiterLine.exec(head)?.[0].length;
+    let isHeader = layout.hasHeader;
+    for await (const { row, item } of scan(text, recordScanner(delimiter.charCodeAt(0)), start)) {
       if ('fault' in item) {
         yield invalidRecord(row, item.fault);
         continue;
       }
       const cells = withoutGaps(item.cells, delimiter);
       if (isBlank(cells)) continue;
-      if (hasHeader && isHeader) isHeader = false;
-      else if (isBlank(cells.slice(width))) {
-        yield toRecord(row, cells, file.layout, format, options);
-      } else yield invalidRecord(row, `The row has ${cells.length} cells instead of ${width}.`);
+      if (isHeader) isHeader = false;
+      else if (isBlank(cells.slice(width))) yield toRecord(row, cells, layout, format, options);
+      else yield invalidRecord(row, `The row has ${cells.length} cells instead of ${width}.`);
     }
-    if (file.layout === null) throw faultOfHead('', format);
   };

@@ -5,10 +5,10 @@
  * it are read.
  */
 import { maxRecordLength, storageFault } from './records.js';
-import { rescanBudget, type Scanner } from './scan.js';
+import { lineEnd, matchEnd, rescanBudget, type Scanner } from './scan.js';
 
 /** An object of the file, or why it has none. */
-export type JsonRecord = { readonly value: object } | { readonly fault: string };
+type JsonRecord = { readonly value: object } | { readonly fault: string };
 
 const tooLong = `The record does not end within ${maxRecordLength.toLocaleString('en')} characters.`;
 const malformed = 'The record is not a JSON object.';
@@ -55,11 +55,6 @@ const listing =
 /** Characters from the start of a listing that `listing` gets, unless the file ends before. */
 const minHeadLength = 8_192;
 
-const matchAt = (pattern: RegExp, text: string, position: number): number => {
-  pattern.lastIndex = position;
-  return pattern.test(text) ? pattern.lastIndex : -1;
-};
-
 /** What separates values. */
 const separators = /[\s,\ufeff]+/y;
 
@@ -68,8 +63,6 @@ const nextObject = /\}\s*,\s*(?=\{)/g;
 
 /** The next value of a list after a value that is not an object. */
 const nextValue = /[,\]{]/g;
-
-const lineEnd = /\r\n|\r|\n/g;
 
 /** Where the scanner is: between the values of the file, in a list, after the list of a listing, or in a skipped value. */
 type Mode = 'file' | 'list' | 'listing end' | 'skip object' | 'skip line';
@@ -90,7 +83,7 @@ export const objectScanner = (): ObjectScanner => {
 
   /** One line of JSON Lines. */
   const readLine: Scanner<JsonRecord> = (text, position, isEnd) => {
-    const end = matchAt(lineEnd, text, position);
+    const end = matchEnd(lineEnd, text, position);
     if (end < 0 && text.length - position <= maxRecordLength && !isEnd) return null;
     const next = end < 0 ? text.length : end;
     if (end < 0 && !isEnd) mode = 'skip line';
@@ -111,7 +104,7 @@ export const objectScanner = (): ObjectScanner => {
     }
     const item = parseObject(text.slice(position, end));
     if ('value' in item) return { item, next: end };
-    const next = matchAt(nextObject, text, position);
+    const next = matchEnd(nextObject, text, position);
     if (next < 0 || next > end) return { item, next: end };
     takeRescan(end - next);
     return { item, next };
@@ -123,19 +116,19 @@ export const objectScanner = (): ObjectScanner => {
       mode = isListing ? 'listing end' : 'file';
       return skip(position + 1);
     }
-    const next = matchAt(nextValue, text, position);
+    const next = matchEnd(nextValue, text, position);
     if (next < 0 && !isEnd && text.length - position <= maxRecordLength) return null;
     return { item: { fault: malformed }, next: next < 0 ? text.length : next - 1 };
   };
 
   const scanner: Scanner<JsonRecord> = (text, position, isEnd) => {
     if (mode === 'skip line') {
-      const end = matchAt(lineEnd, text, position);
+      const end = matchEnd(lineEnd, text, position);
       if (end >= 0) mode = 'file';
       return skip(end < 0 ? text.length : end);
     }
     if (mode === 'skip object') {
-      const next = matchAt(nextObject, text, position);
+      const next = matchEnd(nextObject, text, position);
       if (next >= 0) mode = 'list';
       // The brace and the comma between two objects can be at the end of the text.
       const brace = text.lastIndexOf('}');
@@ -144,7 +137,7 @@ export const objectScanner = (): ObjectScanner => {
       if (!isCut || text.length - brace > maxRecordLength) return skip(text.length);
       return brace === position ? null : skip(brace);
     }
-    const value = matchAt(separators, text, position);
+    const value = matchEnd(separators, text, position);
     if (value >= 0) return skip(value);
     switch (mode) {
       case 'list':
@@ -163,7 +156,7 @@ export const objectScanner = (): ObjectScanner => {
           [mode, isListing] = ['list', false];
           return skip(position + 1);
         }
-        const list = matchAt(listing, text, position);
+        const list = matchEnd(listing, text, position);
         if (list < 0) return readLine(text, position, isEnd);
         [mode, isListing] = ['list', true];
         return skip(list);

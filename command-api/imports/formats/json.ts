@@ -13,8 +13,8 @@ import {
   type SourceReader,
   type SourceRecord,
 } from './records.js';
-import { objectScanner, type JsonRecord } from './json-objects.js';
-import { scan, type Scanner } from './scan.js';
+import { objectScanner } from './json-objects.js';
+import { scan, scanLength } from './scan.js';
 import { readShortUrl } from './short-url.js';
 import { readTime } from './times.js';
 
@@ -40,23 +40,16 @@ const knownAs =
   (object) => ({ code: textOf(object, code), url: textOf(object, url) });
 
 export const jsonReader = <T>(format: JsonFormat<T>): SourceReader =>
-  async function* (text, options) {
+  async function* ({ head, text }, options) {
+    const first = /[^\s\ufeff]/.exec(head)?.[0] ?? '';
+    if (first === '' && head.length < scanLength && !format.canBeEmpty) {
+      throw new ImportFileFault('The file is empty.');
+    }
+    if (!'[{'.includes(first)) {
+      throw new ImportFileFault(`The file is no ${format.name}: it does not start with [ or {.`);
+    }
     const { scanner, isIncomplete } = objectScanner();
-    const file = { isStart: true };
-    const checked: Scanner<JsonRecord> = (buffer, position, isEnd) => {
-      if (file.isStart) {
-        const start = /[^\s\ufeff]/.exec(buffer);
-        if (start && !'[{'.includes(start[0])) {
-          throw new ImportFileFault(
-            `The file is no ${format.name}: it does not start with [ or {.`,
-          );
-        }
-        file.isStart = start === null;
-        if (file.isStart) return { item: null, next: buffer.length };
-      }
-      return scanner(buffer, position, isEnd);
-    };
-    for await (const { row, item } of scan(text, checked)) {
+    for await (const { row, item } of scan(text, scanner)) {
       if ('fault' in item) {
         yield invalidRecord(row, item.fault);
         continue;
@@ -69,7 +62,6 @@ export const jsonReader = <T>(format: JsonFormat<T>): SourceReader =>
         yield invalidRecord(row, message, format.knownOf(item.value));
       }
     }
-    if (file.isStart && !format.canBeEmpty) throw new ImportFileFault('The file is empty.');
     if (isIncomplete()) throw new ImportFileFault('The file ends within its list of links.');
   };
 
@@ -82,22 +74,9 @@ export const optionalText = z.string().nullish();
 /** The longest list in a record, far above what a link may have. */
 const maxValues = 1_000;
 
-/** A list in a record. Only its first error is found, because a record has room for 30,000 of them. */
+/** A list in a record. A longer one is rejected before its items are read: a record has room for 30,000 errors. */
 export const recordList = <Item extends z.ZodType>(item: Item) =>
-  z.array(z.unknown()).transform((values, context): z.output<Item>[] => {
-    const read: z.output<Item>[] = [];
-    const fail = (path: readonly PropertyKey[]): never => {
-      context.addIssue({ code: 'custom', path: [...path] });
-      return z.NEVER;
-    };
-    if (values.length > maxValues) return fail([]);
-    for (const [index, value] of values.entries()) {
-      const parsed = item.safeParse(value);
-      if (!parsed.success) return fail([index, ...(parsed.error.issues[0]?.path ?? [])]);
-      read.push(parsed.data);
-    }
-    return read;
-  });
+  z.array(z.unknown()).max(maxValues).pipe(z.array(item));
 
 export const optionalTexts = recordList(z.string()).nullish();
 

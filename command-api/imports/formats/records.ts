@@ -48,16 +48,19 @@ export interface ReaderOptions {
   readonly onIgnoredColumns?: (names: readonly string[]) => void;
 }
 
+/** The text of a file, and the start of that text: at least `scanLength` characters, or all. */
+export interface FileText {
+  readonly head: string;
+  readonly text: AsyncIterable<string>;
+}
+
 /**
  * Reads the records of a file. The memory that it uses does not depend on the length of the file, and every record is
  * bounded. One malformed record is an `invalid` one, and the records after it are read.
  *
  * @throws ImportFileFault if the file as a whole is not of the format
  */
-export type SourceReader = (
-  text: AsyncIterable<string>,
-  options: ReaderOptions,
-) => AsyncIterable<SourceRecord>;
+export type SourceReader = (file: FileText, options: ReaderOptions) => AsyncIterable<SourceRecord>;
 
 /** The file cannot be read. The message is for the client. */
 export class ImportFileFault extends Error {

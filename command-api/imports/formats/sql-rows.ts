@@ -1,8 +1,7 @@
 /** Reads the rows of INSERT statements from SQL dumps of MySQL and MariaDB (mysqldump, phpMyAdmin, Adminer). */
-import { rescanBudget, scan, type Step } from './scan.js';
+import { matchEnd, rescanBudget, scan, type Step } from './scan.js';
 import { maxRecordLength } from './records.js';
 import {
-  matchEnd,
   readLiteral,
   skipBlanks,
   StatementHead,

@@ -1,5 +1,7 @@
 /** The tokens, literals and heads of statements of SQL dumps of MySQL and MariaDB. Nothing is evaluated. */
 
+import { matchEnd } from './scan.js';
+
 /** A literal. NULL is `null`. */
 export interface SqlValue {
   readonly type: 'string' | 'number' | 'hex';
@@ -44,12 +46,6 @@ const otherLiterals = sticky(
 /** What starts a quoted text or a comment. */
 const openings = sticky(String.raw`['"\x60#]|/\*|--(?:${space}|$)`);
 
-/** The position after the match of a sticky pattern; -1: there is none. */
-export const matchEnd = (pattern: RegExp, text: string, position: number): number => {
-  pattern.lastIndex = position;
-  return pattern.test(text) ? pattern.lastIndex : -1;
-};
-
 /** The position after white space and comments. */
 export const skipBlanks = (text: string, position: number): number =>
   matchEnd(blanks, text, position);
@@ -80,16 +76,11 @@ export const takeToken = (
 };
 
 /** MySQL keeps the backslash before `%` and `_` outside of LIKE. Before all other characters it is removed. */
-const escapes: ReadonlyMap<string, string> = new Map([
-  ['0', '\0'],
-  ['b', '\b'],
-  ['n', '\n'],
-  ['r', '\r'],
-  ['t', '\t'],
-  ['Z', '\x1a'],
-  ['%', '\\%'],
-  ['_', '\\_'],
-]);
+const escapes: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ 0: '\0', b: '\b', n: '\n', r: '\r', t: '\t', Z: '\x1a', '%': '\\%', _: '\\_' },
+  }),
+);
 
 /** The content of a string with its quotes. */
 const unquote = (quoted: string): string => {

@@ -114,7 +114,7 @@ const cachedLayouts = (): ((record: SqlRecord, kind: TableKind) => Layout | null
   };
 };
 
-export const readYourls: SourceReader = async function* (text, { linkZone, visitZone }) {
+export const readYourls: SourceReader = async function* ({ text }, { linkZone, visitZone }) {
   const layoutFor = cachedLayouts();
   let isFound = false;
   for await (const record of readSqlRecords(text, (table) => tableKind(table) !== null)) {
