@@ -103,25 +103,18 @@ const readVisit = (row: number, read: ReadColumn, zone: string): SourceRecord =>
   };
 };
 
-/** A function that returns the layout of a row, which it computes once for all rows of a statement. */
-const cachedLayouts = (): ((record: SqlRecord, kind: TableKind) => Layout | null) => {
-  let last: { columns: readonly string[]; kind: TableKind; layout: Layout | null } | null = null;
-  return (record, kind) => {
-    const columns = record.columns ?? defaultColumns[kind];
-    if (last?.columns !== columns || last.kind !== kind)
-      last = { columns, kind, layout: layoutOf(kind, columns) };
-    return last.layout;
-  };
-};
-
 export const readYourls: SourceReader = async function* ({ text }, { linkZone, visitZone }) {
-  const layoutFor = cachedLayouts();
+  // The layout of a statement's columns is computed once for all its rows.
+  const layouts = new WeakMap<readonly string[], Layout | null>();
   let isFound = false;
   for await (const record of readSqlRecords(text, (table) => tableKind(table) !== null)) {
     const kind = tableKind(record.table);
-    const layout = kind && layoutFor(record, kind);
-    if (!kind || !layout) continue;
-    const width = (record.columns ?? defaultColumns[kind]).length;
+    if (!kind) continue;
+    const columns = record.columns ?? defaultColumns[kind];
+    if (!layouts.has(columns)) layouts.set(columns, layoutOf(kind, columns));
+    const layout = layouts.get(columns);
+    if (!layout) continue;
+    const width = columns.length;
     // Without names of columns, only their number identifies a table of YOURLS.
     if (record.type === 'row' && record.columns === null && record.values.length !== width)
       continue;
