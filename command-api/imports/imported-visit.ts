@@ -7,7 +7,7 @@ import { newEvent, writeEvent } from '../../schemas/events/codec.js';
 import { importSource } from '../../schemas/events/envelope.js';
 import { maxPortion } from '../../schemas/events/spooled-visit.js';
 import { topics } from '../../schemas/events/topics.js';
-import type { SourceVisit } from './formats/source-record.js';
+import { storageFault, type SourceVisit } from './formats/records.js';
 
 /** A visit that an import adds to a link. */
 export interface ImportedVisit {
@@ -26,13 +26,10 @@ const firstYear = '1990';
 /** The longest code of a visit, in characters: the index has no room for longer ones. */
 const maxVisitCode = 500;
 
-/** PostgreSQL stores neither U+0000 nor unpaired surrogates. */
-const isStorable = (code: string): boolean =>
-  code.length <= maxVisitCode && !code.includes('\0') && code.isWellFormed();
-
 /** Why a visit cannot be imported; `null` if it can. A visit in the future would count as later than all others. */
 export const visitFault = ({ code, time }: SourceVisit, now: Date): string | null => {
-  if (!isStorable(code)) return 'No link can have the code of the visit.';
+  const isCode = code.length <= maxVisitCode && storageFault(code) === null;
+  if (!isCode) return 'No link can have the code of the visit.';
   if (time > now.toISOString()) return 'The visit is in the future.';
   return time < firstYear ? `The visit is before ${firstYear}.` : null;
 };

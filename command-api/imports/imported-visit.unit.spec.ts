@@ -3,7 +3,7 @@ import { rejection } from '../../ops/test/support/waiting.js';
 import type { NewRecord } from '../../ops/event-log/port.js';
 import { readEvent } from '../../schemas/events/codec.js';
 import { readSpooledVisit } from '../../schemas/events/spooled-visit.js';
-import type { SourceVisit } from './formats/source-record.js';
+import type { SourceVisit } from './formats/records.js';
 import {
   appendVisits,
   visitFault,

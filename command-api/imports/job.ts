@@ -48,7 +48,7 @@ const maxVisitsMs = 25 * 86_400_000;
 /** When an import is tried again that cannot continue now (ms). */
 const retryMs = 5_000;
 
-export interface ImportJobDeps {
+interface ImportJobDeps {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly log: Pick<EventLog, 'append'>;

@@ -13,7 +13,7 @@ import { linkRecord, toAsync } from '../testing/import-files.js';
 import { newKey } from '../testing/keys.js';
 import { randomCode, shortenCommand } from '../testing/links.js';
 import { waitForLockWaits } from '../testing/nodes.js';
-import { ImportFileFault } from './formats/source-record.js';
+import { ImportFileFault } from './formats/records.js';
 import { decidePortion, type PayingKey } from './portion.js';
 import { createRowCheck, type CheckedRow } from './row-check.js';
 import {

@@ -44,7 +44,7 @@ interface PortionDeps {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly clock: LedgerClock;
-  /** Of the lease. */
+  /** The owner of the lease. */
   readonly owner: string;
 }
 
@@ -65,13 +65,9 @@ interface Locked {
   readonly states: ReadonlyMap<string, LinkState>;
   /** Destinations of links that a check would create, by subject. */
   readonly checked: ReadonlyMap<string, string>;
-  /** By `nameOfSource`. */
+  /** Their number by `nameOfSource` of their link. */
   readonly visits: ReadonlyMap<string, number>;
 }
-
-const isReady = (row: CheckedRow): row is ReadyRow => row.type === 'ready';
-
-const subjectsOf = (rows: readonly ReadyRow[]): readonly string[] => rows.map(subjectOf);
 
 /** The subjects that `suffix` may use for a row. */
 const candidatesOf = ({ domain, code }: ReadyRow): readonly string[] =>
@@ -103,16 +99,15 @@ type Decided =
 const takenMessage = ({ isDeleted }: CodeTaken): string =>
   isDeleted ? 'The code belongs to a deleted link.' : 'The code belongs to another link.';
 
-const failures: ReadonlySet<RowOutcome> = new Set([
-  ...(['conflict', 'invalid', 'reserved', 'unsafe', 'quota'] as const),
-]);
+const creates = ({ outcome }: ImportedRow): boolean =>
+  outcome === 'created' || outcome === 'disabled';
 
-const countOutcomes = (rows: readonly ImportedRow[]): Counts => ({
-  created: rows.filter(creates).length,
-  existing: rows.filter(({ outcome }) => outcome === 'exists').length,
-  failed: rows.filter(({ outcome }) => failures.has(outcome)).length,
-  conflicts: rows.filter(({ outcome }) => outcome === 'conflict').length,
-});
+const countOutcomes = (rows: readonly ImportedRow[]): Counts => {
+  const created = rows.filter(creates).length;
+  const existing = rows.filter(({ outcome }) => outcome === 'exists').length;
+  const conflicts = rows.filter(({ outcome }) => outcome === 'conflict').length;
+  return { created, existing, failed: rows.length - created - existing, conflicts };
+};
 
 const outcomeOf = (row: ReadyRow, decided: Decided): ImportedRow => {
   const outcome = (name: RowOutcome, code: string, message?: string): ImportedRow => {
@@ -127,13 +122,7 @@ const outcomeOf = (row: ReadyRow, decided: Decided): ImportedRow => {
       return outcome(row.link.disabled ? 'disabled' : 'created', code, renamed);
     }
     case 'exists':
-      return {
-        row: row.row,
-        code: decided.code,
-        url: row.link.url,
-        outcome: 'exists',
-        message: null,
-      };
+      return { ...outcome('exists', decided.code), message: null };
     case 'quota':
       return outcome('quota', row.code, 'The links of the month are used up.');
     case 'domainInactive':
@@ -153,7 +142,7 @@ const outcomeOf = (row: ReadyRow, decided: Decided): ImportedRow => {
 
 /** Decides the rows of a portion one after the other. */
 const openPortion = (running: RunningImport, key: PayingKey | null, locked: Locked) => {
-  const { account, options, id: importId, format, requestId, traceparent } = running;
+  const { account, actor, options, id: importId, format, requestId, traceparent } = running;
   const { now, meter, domains, taken, checked, visits } = locked;
   const states = new Map(locked.states);
   const ledgerLinks = new Map<string, LedgerLink>();
@@ -169,13 +158,7 @@ const openPortion = (running: RunningImport, key: PayingKey | null, locked: Lock
     return {
       ...{ type: 'ImportLink', subject },
       data: { ...link, keyId, account, importId, source: format },
-      metadata: {
-        actor: running.actor,
-        requestId,
-        traceparent: traceparent ?? undefined,
-        now,
-        id: newId(),
-      },
+      metadata: { actor, requestId, traceparent: traceparent ?? undefined, now, id: newId() },
     };
   };
 
@@ -247,9 +230,6 @@ const shownOf = (
 ): readonly ImportedRow[] =>
   phase === 'check' && !options.dryRun ? outcomes.filter((row) => !creates(row)) : outcomes;
 
-const creates = ({ outcome }: ImportedRow): boolean =>
-  outcome === 'created' || outcome === 'disabled';
-
 /** The rows that are stored. The rest of those that created nothing is only counted. */
 const listedOf = (
   { phase, created, existing, failed }: RunningImport,
@@ -308,7 +288,7 @@ export const decidePortion = async (
   rows: readonly CheckedRow[],
 ): Promise<void> => {
   const { pool, outbox, clock, owner } = deps;
-  const ready = rows.filter(isReady);
+  const ready = rows.filter((row) => row.type === 'ready');
   const { id, options, phase } = running;
 
   const lockSpending = async (tx: Client): Promise<Pick<Locked, 'now' | 'meter'>> => {
@@ -321,7 +301,7 @@ export const decidePortion = async (
 
   /** The states of the rows' subjects, and of their other codes if they may need them. */
   const readStates = async (tx: Client): Promise<Pick<Locked, 'taken' | 'states' | 'checked'>> => {
-    const subjects = subjectsOf(ready);
+    const subjects = ready.map(subjectOf);
     const first = await findTaken(tx, subjects);
     const known =
       phase === 'check' ? await readChecked(tx, id, subjects) : new Map<string, string>();

@@ -19,16 +19,15 @@ import { failure, json, noContent, prefers, unavailable, type Reply } from '../h
 import { actorIn } from '../http/request-actor.js';
 import { parseQuery, type Handler } from '../http/requests.js';
 import { writePart } from '../http/write.js';
-import { ImportFileFault } from './formats/source-record.js';
+import { ImportFileFault } from './formats/records.js';
 import { countUnfinished, endImport, readImports, readOutcomes } from './store.js';
-import { ImportTooLarge, receiveFile, type UploadRequest } from './upload.js';
-import { UploadTooSlow } from './upload-rate.js';
+import { ImportTooLarge, receiveFile, UploadTooSlow, type UploadRequest } from './upload.js';
 
 export interface ImportDeps {
   readonly pool: Pool;
   readonly activeDomains: ActiveDomains;
   readonly logger: Logger;
-  /** Of a file of a client, before decompression. */
+  /** The largest file of a client, before decompression. */
   readonly maxImportBytes: number;
 }
 

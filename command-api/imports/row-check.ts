@@ -1,4 +1,5 @@
 /** Checks the records of an import file, except against the ledger. Texts are adapted, with a message in the outcome. */
+import type { z } from 'zod';
 import { fitsInLink, linkTooLarge } from '../../schemas/link-size.js';
 import { domainNameOf } from '../../schemas/domain-name.js';
 import {
@@ -15,15 +16,14 @@ import type { ImportedRow, RowOutcome } from '../../schemas/http/imports.js';
 import { messageWithPath, rulesField } from '../../schemas/http/rules.js';
 import { linkCodeOf } from '../../schemas/link-subject.js';
 import type { ImportedLink } from './command.js';
-import { invalidRecord } from './formats/records.js';
-import type { SourceLink, SourceRecord } from './formats/source-record.js';
+import { invalidRecord, type SourceLink, type SourceRecord } from './formats/records.js';
 import { isLimit, limitKind } from './formats/values.js';
 
 /** A link that can be created as far as its record shows. */
 export interface ReadyRow {
   readonly type: 'ready';
   readonly row: number;
-  /** As in the file, by which its visits name it. */
+  /** Its name in the file, which its visits have. */
   readonly source: Pick<SourceLink, 'domain' | 'code'>;
   readonly domain: string | null;
   readonly code: string;
@@ -44,40 +44,31 @@ const faults: Readonly<Record<UrlFault, string>> = {
   tooLong: 'it has more than 2,048 characters',
 };
 
-/** Control characters that become spaces in a text of one line, and those in a note. */
-const controls = /[\u0000-\u001f\u007f-\u009f]+/g;
-const controlsInNote = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]+/g;
-
-/** Bounds in code points, as those of requests. */
-const maxTitle = 200;
-const maxNote = 2_000;
-const maxTag = 50;
-
 /** The limit of the ledger. */
 const maxCount = 2_000_000_000;
 
 const cut = (text: string, length: number): string =>
   text.length <= length ? text : canonicalText(Array.from(text).slice(0, length).join(''));
 
-const isTitle = (text: string): boolean => title.safeParse(text).success;
-const isNote = (text: string): boolean => note.safeParse(text).success;
-const tag = tagOr('');
-const isTag = (text: string): boolean => tag.safeParse(text).success;
-
 interface TextForm {
   readonly name: string;
+  /** Characters that become spaces. */
   readonly controls: RegExp;
+  /** The maximum in code points, as that of requests. */
   readonly length: number;
-  readonly isValid: (text: string) => boolean;
+  readonly schema: z.ZodType;
 }
 
-const titleForm: TextForm = { name: 'title', controls, length: maxTitle, isValid: isTitle };
+const titleForm: TextForm = {
+  ...{ name: 'title', controls: /[\u0000-\u001f\u007f-\u009f]+/g, length: 200, schema: title },
+};
 const noteForm: TextForm = {
-  ...{ name: 'note', controls: controlsInNote, length: maxNote, isValid: isNote },
+  ...{ name: 'note', controls: /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]+/g },
+  ...{ length: 2_000, schema: note },
 };
 /** Requests separate tags by commas. */
 const tagForm: TextForm = {
-  ...{ name: 'tag', controls: /[,\u0000-\u001f\u007f-\u009f]+/g, length: maxTag, isValid: isTag },
+  ...{ name: 'tag', controls: /[,\u0000-\u001f\u007f-\u009f]+/g, length: 50, schema: tagOr('') },
 };
 
 /** A text that can be stored; `null` if nothing remains of it. */
@@ -88,7 +79,7 @@ const readText = (text: string, form: TextForm, messages: string[]): string | nu
   if (stored.length < clean.length) {
     messages.push(`The ${form.name} was cut to ${form.length.toLocaleString('en')} characters.`);
   }
-  if (form.isValid(stored)) return stored;
+  if (form.schema.safeParse(stored).success) return stored;
   messages.push(`The ${form.name} was left out, because it cannot be stored.`);
   return null;
 };
@@ -117,7 +108,7 @@ const readClicks = (clicks: number, messages: string[]): number => {
 export const domainOf = ({ domain }: SourceLink): string | null =>
   domain === null ? null : (domainNameOf(domain) ?? domain);
 
-export interface RowCheckDeps {
+interface RowCheckDeps {
   readonly isOwnHost: (destination: URL) => boolean;
 }
 
@@ -218,8 +209,6 @@ export const createRowCheck = ({ isOwnHost }: RowCheckDeps) => {
       ? refusedRow(record.row, record, 'invalid', [record.message])
       : checkLink(record.row, record.link, domains);
 };
-
-export type RowCheck = ReturnType<typeof createRowCheck>;
 
 /** The code with a number: `sale-2`; `null` if no link can have it. */
 export const suffixed = (code: string, number: number): string | null =>

@@ -8,8 +8,7 @@ import { rulesField } from '../../schemas/http/rules.js';
 import { linkCodeOf } from '../../schemas/link-subject.js';
 import { commandMetadata, commandOf } from '../../schemas/testing/decider-specification.js';
 import { importLinkDecider, type ImportLink } from './command.js';
-import { emptyLink } from './formats/records.js';
-import type { SourceLink } from './formats/source-record.js';
+import { emptyLink, type SourceLink } from './formats/records.js';
 import { createRowCheck, suffixed, type CheckedRow, type DomainChoice } from './row-check.js';
 import { codePoint } from '../../schemas/testing/code-point.js';
 

@@ -1,6 +1,10 @@
 /** The state of imports: see 0064_imports.sql. */
-import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
-import { valuesByField, unnest } from '../../ops/platform/postgres/pool.js';
+import {
+  unnest,
+  valuesByField,
+  type Pool,
+  type Queryable,
+} from '../../ops/platform/postgres/pool.js';
 import type { Statement } from '../../ops/platform/postgres/statement.js';
 import type {
   ConflictPolicy,
@@ -8,11 +12,10 @@ import type {
   ImportSource,
   ImportStatus,
 } from '../../schemas/http/imports.js';
-import { emptyLink } from './formats/records.js';
-import type { SourceRecord, SourceVisit } from './formats/source-record.js';
+import { emptyLink, type SourceRecord, type SourceVisit } from './formats/records.js';
 
 /** What the client requested. */
-export interface ImportOptions {
+interface ImportOptions {
   readonly domain: string | null;
   readonly onConflict: ConflictPolicy;
   readonly dryRun: boolean;
@@ -32,7 +35,7 @@ export interface NewImport {
 }
 
 /** `check`: decides without creating links. */
-export type Phase = 'check' | 'links' | 'visits';
+type Phase = 'check' | 'links' | 'visits';
 
 /** Rows by outcome. */
 export interface Counts {
@@ -49,7 +52,7 @@ export interface RunningImport extends NewImport, Counts {
   readonly portions: number;
   readonly position: number;
   readonly visits: number;
-  /** Since its start. */
+  /** The time since its start. */
   readonly ageMs: number;
 }
 
@@ -256,7 +259,7 @@ export const readPortion = async (
 };
 
 /** The name of a link in the file. */
-export interface SourceName {
+interface SourceName {
   readonly domain: string | null;
   readonly code: string;
 }
@@ -307,44 +310,33 @@ export const readChecked = async (
   return new Map(rows.map(({ subject, url }) => [subject, url]));
 };
 
+/** Rows of a table whose columns are texts. */
+const insertTexts = <Row>(
+  table: string,
+  id: string,
+  rows: readonly Row[],
+  columns: readonly (keyof Row & string)[],
+): readonly Statement[] => {
+  if (rows.length === 0) return [];
+  const text = `INSERT INTO imports.${table} (${columns.join()}, import)
+                SELECT *, $${columns.length + 1}::uuid FROM ${unnest(columns.map(() => 'text'))}
+                ON CONFLICT DO NOTHING`;
+  return [{ name: `imports-add-${table}`, text, values: [...valuesByField(rows, ...columns), id] }];
+};
+
 export const insertChecked = (id: string, links: readonly CheckedLink[]): readonly Statement[] =>
-  links.length === 0
-    ? []
-    : [
-        {
-          name: 'imports-add-checked',
-          text: `INSERT INTO imports.checked (import, subject, url)
-                 SELECT $3::uuid, * FROM ${unnest(['text', 'text'])}`,
-          values: [...valuesByField(links, 'subject', 'url'), id],
-        },
-      ];
+  insertTexts('checked', id, links, ['subject', 'url']);
 
 /** A link that an import created. */
 export interface CreatedLink extends SourceName {
   readonly subject: string;
 }
 
-export const insertCreated = (id: string, links: readonly CreatedLink[]): readonly Statement[] =>
-  links.length === 0
-    ? []
-    : [
-        {
-          name: 'imports-add-created',
-          // A code can be twice in a file, with two subjects: its visits belong to the first one.
-          text: `INSERT INTO imports.created (import, domain, code, subject)
-                 SELECT $4::uuid, * FROM ${unnest(['text', 'text', 'text'])}
-                 ON CONFLICT DO NOTHING`,
-          values: [
-            ...valuesByField(
-              links.map(({ domain, ...link }) => ({ ...link, domain: domain ?? '' })),
-              'domain',
-              'code',
-              'subject',
-            ),
-            id,
-          ],
-        },
-      ];
+/** A code can be twice in a file, with two subjects: its visits belong to the first one. */
+export const insertCreated = (id: string, links: readonly CreatedLink[]): readonly Statement[] => {
+  const rows = links.map(({ domain, ...link }) => ({ ...link, domain: domain ?? '' }));
+  return insertTexts('created', id, rows, ['domain', 'code', 'subject']);
+};
 
 /** Ends a portion: stores its outcomes and counts. @param keepsRecords for another phase */
 export const savePortion = (
@@ -430,7 +422,7 @@ export const cleanUpImports = async (pool: Pool): Promise<number> => {
 };
 
 /** A visit of a link that the import created. */
-export interface StoredVisit {
+interface StoredVisit {
   readonly number: number;
   /** `null`: the import did not create the link. */
   readonly subject: string | null;
@@ -476,30 +468,10 @@ export const saveVisits = async (
   if (rowCount === 0) throw new ImportLeaseLost(`the lease of the import ${id} was lost`);
 };
 
-interface StoredImport extends Counts {
-  readonly id: string;
-  readonly format: ImportSource;
-  readonly status: ImportStatus;
-  readonly options: ImportOptions;
-  readonly visits: number;
+interface StoredImport extends Omit<ImportResponse, 'startedAt' | 'endedAt'> {
   readonly startedAt: Date;
   readonly endedAt: Date | null;
-  readonly error: string | null;
-  readonly unlisted: number;
-  readonly ignoredColumns: string[];
 }
-
-const responseOf = (stored: StoredImport): ImportResponse => {
-  const { id, format, status, options, created, existing, visits, error, ignoredColumns } = stored;
-  const failed = stored.failed + stored.unlisted;
-  return {
-    ...{ id, format, status, dryRun: options.dryRun, rows: created + existing + failed },
-    ...{ created, existing, failed, visits, ignoredColumns },
-    startedAt: stored.startedAt.toISOString(),
-    endedAt: stored.endedAt?.toISOString() ?? null,
-    error,
-  };
-};
 
 /** The newest imports. */
 const maxListed = 100;
@@ -516,14 +488,19 @@ export const readImports = async (
   id: string | null = null,
 ): Promise<readonly ImportResponse[]> => {
   const { rows } = await postgres.query<StoredImport>(
-    `SELECT id, format, status, options, created, existing, failed, conflicts, visits,
-       started_at AS "startedAt", ended_at AS "endedAt", error, unlisted, ignored_columns AS "ignoredColumns"
+    `SELECT id, format, status, (options->>'dryRun')::boolean AS "dryRun",
+       created + existing + failed + unlisted AS rows, created, existing, failed + unlisted AS failed, visits,
+       ignored_columns AS "ignoredColumns", started_at AS "startedAt", ended_at AS "endedAt", error
      FROM imports.imports
      WHERE status <> 'receiving' AND ($1::text IS NULL OR account = $1) AND ($2::uuid IS NULL OR id = $2)
      ORDER BY started_at DESC, id LIMIT ${maxListed}`,
     [account, id],
   );
-  return rows.map(responseOf);
+  return rows.map(({ startedAt, endedAt, ...stored }) => ({
+    ...stored,
+    startedAt: startedAt.toISOString(),
+    endedAt: endedAt?.toISOString() ?? null,
+  }));
 };
 
 /** The outcomes of portions with a number above `after`, as JSON Lines; those of at most one portion. */

@@ -7,13 +7,16 @@ import { newId } from '../../ops/platform/new-id.js';
 import type { ImportQuery, ImportSource } from '../../schemas/http/imports.js';
 import { decodeFile, prepend } from './formats/decode.js';
 import { maxColumns } from './formats/csv-columns.js';
-import { detectFormat } from './formats/detect.js';
-import { cut, invalidRecord } from './formats/records.js';
-import { readers } from './formats/readers.js';
+import { detectFormat, readers } from './formats/formats.js';
+import {
+  cut,
+  ImportFileFault,
+  invalidRecord,
+  type FileText,
+  type SourceRecord,
+} from './formats/records.js';
 import { scanLength } from './formats/scan.js';
-import { ImportFileFault, type SourceRecord } from './formats/source-record.js';
 import { visitFault } from './imported-visit.js';
-import { requireRate } from './upload-rate.js';
 import {
   deleteImport,
   insertImport,
@@ -47,6 +50,42 @@ export class ImportTooLarge extends Error {
 
 type Bytes = AsyncIterable<Uint8Array>;
 
+/** The slowest upload, so that clients that send nearly nothing do not take the places of others. */
+const least = { bytesPerSecond: 1_000, overMs: 10_000 };
+
+/** The client sends too little. */
+export class UploadTooSlow extends Error {
+  readonly code = 'UPLOAD_TOO_SLOW';
+}
+
+/**
+ * Passes chunks on while the client sends enough of them. Only the time in which the reader waits for the client counts.
+ *
+ * @param now milliseconds
+ * @throws UploadTooSlow
+ */
+export async function* requireRate(
+  chunks: Bytes,
+  now: () => number = () => performance.now(),
+): Bytes {
+  let waitedMs = 0;
+  let bytes = 0;
+  let waitsSince = now();
+  for await (const chunk of chunks) {
+    waitedMs += now() - waitsSince;
+    bytes += chunk.length;
+    if (waitedMs >= least.overMs) {
+      if (bytes < (waitedMs / 1_000) * least.bytesPerSecond) {
+        throw new UploadTooSlow(`${bytes} bytes in ${Math.round(waitedMs)} ms`);
+      }
+      waitedMs = 0;
+      bytes = 0;
+    }
+    yield chunk;
+    waitsSince = now();
+  }
+}
+
 /** @throws ImportTooLarge */
 async function* bounded(chunks: Bytes, maxBytes: number): Bytes {
   let size = 0;
@@ -69,9 +108,7 @@ async function* inIterations(
 }
 
 /** The start of a text that detection needs, and the whole text. */
-const splitHead = async (
-  chunks: AsyncIterable<string>,
-): Promise<{ readonly head: string; readonly text: AsyncIterable<string> }> => {
+const splitHead = async (chunks: AsyncIterable<string>): Promise<FileText> => {
   const iterator = chunks[Symbol.asyncIterator]();
   let head = '';
   while (head.length < scanLength) {
@@ -79,8 +116,7 @@ const splitHead = async (
     if (next.done === true) break;
     head += next.value;
   }
-  const text = prepend(head, iterator);
-  return { head, text };
+  return { head, text: prepend(head, iterator) };
 };
 
 /** Stores the records of a file. */
@@ -145,7 +181,7 @@ class PortionWriter {
 export type UploadRequest = Omit<NewImport, 'id' | 'format' | 'options'> & {
   readonly query: ImportQuery;
   readonly chunks: Bytes;
-  /** Of the file as it is sent; `Infinity`: no limit. */
+  /** The largest file as it is sent; `Infinity`: no limit. */
   readonly maxBytes: number;
 };
 
@@ -171,10 +207,9 @@ export const receiveFile = async (
   const share = new EventLoopShare();
   const bytes = bounded(requireRate(chunks), maxBytes);
   const { encoding } = query;
-  const { head, text } = await splitHead(
-    inIterations(decodeFile(bytes, { maxBytes, encoding }), share),
-  );
-  const format: ImportSource | null = query.format === 'auto' ? detectFormat(head) : query.format;
+  const file = await splitHead(inIterations(decodeFile(bytes, { maxBytes, encoding }), share));
+  const format: ImportSource | null =
+    query.format === 'auto' ? detectFormat(file.head) : query.format;
   if (format === null) throw new ImportFileFault(unknownFormat);
   const { domain = null, onConflict, dryRun, visits, linkZone, visitZone } = query;
   const id = newId();
@@ -198,7 +233,7 @@ export const receiveFile = async (
     };
     const readerOptions = { linkZone, visitZone, onIgnoredColumns };
     try {
-      for await (const record of readers[format](text, readerOptions)) {
+      for await (const record of readers[format](file, readerOptions)) {
         if (share.isUsedUp) await share.renew();
         lastRow = record.row;
         if (record.type !== 'visit' || owner.keyId !== null) rows += 1;

@@ -1,13 +1,14 @@
 /** Support for the specs of import files. */
 import { expect } from 'chai';
-import { emptyLink } from '../imports/formats/records.js';
 import {
+  emptyLink,
   ImportFileFault,
   type ReaderOptions,
   type SourceLink,
   type SourceReader,
   type SourceRecord,
-} from '../imports/formats/source-record.js';
+} from '../imports/formats/records.js';
+import { scanLength } from '../imports/formats/scan.js';
 
 export const utc: ReaderOptions = { linkZone: 'UTC', visitZone: 'UTC' };
 
@@ -28,8 +29,9 @@ export const readRecords = async (
   options: Partial<ReaderOptions> = {},
 ): Promise<readonly SourceRecord[]> => {
   const records: SourceRecord[] = [];
-  const text = toAsync(typeof chunks === 'string' ? [chunks] : chunks);
-  for await (const record of reader(text, { ...utc, ...options })) records.push(record);
+  const list = typeof chunks === 'string' ? [chunks] : [...chunks];
+  const file = { head: list.join('').slice(0, scanLength), text: toAsync(list) };
+  for await (const record of reader(file, { ...utc, ...options })) records.push(record);
   return records;
 };
 

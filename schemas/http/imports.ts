@@ -23,7 +23,7 @@ export type ImportFormat = (typeof importFormats)[number];
 export const shlinkApi = 'shlink-api';
 
 /** The formats of imports by operators. */
-export const operatorsImportFormats = [...importFormats, shlinkApi] as const;
+const operatorsImportFormats = [...importFormats, shlinkApi] as const;
 export type ImportSource = (typeof operatorsImportFormats)[number];
 
 export const conflictPolicies = ['skip', 'suffix', 'fail'] as const;
@@ -90,7 +90,7 @@ export type ImportQuery = Omit<z.output<typeof operatorsImportQuery>, 'account'>
 /** GET /admin/imports */
 export const operatorsImportsQuery = z.object({ account: accountName.optional() });
 
-export const importStatuses = ['running', 'done', 'stopped', 'failed'] as const;
+const importStatuses = ['running', 'done', 'stopped', 'failed'] as const;
 export type ImportStatus = (typeof importStatuses)[number];
 
 /** GET /v2/imports/:id */

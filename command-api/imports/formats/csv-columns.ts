@@ -30,7 +30,7 @@ export interface CsvColumns {
 }
 
 /** Tags are separated by `,`; if there is none, by `|`. */
-export const separateTags = (cell: string): readonly string[] =>
+const separateTags = (cell: string): readonly string[] =>
   cell.split(cell.includes(',') ? ',' : '|');
 
 /** The columns of files without a format of their own. */

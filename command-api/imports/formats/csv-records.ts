@@ -4,8 +4,8 @@
  * The records are split here and not by a library: after an unclosed quote, libraries that were tested read the rest of
  * the file as one cell. Here a record with a fault ends on its first line, and the next line is read as a record.
  */
-import { rescanBudget, type Scanner } from './scan.js';
-import { maxRecordLength } from './source-record.js';
+import { lineEnd, matchEnd, rescanBudget, type Scanner } from './scan.js';
+import { maxRecordLength } from './records.js';
 
 export type Cells = readonly string[];
 
@@ -77,23 +77,13 @@ const readCells = (
   }
 };
 
-/** The position after the line that `position` is in; -1: it does not end in `text`. */
-const lineEnd = (text: string, position: number): number => {
-  for (let end = position; end < text.length; end += 1) {
-    const char = text.charCodeAt(end);
-    if (char === lineFeed) return end + 1;
-    if (char === carriageReturn) return end + (text.charCodeAt(end + 1) === lineFeed ? 2 : 1);
-  }
-  return -1;
-};
-
 /** Reads records of bounded length. After a fault it continues on the next line. */
 export const recordScanner = (delimiter: number): Scanner<CsvRecord> => {
   const takeRescan = rescanBudget();
   let skipsLine = false;
   return (text, position, isEnd) => {
     const nextLine = (): number => {
-      const end = lineEnd(text, position);
+      const end = matchEnd(lineEnd, text, position);
       skipsLine = end < 0;
       return skipsLine ? text.length : end;
     };
@@ -108,6 +98,7 @@ export const recordScanner = (delimiter: number): Scanner<CsvRecord> => {
     return { item: read?.record ?? { fault: tooLong }, next };
   };
 };
+
 export const isBlank = (cells: Cells): boolean => cells.every((cell) => cell.trim() === '');
 
 /** Several spaces separate cells like one space. */

@@ -13,24 +13,21 @@ import {
   type Field,
   type Layout,
 } from './csv-columns.js';
-import { isBlank, recordScanner, withoutGaps, type Cells, type CsvRecord } from './csv-records.js';
+import { isBlank, recordScanner, withoutGaps, type Cells } from './csv-records.js';
 import {
   archivedTag,
+  ImportFileFault,
   invalidRecord,
-  linkRecord,
   quote,
-  RecordValues,
+  LinkValues,
   storageFault,
   type Kind,
-} from './records.js';
-import { scan, scanLength, type Scanner } from './scan.js';
-import { domainOf, readShortUrl } from './short-url.js';
-import {
-  ImportFileFault,
   type ReaderOptions,
   type SourceReader,
   type SourceRecord,
-} from './source-record.js';
+} from './records.js';
+import { scan, scanLength } from './scan.js';
+import { domainOf, readShortUrl } from './short-url.js';
 import { readTime, readUsTime } from './times.js';
 import { countKind, flagKind, limitKind } from './values.js';
 
@@ -101,6 +98,14 @@ const faultOfHead = (head: string, format: CsvFormat): ImportFileFault => {
   );
 };
 
+/** @throws ImportFileFault */
+const layoutOf = (head: string, format: CsvFormat): Layout => {
+  const layout = detectLayout(head, format);
+  if (layout === null) throw faultOfHead(head, format);
+  if (layout.duplicate === null) return layout;
+  throw new ImportFileFault(`The header has ${quote(layout.duplicate)} twice.`);
+};
+
 const toRecord = (
   row: number,
   cells: Cells,
@@ -108,12 +113,12 @@ const toRecord = (
   format: CsvFormat,
   { linkZone }: ReaderOptions,
 ): SourceRecord => {
-  const damaged = cells.find((cell) => !cell.isWellFormed());
   const { cellOf, nameOf } = cellReader(cells, layout, format);
-  const values = new RecordValues();
+  const values = new LinkValues(row, (text) => format.readTime(text, linkZone));
   const read = <T>(field: Field, kind: Kind<T>): T | null =>
     values.read(nameOf(field), cellOf(field), kind, restrictions.has(field));
-  const times = { name: 'a time', read: (text: string) => format.readTime(text, linkZone) };
+  const readTimeOf = (field: Field): string | null =>
+    values.time(nameOf(field), cellOf(field), restrictions.has(field));
   const domain = domainOf(
     cellOf('domain')
       .trim()
@@ -124,59 +129,42 @@ const toRecord = (
   const isArchived = read('archived', flagKind) === true;
   const link = {
     code: short.code,
-    isCustom: true,
     domain: domain ?? short.domain ?? url.domain,
     url: trimInvisible(cellOf('url')),
     title: cellOf('title') || null,
     note: cellOf('note') || null,
     tags: [...tagsOfCell(cellOf('tags'), format), ...(isArchived ? [archivedTag] : [])],
-    createdAt: read('createdAt', times),
-    startsAt: read('startsAt', times),
-    expiresAt: read('expiresAt', times),
+    createdAt: readTimeOf('createdAt'),
+    startsAt: readTimeOf('startsAt'),
+    expiresAt: readTimeOf('expiresAt'),
     maxClicks: read('maxClicks', limitKind),
     clicks: read('clicks', countKind) ?? 0,
     disabled: read('disabled', flagKind) ?? false,
     hasPassword: read('hasPassword', flagKind) ?? false,
     forwardQuery: read('forwardQuery', flagKind) ?? false,
-    rules: [],
-    messages: values.messages,
   };
-  const fault = damaged === undefined ? null : storageFault(damaged);
-  return linkRecord(row, link, fault === null ? values.fault : `The row has ${fault}.`);
+  const damaged = cells.find((cell) => !cell.isWellFormed());
+  if (damaged !== undefined) values.fault = `The row has ${storageFault(damaged)}.`;
+  return values.link(link);
 };
 
 /** Reads the files of a format. */
 export const csvReader = (format: CsvFormat): SourceReader =>
-  async function* (text, options) {
-    const file: { layout: Layout | null } = { layout: null };
-    let readRecord: Scanner<CsvRecord> | null = null;
-    const scanner: Scanner<CsvRecord> = (buffer, position, isEnd) => {
-      if (readRecord) return readRecord(buffer, position, isEnd);
-      const head = buffer.slice(0, scanLength);
-      const layout = detectLayout(head, format);
-      if (layout === null) throw faultOfHead(head, format);
-      if (layout.duplicate !== null) {
-        throw new ImportFileFault(`The header has ${quote(layout.duplicate)} twice.`);
-      }
-      file.layout = layout;
-      options.onIgnoredColumns?.(otherColumns(layout, [...layout.columns.keys()]));
-      readRecord = recordScanner(layout.delimiter.charCodeAt(0));
-      return { item: null, next: delimiterLine.exec(head)?.[0].length ?? 0 };
-    };
-    let isHeader = true;
-    for await (const { row, item } of scan(text, scanner)) {
-      if (file.layout === null) continue;
-      const { delimiter, hasHeader, width } = file.layout;
+  async function* ({ head, text }, options) {
+    const layout = layoutOf(head.slice(0, scanLength), format);
+    options.onIgnoredColumns?.(otherColumns(layout, [...layout.columns.keys()]));
+    const { delimiter, width } = layout;
+    const start = delimiterLine.exec(head)?.[0].length;
+    let isHeader = layout.hasHeader;
+    for await (const { row, item } of scan(text, recordScanner(delimiter.charCodeAt(0)), start)) {
       if ('fault' in item) {
         yield invalidRecord(row, item.fault);
         continue;
       }
       const cells = withoutGaps(item.cells, delimiter);
       if (isBlank(cells)) continue;
-      if (hasHeader && isHeader) isHeader = false;
-      else if (isBlank(cells.slice(width))) {
-        yield toRecord(row, cells, file.layout, format, options);
-      } else yield invalidRecord(row, `The row has ${cells.length} cells instead of ${width}.`);
+      if (isHeader) isHeader = false;
+      else if (isBlank(cells.slice(width))) yield toRecord(row, cells, layout, format, options);
+      else yield invalidRecord(row, `The row has ${cells.length} cells instead of ${width}.`);
     }
-    if (file.layout === null) throw faultOfHead('', format);
   };

@@ -1,10 +1,9 @@
 /** The bytes of an import file as text: gzip, byte order marks and encodings. */
 import { isAscii } from 'node:buffer';
 import { createGunzip } from 'node:zlib';
-import { markOf } from './records.js';
-import { ImportFileFault } from './source-record.js';
+import { ImportFileFault, markOf } from './records.js';
 
-export interface DecodeOptions {
+interface DecodeOptions {
   /** Size of the file before decompression, in bytes. */
   readonly maxBytes: number;
   /** The encoding of the file; `undefined`: it is detected. */

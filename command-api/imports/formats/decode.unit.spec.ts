@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { expectFault, toAsync } from '../../testing/import-files.js';
 import { decodeFile } from './decode.js';
-import { ImportFileFault } from './source-record.js';
+import { ImportFileFault } from './records.js';
 import { encodings } from '../../../schemas/encodings.js';
 import { codePoint } from '../../../schemas/testing/code-point.js';
 

@@ -3,13 +3,12 @@ import fc from 'fast-check';
 import {
   cutText,
   expectFault,
-  expectSameFromChunks,
   invalidRecord as invalid,
   linkRecord as link,
   readRecords,
 } from '../../testing/import-files.js';
 import { readBitlyJson, readKuttJson, readLinklog } from './json.js';
-import type { SourceRecord } from './source-record.js';
+import type { SourceRecord } from './records.js';
 
 const url = 'https://example.org/';
 
@@ -226,30 +225,6 @@ describe('imports: export of Linklog', () => {
 });
 
 describe('imports: JSON, properties', () => {
-  it('reads the same records from any chunks, or reports the same fault', async () => {
-    const parts = ['{', '}', '[', ']', ',', '"', '\\', '\n', ' ', ':', 'a', '{"data":[', kutt('x')];
-    const endings = fc.array(fc.constantFrom(...parts)).map((list) => list.join(''));
-    const heads = fc.constantFrom('', '[', '{"total":1,"data":[');
-    await fc.assert(
-      fc.asyncProperty(heads, endings, fc.integer({ min: 1, max: 7 }), (head, rest, size) =>
-        expectSameFromChunks(readKuttJson, head + rest, size),
-      ),
-      { numRuns: 40 },
-    );
-  });
-
-  it('reads the same records from chunks that cut objects of a longer file', async () => {
-    const objects = Array.from({ length: 400 }, (_, index) => kutt(`c${index}`.padEnd(200, 'x')));
-    for (const text of [objects.join('\r\n'), `{"data":[\r\n${objects.join(',\r\n')}]}`]) {
-      const whole = await read(text);
-      expect(whole).to.have.length(400);
-      for (const size of [1_000, 65_535, 65_536, 65_537]) {
-        const cut = await readRecords(readKuttJson, cutText(text, size));
-        expect(JSON.stringify(cut)).to.equal(JSON.stringify(whole));
-      }
-    }
-  });
-
   it('reads any JSON that is written', async () => {
     const address = fc.string({ minLength: 1 }).filter((text) => !text.includes('\0'));
     const object = fc.record({ address, target: fc.json(), x: fc.jsonValue() });

@@ -1,6 +1,6 @@
 /** The loop that readers share: it keeps the text that is not read yet, and counts lines. */
 
-import { ImportFileFault, maxRecordLength } from './source-record.js';
+import { ImportFileFault, maxRecordLength } from './records.js';
 
 /** What a scanner read at a position. */
 export interface Step<T> {
@@ -34,6 +34,14 @@ const countLines = (text: string, start: number, end: number): number => {
   }
   return lines;
 };
+
+/** The position after the match of a sticky or global pattern; -1: there is none. */
+export const matchEnd = (pattern: RegExp, text: string, position: number): number => {
+  pattern.lastIndex = position;
+  return pattern.test(text) ? pattern.lastIndex : -1;
+};
+
+export const lineEnd = /\r\n|\r|\n/g;
 
 /** Joins small chunks, so that a scanner does not read a long item again for each of them. */
 async function* joinChunks(text: AsyncIterable<string>): AsyncIterable<string> {
@@ -96,15 +104,21 @@ export const scanText = <T>(
  * The items of a text that arrives in chunks.
  *
  * If the text ends with an error, the items before it are returned first. The memory used is that of one item.
+ *
+ * @param start the position of the first item
  */
 export async function* scan<T>(
   text: AsyncIterable<string>,
   scanner: Scanner<T>,
+  start = 0,
 ): AsyncIterable<ScannedItem<T>> {
   const state: ScanState = { buffer: '', position: 0, row: 1 };
+  let isFirst = true;
   for await (const chunk of joinChunks(text)) {
     state.buffer = state.buffer.slice(state.position) + chunk;
-    state.position = 0;
+    state.position = isFirst ? start : 0;
+    if (isFirst) state.row += countLines(chunk, 0, start);
+    isFirst = false;
     yield* scanBuffer(state, scanner, false);
   }
   yield* scanBuffer(state, scanner, true);

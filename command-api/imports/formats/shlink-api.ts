@@ -15,18 +15,17 @@ import {
   optionalTexts,
   recordList,
   textOf,
-  timesIn,
+  linkValues,
 } from './json.js';
 import {
-  emptyLink,
   invalidRecord,
-  linkRecord,
   quote,
-  RecordValues,
   storageFault,
+  type ReaderOptions,
+  type SourceReader,
+  type SourceRecord,
 } from './records.js';
 import { domainOf, readShortUrl } from './short-url.js';
-import type { ReaderOptions, SourceReader, SourceRecord } from './source-record.js';
 import { readTime } from './times.js';
 
 const shlinkRule = z.object({
@@ -52,7 +51,7 @@ const shlinkLink = z.object({
     })
     .nullish(),
   visitsSummary: z.object({ total: count }).nullish(),
-  /** Before `visitsSummary`. */
+  /** Versions without `visitsSummary` have it. */
   visitsCount: count,
   /** Shlink's default is `true`. */
   forwardQuery: z
@@ -102,54 +101,36 @@ const browsers = new Map<string, readonly (typeof browserFamilies)[number][]>([
   ['android_browser', ['Android Browser']],
 ]);
 
-/** Our condition: one of the values must match. */
-interface ListCondition {
-  readonly field: 'os' | 'browsers' | 'countries' | 'languages';
-  readonly values: readonly string[];
-}
+/** A condition of ours: one of the values must match, or a time. */
+type Condition = readonly [
+  field: 'os' | 'browsers' | 'countries' | 'languages' | 'after' | 'before',
+  value: readonly string[] | string,
+];
 
-interface TimeCondition {
-  readonly field: 'after' | 'before';
-  readonly time: string;
-}
-
-const listOf = (
-  field: ListCondition['field'],
-  values: readonly string[] = [],
-): ListCondition | null => (values.length > 0 ? { field, values } : null);
-
-const timeOf = (
-  field: TimeCondition['field'],
-  text: string,
-  zone: string,
-): TimeCondition | null => {
-  const time = readTime(text, zone);
-  return time === null ? null : { field, time };
-};
+const condition = (
+  field: Condition[0],
+  value: Condition[1] | null | undefined,
+): Condition | null => (value === null || value === undefined ? null : [field, value]);
 
 /** `null` if we have no such condition. */
-const conditionOf = (
-  type: string,
-  value: string,
-  zone: string,
-): ListCondition | TimeCondition | null => {
+const conditionOf = (type: string, value: string, zone: string): Condition | null => {
   switch (type) {
     case 'device':
-      return listOf('os', systems.get(value));
+      return condition('os', systems.get(value));
     case 'browser':
-      return listOf('browsers', browsers.get(value));
+      return condition('browsers', browsers.get(value));
     case 'geolocation-country-code':
       // Another code than that of a country makes the link invalid, as in requests.
-      return listOf('countries', [value.toUpperCase()]);
+      return ['countries', [value.toUpperCase()]];
     case 'language': {
       // A language of one country, such as de-AT, has no equivalent.
       const language = languageOfSubtag(value.trim().toLowerCase());
-      return listOf('languages', language === null ? [] : [language]);
+      return condition('languages', language && [language]);
     }
     case 'after-date':
-      return timeOf('after', value, zone);
+      return condition('after', readTime(value, zone));
     case 'before-date':
-      return timeOf('before', value, zone);
+      return condition('before', readTime(value, zone));
     default:
       return null;
   }
@@ -161,30 +142,28 @@ type ReadRule = { readonly rule: RedirectRule } | { readonly fault: string };
 /** All conditions must match, in both services. */
 const readRule = (name: string, { longUrl, conditions }: ShlinkRule, zone: string): ReadRule => {
   if (conditions.length === 0) return { fault: 'it has no conditions, so that it never applies' };
-  const lists = new Map<ListCondition['field'], readonly string[]>();
-  const times = new Map<TimeCondition['field'], string>();
+  const when = new Map<Condition[0], Condition[1]>();
   for (const { type, matchValue } of conditions) {
-    const condition = conditionOf(type, matchValue ?? '', zone);
-    if (!condition) {
+    const read = conditionOf(type, matchValue ?? '', zone);
+    if (!read) {
       return { fault: `its condition ${quote(`${type}: ${matchValue ?? ''}`)} has no equivalent` };
     }
-    if ('time' in condition) {
-      const { field, time } = condition;
-      const known = times.get(field) ?? time;
+    const [field, value] = read;
+    const known = when.get(field) ?? value;
+    if (typeof known === 'string' || typeof value === 'string') {
       // Times in this format sort as text.
-      times.set(field, (field === 'after') === known > time ? known : time);
+      when.set(field, (field === 'after') === known > value ? known : value);
       continue;
     }
-    const { field, values } = condition;
-    const common = (lists.get(field) ?? values).filter((value) => values.includes(value));
+    const common = known.filter((entry) => value.includes(entry));
     // A visit has one system, browser and country. It has one language here, but several ones at Shlink.
     if (common.length === 0) {
       return { fault: `its several conditions ${quote(type)} have no equivalent` };
     }
-    lists.set(field, common);
+    when.set(field, common);
   }
-  const when = Object.fromEntries<unknown>([...lists, ...times]);
-  return { rule: redirectRule.parse({ name, when, url: trimInvisible(longUrl) }) };
+  const rule = { name, when: Object.fromEntries<unknown>(when), url: trimInvisible(longUrl) };
+  return { rule: redirectRule.parse(rule) };
 };
 
 const readRules = (
@@ -216,29 +195,25 @@ const readLink = (
   row: number,
   link: ShlinkLink,
   rules: readonly ShlinkRule[] | null,
-  { linkZone }: ReaderOptions,
+  options: ReaderOptions,
 ): SourceRecord => {
   const { meta } = link;
-  const values = new RecordValues();
-  const { messages } = values;
-  const times = timesIn(linkZone);
-  const shown = {
-    ...emptyLink,
+  const values = linkValues(row, options);
+  const shlinkRules = rules ?? deviceRules(link.deviceLongUrls);
+  return values.link({
     code: link.shortCode,
     domain: domainOf(link.domain ?? '') ?? readShortUrl(link.shortUrl ?? '').domain,
     url: trimInvisible(link.longUrl),
     title: link.title ?? null,
     tags: link.tags ?? [],
-    createdAt: values.read('dateCreated', link.dateCreated, times),
-    startsAt: values.read('validSince', meta?.validSince, times, true),
-    expiresAt: values.read('validUntil', meta?.validUntil, times, true),
+    createdAt: values.time('dateCreated', link.dateCreated),
+    startsAt: values.time('validSince', meta?.validSince, true),
+    expiresAt: values.time('validUntil', meta?.validUntil, true),
     maxClicks: meta?.maxVisits ?? null,
     clicks: link.visitsSummary?.total ?? link.visitsCount,
     forwardQuery: link.forwardQuery,
-    rules: readRules(rules ?? deviceRules(link.deviceLongUrls), linkZone, messages),
-    messages,
-  };
-  return linkRecord(row, shown, values.fault);
+    rules: readRules(shlinkRules, options.linkZone, values.messages),
+  });
 };
 
 const nonEmpty = (text: string | null | undefined): string | null => {

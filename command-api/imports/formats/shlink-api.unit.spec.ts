@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { invalidRecord, linkRecord, readRecords } from '../../testing/import-files.js';
-import { emptyLink } from './records.js';
+import { emptyLink, type SourceLink, type SourceRecord, type SourceVisit } from './records.js';
 import { readShlinkApi } from './shlink-api.js';
-import type { SourceLink, SourceRecord, SourceVisit } from './source-record.js';
 
 const url = 'https://example.org/';
 

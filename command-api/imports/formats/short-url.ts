@@ -1,6 +1,6 @@
 /** Where a short link is: its domain and its code. */
-export interface ShortUrl {
-  /** In lower case without port; `null` if the text has none. */
+interface ShortUrl {
+  /** The host in lower case without port; `null` if the text has none. */
   readonly domain: string | null;
   readonly code: string;
 }
@@ -35,7 +35,7 @@ export const domainOf = (authority: string): string | null =>
     .replace(/:\d*$/, '')
     .toLowerCase() || null;
 
-/** Without the slash before it, one slash after it, and a query. */
+/** The code has neither the slash before it, one slash after it, nor a query. */
 const codeOfPath = (path: string): string => {
   const [code = ''] = path.split(/[?#]/, 1);
   return decodePercent(code.replace(/^\/+/, '').replace(/\/$/, ''));

@@ -1,7 +1,7 @@
 /** Values of cells, as spreadsheets write them in the language of their user. */
 import type { Kind } from './records.js';
 
-/** In lower case, without accents. Spreadsheets write TRUE and FALSE in their language; people write the rest. */
+/** The words are in lower case, without accents. Spreadsheets write TRUE and FALSE in their language; people write the rest. */
 const words = {
   true:
     'true t yes y on x 1 wahr ja vrai oui verdadero si vero verdadeiro sim waar prawda tak sant dogru evet истина да ' +

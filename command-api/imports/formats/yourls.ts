@@ -3,11 +3,17 @@
  * log. The schema is in `includes/functions-install.php` of YOURLS. The addresses of visitors and authors are dropped.
  */
 import { decodeUtf8 } from './decode.js';
-import { timesIn } from './json.js';
-import { emptyLink, invalidRecord, linkRecord, quote, RecordValues } from './records.js';
+import {
+  ImportFileFault,
+  invalidRecord,
+  LinkValues,
+  quote,
+  type SourceReader,
+  type SourceRecord,
+} from './records.js';
 import { readTime } from './times.js';
-import { ImportFileFault, type SourceReader, type SourceRecord } from './source-record.js';
-import { readSqlRecords, type SqlRecord, type SqlValue } from './sql-tokens.js';
+import { readSqlRecords, type SqlRecord } from './sql-rows.js';
+import type { SqlValue } from './sql-tokens.js';
 import { countKind } from './values.js';
 
 type TableKind = 'url' | 'log';
@@ -65,11 +71,10 @@ const readLink = (row: number, read: ReadColumn, zone: string): SourceRecord => 
     const message = `The ${code === null ? 'keyword' : 'url'} is NULL.`;
     return invalidRecord(row, message, { code, url });
   }
-  const values = new RecordValues();
-  return linkRecord(row, {
-    ...emptyLink,
-    ...{ code, url, title: nonEmpty(read('title')), messages: values.messages },
-    createdAt: values.read('timestamp', read('timestamp'), timesIn(zone)),
+  const values = new LinkValues(row, (text) => readTime(text, zone));
+  return values.link({
+    ...{ code, url, title: nonEmpty(read('title')) },
+    createdAt: values.time('timestamp', read('timestamp')),
     clicks: values.read('clicks', read('clicks'), countKind) ?? 0,
   });
 };
@@ -98,25 +103,18 @@ const readVisit = (row: number, read: ReadColumn, zone: string): SourceRecord =>
   };
 };
 
-/** A function that returns the layout of a row, which it computes once for all rows of a statement. */
-const cachedLayouts = (): ((record: SqlRecord, kind: TableKind) => Layout | null) => {
-  let last: { columns: readonly string[]; kind: TableKind; layout: Layout | null } | null = null;
-  return (record, kind) => {
-    const columns = record.columns ?? defaultColumns[kind];
-    if (last?.columns !== columns || last.kind !== kind)
-      last = { columns, kind, layout: layoutOf(kind, columns) };
-    return last.layout;
-  };
-};
-
-export const readYourls: SourceReader = async function* (text, { linkZone, visitZone }) {
-  const layoutFor = cachedLayouts();
+export const readYourls: SourceReader = async function* ({ text }, { linkZone, visitZone }) {
+  // The layout of a statement's columns is computed once for all its rows.
+  const layouts = new WeakMap<readonly string[], Layout | null>();
   let isFound = false;
   for await (const record of readSqlRecords(text, (table) => tableKind(table) !== null)) {
     const kind = tableKind(record.table);
-    const layout = kind && layoutFor(record, kind);
-    if (!kind || !layout) continue;
-    const width = (record.columns ?? defaultColumns[kind]).length;
+    if (!kind) continue;
+    const columns = record.columns ?? defaultColumns[kind];
+    if (!layouts.has(columns)) layouts.set(columns, layoutOf(kind, columns));
+    const layout = layouts.get(columns);
+    if (!layout) continue;
+    const width = columns.length;
     // Without names of columns, only their number identifies a table of YOURLS.
     if (record.type === 'row' && record.columns === null && record.values.length !== width)
       continue;

@@ -6,7 +6,7 @@ import {
   linkRecord,
   readRecords,
 } from '../../testing/import-files.js';
-import type { SourceLink, SourceRecord, SourceVisit } from './source-record.js';
+import type { SourceLink, SourceRecord, SourceVisit } from './records.js';
 import { readYourls } from './yourls.js';
 
 const read = (sql: string, options = {}, chunkLength = 7): Promise<readonly SourceRecord[]> =>

@@ -1,39 +1,35 @@
-import { createWriteStream } from 'node:fs';
-import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createGzip } from 'node:zlib';
 import {
   conflictPolicies,
   importFormats,
   operatorsImportQuery,
-  shlinkApi,
-  type ImportedRow,
   type ImportResponse,
 } from '../../../schemas/http/imports.js';
 import { linklogCommand } from '../../platform/process/own-command.js';
 import { retry } from '../../platform/concurrency/retry.js';
-import { readKutt } from '../import-sources/kutt.js';
-import { readShlink } from '../import-sources/shlink.js';
-import { SourceApi } from '../import-sources/source-api.js';
+import {
+  formatOfSource,
+  otherServiceOf,
+  saveLines,
+  sources,
+  type OtherService,
+  type Reporting,
+  type ServiceOptions,
+  type Source,
+} from '../import-sources/other-service.js';
 import { oneOf, required } from './arguments.js';
-import type { AdminClient, StartImportQuery } from './client.js';
+import type { StartImportQuery } from './client.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError, isTemporary, messageOf } from './errors.js';
-import { fieldsOf, readRows, rowLine } from './import-output.js';
+import { endedOf, progressOf, readFailedRows } from './imports.js';
 import { interruptible } from './long-work.js';
-import { count, counted, formatFields, plain, type Output } from './output.js';
 
-const sources = ['shlink', 'kutt'] as const;
-type Source = (typeof sources)[number];
-
-interface ImportOptions {
+interface ImportOptions extends ServiceOptions {
   readonly from?: Source;
-  readonly url?: string;
-  readonly keyFile?: string;
   readonly format: string;
   readonly account: string;
   readonly domain?: string;
@@ -41,22 +37,11 @@ interface ImportOptions {
   readonly encoding?: string;
   readonly dryRun?: true;
   readonly linkZone?: string;
-  readonly visits?: true;
   readonly visitZone?: string;
 }
 
-/** Between requests for the progress of an import (ms). */
+/** The time between requests for the progress of an import (ms). */
 const pollMs = 500;
-
-/** Failed rows that are printed after an import. */
-const maxFailedRows = 20;
-
-const failedOutcomes = ['conflict', 'invalid', 'reserved', 'unsafe', 'quota'] as const;
-
-const formatOfSource: Readonly<Record<Source, string>> = {
-  shlink: shlinkApi,
-  kutt: 'kutt-json',
-};
 
 /** Checked here, because the service may respond before the file is sent. @throws CliError */
 const queryOf = (options: ImportOptions): StartImportQuery => {
@@ -83,7 +68,6 @@ const progressLine = () => {
     },
   };
 };
-type ProgressLine = ReturnType<typeof progressLine>;
 
 /** The name of stdin. */
 const standardInput = '-';
@@ -108,144 +92,38 @@ const openUpload = async (file: string): Promise<Upload> => {
 };
 
 /** @throws CliError */
-async function* readBytes({ name, bytes }: Upload): AsyncGenerator<Uint8Array> {
+async function* readBytes(
+  { name, bytes }: Upload,
+  progress: Reporting['progress'],
+): AsyncGenerator<Uint8Array> {
+  let sent = 0;
   try {
-    for await (const chunk of bytes as AsyncIterable<Buffer>) yield chunk;
+    for await (const chunk of bytes as AsyncIterable<Buffer>) {
+      sent += chunk.length;
+      progress.show(`${(sent / 1e6).toFixed(1)} MB sent`);
+      yield chunk;
+    }
   } catch (cause) {
     throw cannotBeRead(name, cause);
   }
 }
 
-const reading = (sent: number): string => `${(sent / 1e6).toFixed(1)} MB sent`;
-
-async function* countBytes(
-  bytes: AsyncIterable<Uint8Array>,
-  onProgress: (sent: number) => void,
-): AsyncGenerator<Uint8Array> {
-  let sent = 0;
-  for await (const chunk of bytes) {
-    sent += chunk.length;
-    onProgress(sent);
-    yield chunk;
-  }
-}
-
-const addressOf = (text: string): URL => {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url && /^https?:$/.test(url.protocol) && url.username === '') return url;
-  const example = 'such as https://s.example.com';
-  throw new CliError(
-    'USAGE',
-    `${JSON.stringify(text)} is not the address of a service, ${example}`,
-  );
-};
-
-/** The key is not an argument, because every user of the machine can read command lines. @throws CliError */
-const readKey = async (file: string): Promise<string> => {
-  let key: string;
-  try {
-    key = (await readFile(file, 'utf8')).trim();
-  } catch (cause) {
-    const message = `the key cannot be read from ${file}: ${messageOf(cause)}`;
-    throw new CliError('USAGE', message, { cause });
-  }
-  if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new CliError('USAGE', `${file} has no key: a key is one line of visible characters`);
-};
-
-/** What is read from another service. */
-interface OtherService {
-  readonly source: Source;
-  readonly url: URL;
-  readonly key: string;
-  readonly visits: boolean;
-}
-
-/** @throws CliError */
-const otherServiceOf = async (
-  source: Source,
-  { url, keyFile, visits }: ImportOptions,
-): Promise<OtherService> => {
-  const address = addressOf(required(url, '--url', 'import'));
-  const file = required(keyFile, '--key-file', 'import');
-  if (visits === true && source === 'kutt')
-    throw new CliError('USAGE', 'the API of Kutt has no visits');
-  return { source, url: address, key: await readKey(file), visits: visits === true };
-};
-
-interface Reporting {
-  readonly progress: ProgressLine;
-  readonly report: (notice: string) => void;
-}
-
-/**
- * Reads another service into a temporary file before the upload: reading can take hours with pauses, and an upload has
- * to be complete within 30 minutes.
- */
-const saveLines = async (
-  { source, url, key, visits }: OtherService,
-  file: string,
-  { progress, report }: Reporting,
-  signal: AbortSignal,
-): Promise<void> => {
-  const options = { url, signal, report };
-  const lines =
-    source === 'shlink'
-      ? readShlink(
-          new SourceApi({ ...options, service: 'Shlink', headers: { 'X-Api-Key': key } }),
-          { visits },
-        )
-      : readKutt(new SourceApi({ ...options, service: 'Kutt', headers: { 'X-API-KEY': key } }));
-  let records = 0;
-  const counting = async function* (): AsyncGenerator<string> {
-    for await (const line of lines) {
-      records += 1;
-      if (records % 100 === 0) progress.show(`${counted(records, 'record')} read from ${url.host}`);
-      yield line;
-    }
-  };
-  try {
-    const target = createWriteStream(file, { mode: 0o600 });
-    await pipeline(Readable.from(counting()), createGzip(), target, { signal });
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
-  }
-  if (records === 0) throw new CliError('REFUSED', `${url.host} has no links`);
-};
-
-/** Calls `use` with a directory that only this user can read, and deletes it. */
-const withTemporaryDir = async <Result>(use: (dir: string) => Promise<Result>): Promise<Result> => {
-  const dir = await mkdtemp(path.join(tmpdir(), 'linklog-import-'));
-  try {
-    return await use(dir);
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
-};
-
-const startMessages = () => {
-  const remedy = `see "${linklogCommand()} imports list" for whether the import started`;
-  return {
-    stopped: `stopped while the file was sent; ${remedy}`,
-    ended: `killed while the file was sent; ${remedy}`,
-  };
-};
-
 const startFromFile = async (
   connect: CommandContext['connect'],
   query: StartImportQuery,
   file: string,
-  progress: ProgressLine,
+  progress: Reporting['progress'],
 ): Promise<ImportResponse> => {
   const upload = await openUpload(file);
-  const onProgress = (sent: number): void => {
-    progress.show(reading(sent));
+  const remedy = `see "${linklogCommand()} imports list" for whether the import started`;
+  const messages = {
+    stopped: `stopped while the file was sent; ${remedy}`,
+    ended: `killed while the file was sent; ${remedy}`,
   };
   try {
     const client = await connect();
-    return await interruptible(startMessages(), (signal) =>
-      client.startImport(query, countBytes(readBytes(upload), onProgress), signal),
+    return await interruptible(messages, (signal) =>
+      client.startImport(query, readBytes(upload, progress), signal),
     );
   } finally {
     // An open stdin would keep the process alive.
@@ -261,20 +139,20 @@ const startFromService = async (
 ): Promise<ImportResponse> => {
   // Before the other service is read for hours.
   await connect();
-  return withTemporaryDir(async (dir) => {
+  // Only this user can read the directory.
+  const dir = await mkdtemp(path.join(tmpdir(), 'linklog-import-'));
+  const messages = {
+    stopped: 'stopped while the other service was read; nothing was imported',
+    ended: `killed while the other service was read; ${dir} may remain, and nothing was imported`,
+  };
+  try {
     const file = path.join(dir, 'records.gz');
-    const messages = {
-      stopped: 'stopped while the other service was read; nothing was imported',
-      ended: `killed while the other service was read; ${dir} may remain, and nothing was imported`,
-    };
     await interruptible(messages, (signal) => saveLines(other, file, reporting, signal));
-    return startFromFile(connect, query, file, reporting.progress);
-  });
+    return await startFromFile(connect, query, file, reporting.progress);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
 };
-
-const progressOf = ({ rows, created, existing, failed, visits }: ImportResponse): string =>
-  `${counted(rows, 'row')}: ${count(created)} created, ${count(existing)} existing, ` +
-  `${count(failed)} failed; ${counted(visits, 'visit')}`;
 
 /** Polls an import until it has ended, also over a restart of the service. @throws the signal's reason */
 const waitUntilEnded = async (
@@ -302,42 +180,6 @@ const waitUntilEnded = async (
     signal.throwIfAborted();
     throw error;
   }
-};
-
-/** The first failed rows, by number. */
-const readFailedRows = async (
-  client: AdminClient,
-  { id, failed }: ImportResponse,
-): Promise<readonly string[]> => {
-  const rows: ImportedRow[] = [];
-  for (const outcome of failed === 0 ? [] : failedOutcomes) {
-    const bytes = await client.openImportRows(id, outcome, new AbortController().signal);
-    let found = 0;
-    for await (const row of readRows(bytes)) {
-      rows.push(row);
-      found += 1;
-      if (found === maxFailedRows) break;
-    }
-  }
-  const first = rows.sort((a, b) => a.row - b.row).slice(0, maxFailedRows);
-  const rest = failed - first.length;
-  return [
-    ...first.map(rowLine),
-    ...(rest > 0 ? [`${count(rest)} more: see "${linklogCommand()} imports rows ${id}"`] : []),
-  ];
-};
-
-/** Failed rows are no failure of the import. */
-const endedOf = (ended: ImportResponse, failedRows: readonly string[]): Output => {
-  const { status, error } = ended;
-  const text = [
-    formatFields(fieldsOf(ended)),
-    ...(failedRows.length > 0 ? ['', ...failedRows] : []),
-  ];
-  const output = { json: ended, text: text.join('\n') };
-  if (status === 'done') return output;
-  const notice = `the import ${status === 'failed' ? 'failed' : 'was stopped'}`;
-  return { ...output, notice: error === null ? notice : `${notice}: ${plain(error)}`, exitCode: 1 };
 };
 
 const runImport = async (

@@ -1,13 +1,98 @@
+/** The commands of imports, and how they print imports and rows. */
 import {
+  importedRow,
   rowOutcomes,
+  type ImportedRow,
   type ImportResponse,
   type RowOutcome,
 } from '../../../schemas/http/imports.js';
+import { jsonText } from '../../platform/json.js';
+import { linklogCommand } from '../../platform/process/own-command.js';
 import { notEmpty, oneOf } from './arguments.js';
+import type { AdminClient } from './client.js';
 import type { Command, CommandContext } from './command.js';
-import { fieldsOf, readRows, rowLine } from './import-output.js';
 import { untilReaderExits } from './long-work.js';
-import { count, formatFields, table, writeOut } from './output.js';
+import { count, counted, formatFields, plain, table, writeOut, type Output } from './output.js';
+
+/** Failed rows that are printed after an import. */
+const maxFailedRows = 20;
+
+const failedOutcomes = ['conflict', 'invalid', 'reserved', 'unsafe', 'quota'] as const;
+
+async function* readLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of bytes) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+}
+
+async function* readRows(bytes: AsyncIterable<Buffer>): AsyncGenerator<ImportedRow> {
+  const schema = jsonText.pipe(importedRow);
+  for await (const line of readLines(bytes)) yield schema.parse(line);
+}
+
+const rowLine = ({ row, code, outcome, message }: ImportedRow): string =>
+  plain(`${row} ${code ?? '-'}: ${outcome}${message === null ? '' : `, ${message}`}`);
+
+const fieldsOf = (found: ImportResponse): [string, string | null][] => [
+  ['id', found.id],
+  ['format', found.format],
+  ['status', found.status],
+  ['dry run', found.dryRun ? 'yes, no link was created' : null],
+  ['rows', count(found.rows)],
+  ['created', count(found.created)],
+  ['existing', count(found.existing)],
+  ['failed', count(found.failed)],
+  ['visits', count(found.visits)],
+  ['ignored columns', found.ignoredColumns.map(plain).join(', ') || null],
+  ['started', found.startedAt],
+  ['ended', found.endedAt],
+  ['error', found.error === null ? null : plain(found.error)],
+];
+
+/** The progress of a running import. */
+export const progressOf = ({ rows, created, existing, failed, visits }: ImportResponse): string =>
+  `${counted(rows, 'row')}: ${count(created)} created, ${count(existing)} existing, ` +
+  `${count(failed)} failed; ${counted(visits, 'visit')}`;
+
+/** The first failed rows, by number. */
+export const readFailedRows = async (
+  client: AdminClient,
+  { id, failed }: ImportResponse,
+): Promise<readonly string[]> => {
+  const rows: ImportedRow[] = [];
+  for (const outcome of failed === 0 ? [] : failedOutcomes) {
+    const bytes = await client.openImportRows(id, outcome, new AbortController().signal);
+    let found = 0;
+    for await (const row of readRows(bytes)) {
+      rows.push(row);
+      found += 1;
+      if (found === maxFailedRows) break;
+    }
+  }
+  const first = rows.sort((a, b) => a.row - b.row).slice(0, maxFailedRows);
+  const rest = failed - first.length;
+  return [
+    ...first.map(rowLine),
+    ...(rest > 0 ? [`${count(rest)} more: see "${linklogCommand()} imports rows ${id}"`] : []),
+  ];
+};
+
+/** Failed rows are no failure of the import. */
+export const endedOf = (ended: ImportResponse, failedRows: readonly string[]): Output => {
+  const { status, error } = ended;
+  const text = [
+    formatFields(fieldsOf(ended)),
+    ...(failedRows.length > 0 ? ['', ...failedRows] : []),
+  ];
+  const output = { json: ended, text: text.join('\n') };
+  if (status === 'done') return output;
+  const notice = `the import ${status === 'failed' ? 'failed' : 'was stopped'}`;
+  return { ...output, notice: error === null ? notice : `${notice}: ${plain(error)}`, exitCode: 1 };
+};
 
 const head = ['ID', 'FORMAT', 'STATUS', 'ROWS', 'CREATED', 'EXISTING', 'FAILED', 'STARTED'];
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readKuttJson } from '../../../command-api/imports/formats/json.js';
 import { readRecords } from '../../../command-api/testing/import-files.js';
-import { readKutt } from './kutt.js';
+import { readKutt } from './other-service.js';
 import {
   collect,
   startApiServer,

@@ -7,7 +7,7 @@ export interface Page<Item> {
   readonly isLast: boolean;
 }
 
-export interface PagedList<Item> {
+interface PagedList<Item> {
   /** Reads a page by its index, from 0. A page beyond the end is empty. */
   readonly readPage: (index: number) => Promise<Page<Item>>;
   readonly idOf: (item: Item) => string;
@@ -18,27 +18,6 @@ export interface PagedList<Item> {
 /** Ids that are remembered: some pages, so that the memory used does not depend on the length of the list. */
 const maxRecent = 1_000;
 
-class RecentIds {
-  readonly #ids = new Set<string>();
-
-  /** @returns whether the id is new */
-  add(id: string): boolean {
-    const isNew = !this.#ids.delete(id);
-    this.#ids.add(id);
-    if (this.#ids.size > maxRecent) {
-      for (const oldest of this.#ids) {
-        this.#ids.delete(oldest);
-        break;
-      }
-    }
-    return isNew;
-  }
-
-  copy(): ReadonlySet<string> {
-    return new Set(this.#ids);
-  }
-}
-
 /**
  * The items of a list, each one once.
  *
@@ -47,12 +26,19 @@ class RecentIds {
  */
 export async function* readPages<Item>(list: PagedList<Item>): AsyncGenerator<Item> {
   const { readPage, idOf, overlaps } = list;
-  const recent = new RecentIds();
-  const isNew = (item: Item): boolean => recent.add(idOf(item));
+  const recent = new Set<string>();
+  const isNew = (item: Item): boolean => {
+    const id = idOf(item);
+    const isKnown = recent.delete(id);
+    recent.add(id);
+    const [oldest = id] = recent;
+    if (recent.size > maxRecent) recent.delete(oldest);
+    return !isKnown;
+  };
   let total: number | null = null;
   for (let index = 0; ; index += 1) {
     const page = await readPage(index);
-    const known = recent.copy();
+    const known = new Set(recent);
     const hasKnown = (items: readonly Item[]): boolean =>
       items.some((item) => known.has(idOf(item)));
     const isShifted = page.total !== total || hasKnown(page.items) !== overlaps;

@@ -10,12 +10,12 @@ export interface SourceApiOptions {
   readonly service: string;
   /** The address of the service, which can have a path. */
   readonly url: URL;
-  /** With the key. */
+  /** The headers contain the key. */
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   /** Receives a notice before each pause. */
   readonly report: (notice: string) => void;
-  /** From the request to the end of the response (ms). */
+  /** The time from the request to the end of the response (ms). */
   readonly timeoutMs?: number;
   readonly pauses?: Pauses;
 }

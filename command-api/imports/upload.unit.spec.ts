@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { rejection } from '../../ops/test/support/waiting.js';
-import { requireRate, UploadTooSlow } from './upload-rate.js';
+import { requireRate, UploadTooSlow } from './upload.js';
 
 /** Reads chunks of so many bytes, for each of which the reader waits so long (ms), and then works. */
 const read = async (count: number, bytes: number, waitMs: number, workMs = 0): Promise<number> => {

@@ -1,9 +1,26 @@
-/** Detects the format of an import file. */
-import type { ImportFormat } from '../../../schemas/http/imports.js';
-import { bitlyCsv, csv, dubCsv, shlinkCsv, type CsvFormat } from './csv.js';
+/** The formats of import files: their readers, and how they are detected. */
+import { shlinkApi, type ImportFormat, type ImportSource } from '../../../schemas/http/imports.js';
+import { bitlyCsv, csv, csvReader, dubCsv, shlinkCsv, type CsvFormat } from './csv.js';
 import { detectLayout } from './csv-columns.js';
-import { firstObject } from './json.js';
+import { firstObject } from './json-objects.js';
+import { readBitlyJson, readKuttJson, readLinklog } from './json.js';
+import type { SourceReader } from './records.js';
 import { scanLength } from './scan.js';
+import { readShlinkApi } from './shlink-api.js';
+import { readYourls } from './yourls.js';
+
+/** The readers of import files by format. */
+export const readers: Readonly<Record<ImportSource, SourceReader>> = {
+  csv: csvReader(csv),
+  linklog: readLinklog,
+  'shlink-csv': csvReader(shlinkCsv),
+  'yourls-sql': readYourls,
+  'kutt-json': readKuttJson,
+  'bitly-json': readBitlyJson,
+  'bitly-csv': csvReader(bitlyCsv),
+  'dub-csv': csvReader(dubCsv),
+  [shlinkApi]: readShlinkApi,
+};
 
 const services: readonly (readonly [ImportFormat, CsvFormat])[] = [
   ['shlink-csv', shlinkCsv],

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { readRecords } from '../../testing/import-files.js';
+import { expectSameFromChunks, readRecords } from '../../testing/import-files.js';
 import type { ImportFormat } from '../../../schemas/http/imports.js';
-import { detectFormat } from './detect.js';
-import { readers } from './readers.js';
-import { ImportFileFault, maxRecordLength } from './source-record.js';
+import { detectFormat, readers } from './formats.js';
+import { ImportFileFault, maxRecordLength } from './records.js';
 import { codePoint } from '../../../schemas/testing/code-point.js';
 
 /** The start of files of each format, and of files of other services. */
@@ -103,6 +102,45 @@ describe('imports: formats', () => {
         await readRecords(reader, file).catch((error: unknown) => {
           expect(error).to.be.instanceOf(ImportFileFault);
         });
+      }
+    }
+  });
+
+  const url = 'https://example.org/';
+  const kutt = (address: string): string => JSON.stringify({ address, target: url });
+
+  it('are read equally in any chunks, or have the same fault', async () => {
+    const csvParts = ['"', ',', '\n', '\r', ' ', 'a', url, ';', '\t', '\0', "'", '\ud83d'];
+    const jsonParts = ['{', '}', '[', ']', ',', '"', '\\', '\n', ' ', ':', 'a', '{"data":['];
+    for (const [reader, heads, parts] of [
+      [readers.csv, ['', 'code,url,title\n'], csvParts],
+      [readers['kutt-json'], ['', '[', '{"total":1,"data":['], [...jsonParts, kutt('x')]],
+    ] as const) {
+      const rest = fc.array(fc.constantFrom(...parts)).map((list) => list.join(''));
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom(...heads),
+          rest,
+          fc.integer({ min: 1, max: 7 }),
+          (...args) => expectSameFromChunks(reader, args[0] + args[1], args[2]),
+        ),
+        { numRuns: 40 },
+      );
+    }
+  });
+
+  it('are read equally in chunks that cut records of a longer file', async () => {
+    const title = `a\r\n${'x'.repeat(200)}`;
+    const rows = Array.from({ length: 400 }, (_, index) => `"c${index}",${url},"${title}"\r\n`);
+    const objects = Array.from({ length: 400 }, (_, index) => kutt(`c${index}`.padEnd(200, 'x')));
+    for (const [reader, text] of [
+      [readers.csv, `code,url,title\r\n${rows.join('')}`],
+      [readers['kutt-json'], objects.join('\r\n')],
+      [readers['kutt-json'], `{"data":[\r\n${objects.join(',\r\n')}]}`],
+    ] as const) {
+      expect(await readRecords(reader, text)).to.have.length(400);
+      for (const size of [1_000, 65_535, 65_536, 65_537]) {
+        await expectSameFromChunks(reader, text, size);
       }
     }
   });
