@@ -49,10 +49,7 @@ export const lockKeys = async (
 };
 
 /** Writes a new or locked key, and creates the meter of a root key. */
-export const saveKey = (
-  { status, key }: KnownKey,
-  schema: LedgerSchema = 'ledger',
-): readonly Statement[] => {
+const saveKey = ({ status, key }: KnownKey, schema: LedgerSchema): readonly Statement[] => {
   const hashes = Object.keys(key.secrets).map((hash) => Buffer.from(hash, 'hex'));
   const saved: Statement = {
     text: `INSERT INTO ${schema}.api_keys
@@ -98,6 +95,8 @@ export const saveKey = (
 
 export const apiKeys: LedgerRows<ApiKeyState, ApiKeyEvent> = {
   lock: lockKeys,
-  save: (states) =>
-    [...states.values()].flatMap((state) => (state.status === 'none' ? [] : saveKey(state))),
+  save: (states, schema = 'ledger') =>
+    [...states.values()].flatMap((state) =>
+      state.status === 'none' ? [] : saveKey(state, schema),
+    ),
 };

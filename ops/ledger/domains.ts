@@ -55,10 +55,10 @@ export const lockDomains = async (
   return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
 };
 
-export const saveDomain = (
+const saveDomain = (
   name: string,
   { owner, claims, sequence, lastEventAt }: Domain,
-  schema: LedgerSchema = 'ledger',
+  schema: LedgerSchema,
 ): Statement => ({
   text: `INSERT INTO ${schema}.domains
            (${columns})
@@ -78,7 +78,8 @@ export const saveDomain = (
 
 export const domains: LedgerRows<Domain, DomainEvent> = {
   lock: lockDomains,
-  save: (states) => [...states].map(([name, domain]) => saveDomain(name, domain)),
+  save: (states, schema = 'ledger') =>
+    Array.from(states, ([name, domain]) => saveDomain(name, domain, schema)),
   // A claim changes nothing for visitors.
   changeOf: ({ type, subject: domain }) =>
     type === 'linklog.DomainClaimed.v1' ? null : { kind: 'domain', domain },

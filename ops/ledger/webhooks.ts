@@ -50,10 +50,10 @@ export const lockWebhooks = async (
   return new Map(rows.map((row) => [row.id, stateOfRow(row)]));
 };
 
-export const saveWebhook = (
+const saveWebhook = (
   id: string,
   state: WebhookState,
-  schema: LedgerSchema = 'ledger',
+  schema: LedgerSchema,
 ): readonly Statement[] => {
   if (state.status === 'none') return [];
   const webhook = exists(state) ? state : null;
@@ -80,7 +80,8 @@ export const saveWebhook = (
 
 export const webhooks: LedgerRows<WebhookState, WebhookEvent> = {
   lock: lockWebhooks,
-  save: (states) => [...states].flatMap(([id, state]) => saveWebhook(id, state)),
+  save: (states, schema = 'ledger') =>
+    [...states].flatMap(([id, state]) => saveWebhook(id, state, schema)),
 };
 
 /** Webhooks that are not deleted, by ID, the oldest first. @param account `null`: of all. @param id `null`: all */
