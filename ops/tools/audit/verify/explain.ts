@@ -1,5 +1,4 @@
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
-import { readEvent, UnreadableEvent } from '../../../../schemas/events/codec.js';
 import { originOf } from '../../../../schemas/events/envelope.js';
 import { withoutSecrets } from '../../../../schemas/events/redact.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
@@ -7,11 +6,12 @@ import { summedUnder } from '../../../../schemas/statistics/summed-visits.js';
 import { monthOf, quarterAt } from '../../../../schemas/statistics/calendar.js';
 import { spendingOf } from '../../../../schemas/folds/key-meter.js';
 import { accountsPartition, platformPartition } from '../../../../schemas/read-models/history.js';
-import { isLimitedVisit } from '../../../ledger/rebuild/folds.js';
+import { isEventOfLedgerLink } from '../../../ledger/rebuild/folds.js';
+import { readableEvent } from '../../../ledger/readable-events.js';
 import { partitionOf } from '../../../event-log/partition.js';
-import type { EventLog, LogRecord } from '../../../event-log/port.js';
-import type { Pool } from '../../../platform/postgres/pool.js';
-import { offsetIn, readTable, type FoldPositions, type OffsetRange } from './reading.js';
+import type { LogRecord } from '../../../event-log/port.js';
+import { groupBy } from '../../../platform/group-by.js';
+import type { FoldedRange } from './folds.js';
 import type {
   Difference,
   ExplainedDifference,
@@ -25,7 +25,8 @@ interface Pattern {
   readonly partition?: number;
   /** The common key of their records, if any. Records with another key are not parsed. */
   readonly key?: string;
-  readonly matches: (event: LinklogEvent | null, record: LogRecord) => boolean;
+  /** By default, all readable events match. */
+  readonly matches?: (event: LinklogEvent | null, record: LogRecord) => boolean;
 }
 
 const { links, visits, accounts, platform, usage } = topics;
@@ -33,7 +34,6 @@ const { links, visits, accounts, platform, usage } = topics;
 const bySubject = (topic: { readonly name: TopicName }, key: unknown): Pattern => ({
   topics: [topic.name],
   key: String(key),
-  matches: (event) => event !== null,
 });
 
 const bySpending = (keyId: unknown, month?: unknown): Pattern => ({
@@ -45,7 +45,7 @@ const bySpending = (keyId: unknown, month?: unknown): Pattern => ({
 });
 
 /** Differences of a table without a pattern are reported without events. */
-const nothing: Pattern = { topics: [], matches: () => false };
+const nothing: Pattern = { topics: [] };
 
 /** The visits of a row of statistics: of a link, or of an account in one partition, in a period. */
 const byPeriod = (key: Difference['key']): Pattern => ({
@@ -64,7 +64,7 @@ const byPeriod = (key: Difference['key']): Pattern => ({
   },
 });
 
-/** For the tables of the runtime, and tables with a row for each link. */
+/** The pattern of tables of the runtime, and of tables with a row for each link. */
 const projectionPattern = (model: Model, table: string, key: Difference['key']): Pattern => {
   const inPartition = {
     topics: [key['topic'] as TopicName],
@@ -101,12 +101,12 @@ const patternOf = ({ model, table, key }: Difference): Pattern => {
       return {
         ...bySubject(links, key['subject']),
         topics: [links.name, visits.name],
-        matches: (event) =>
-          event !== null && (event.type !== 'linklog.LinkVisited.v3' || isLimitedVisit(event)),
+        matches: (event) => event !== null && isEventOfLedgerLink(event),
       };
     case 'ledger.key_meters':
       return bySpending(key['key_id']);
     case 'ledger.api_keys':
+    case 'ledger.webhooks':
       return bySubject(accounts, key['id']);
     case 'ledger.key_secrets':
       return bySubject(accounts, key['key_id']);
@@ -114,10 +114,8 @@ const patternOf = ({ model, table, key }: Difference): Pattern => {
       return bySubject(accounts, key['alias']);
     case 'ledger.domains':
       return bySubject(accounts, key['domain']);
-    case 'ledger.webhooks':
-      return bySubject(accounts, key['id']);
     case 'ledger.platform':
-      return { topics: [platform.name], matches: (event) => event !== null };
+      return { topics: [platform.name] };
     default:
       return model === 'ledger' ? nothing : projectionPattern(model, table, key);
   }
@@ -130,15 +128,6 @@ const partitionCounts = new Map<TopicName, number>(
 /** The number of first and of last events of a difference that are reported. */
 const reportedAtEachEnd = 5;
 
-const eventIn = ({ value }: LogRecord): LinklogEvent | null => {
-  try {
-    return readEvent(value);
-  } catch (error) {
-    if (error instanceof UnreadableEvent) return null;
-    throw error;
-  }
-};
-
 const toReport = (position: RowPosition, event: LinklogEvent | null): ExplainingEvent => ({
   ...position,
   id: event?.id ?? null,
@@ -148,18 +137,16 @@ const toReport = (position: RowPosition, event: LinklogEvent | null): Explaining
 });
 
 class Explanation {
-  readonly difference: Difference;
   readonly #pattern: Pattern;
   readonly #first: ExplainingEvent[] = [];
   readonly #last: ExplainingEvent[] = [];
   #count = 0;
 
-  constructor(difference: Difference) {
-    this.difference = difference;
+  constructor(readonly difference: Difference) {
     this.#pattern = patternOf(difference);
   }
 
-  mayMatch(topic: TopicName, partition: number): boolean {
+  mayMatch({ topic, partition }: FoldedRange): boolean {
     const { topics: selected, key, partition: only } = this.#pattern;
     if (!selected.includes(topic)) return false;
     if (key === undefined) return (only ?? partition) === partition;
@@ -168,24 +155,18 @@ class Explanation {
 
   /** Adds the event of a record if it matches. */
   add(position: RowPosition, record: LogRecord, readOnce: () => LinklogEvent | null): void {
-    const { key, matches } = this.#pattern;
-    if ((key ?? record.key) !== record.key) return;
+    const { key = record.key, matches = (event) => event !== null } = this.#pattern;
+    if (key !== record.key) return;
     const event = readOnce();
     if (!matches(event, record)) return;
     const found = toReport(position, event);
     // An event that is relayed meanwhile is in both the log and the outbox.
-    if (
-      position.in === 'outbox' &&
-      this.#reported().some(({ id }) => id !== null && id === found.id)
-    ) {
-      return;
-    }
+    const isRelayed = position.in === 'outbox' && found.id !== null;
+    if (isRelayed && this.#reported().some(({ id }) => id === found.id)) return;
     this.#count += 1;
     if (this.#first.length < reportedAtEachEnd) this.#first.push(found);
-    else {
-      this.#last.push(found);
-      if (this.#last.length > reportedAtEachEnd) this.#last.shift();
-    }
+    else this.#last.push(found);
+    if (this.#last.length > reportedAtEachEnd) this.#last.shift();
   }
 
   result(): ExplainedDifference {
@@ -197,63 +178,27 @@ class Explanation {
   }
 }
 
-/** Adds records to explanations, each up to its offset `to`. Parses each record once at most. */
-const addRecords = (
-  readers: readonly { readonly explanation: Explanation; readonly to: number }[],
-  position: Omit<RowPosition, 'offset'>,
-  records: readonly LogRecord[],
-): void => {
-  for (const record of records) {
-    const { offset } = record;
-    let event: LinklogEvent | null | undefined;
-    const readOnce = (): LinklogEvent | null => {
-      if (event === undefined) event = eventIn(record);
-      return event;
-    };
-    for (const { explanation, to } of readers) {
-      if (offset < to) explanation.add({ ...position, offset }, record, readOnce);
-    }
-  }
-};
-
-interface Compared {
-  readonly pool: Pool;
-  readonly log: EventLog;
-  readonly partitions: readonly OffsetRange[];
-  readonly published: ReadonlyMap<number, number>;
-  readonly positions: FoldPositions;
-  readonly signal: AbortSignal | undefined;
-}
-
+/** Reads the ranges that the differing models are folds of again. @param rangesOf the ranges of a model */
 export const explain = async (
-  { pool, log, partitions, published, positions, signal }: Compared,
   differences: readonly Difference[],
+  rangesOf: (model: Model) => readonly FoldedRange[],
+  signal: AbortSignal | undefined,
 ): Promise<readonly ExplainedDifference[]> => {
   const explanations = differences.map((difference) => new Explanation(difference));
-  const explanationsOf = (topic: TopicName, partition: number): readonly Explanation[] =>
-    explanations.filter((explanation) => explanation.mayMatch(topic, partition));
-
-  for (const { topic, partition, to: end } of partitions) {
-    const readers = explanationsOf(topic, partition).map((explanation) => {
-      const checkpoints = positions.checkpoints.get(explanation.difference.model);
-      return { explanation, to: checkpoints ? offsetIn(checkpoints, topic, partition) : end };
-    });
-    const to = Math.max(0, ...readers.map((reader) => reader.to));
-    for await (const { records } of log.read(topic, partition, 0, to)) {
-      signal?.throwIfAborted();
-      addRecords(readers, { in: 'log', topic, partition }, records);
-    }
-  }
-  for (const end of positions.table) {
-    const { topic, partition, next } = end;
-    const readers = explanationsOf(topic, partition)
-      .filter(({ difference }) => difference.model === 'ledger')
-      .map((explanation) => ({ explanation, to: next }));
-    if (readers.length === 0) continue;
-    const range = { ...end, from: published.get(end.partitionId) ?? 0, to: next };
-    for await (const { records } of readTable(pool, range)) {
-      signal?.throwIfAborted();
-      addRecords(readers, { in: end.in, topic, partition }, records);
+  for (const [model, ofModel] of groupBy(explanations, ({ difference }) => difference.model)) {
+    for (const range of rangesOf(model)) {
+      const matching = ofModel.filter((explanation) => explanation.mayMatch(range));
+      if (matching.length === 0) continue;
+      const { in: where, topic, partition } = range;
+      for await (const { records } of range.read(range.first)) {
+        signal?.throwIfAborted();
+        for (const record of records) {
+          let event: LinklogEvent | null | undefined;
+          const readOnce = () => (event ??= readableEvent(record));
+          const position = { in: where, topic, partition, offset: record.offset };
+          for (const explanation of matching) explanation.add(position, record, readOnce);
+        }
+      }
     }
   }
   return explanations.map((explanation) => explanation.result());
