@@ -1,11 +1,12 @@
+import { history } from '../../../../projectors/history/projection.js';
+import { projections } from '../../../../projectors/projections.js';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { originOf } from '../../../../schemas/events/envelope.js';
 import { withoutSecrets } from '../../../../schemas/events/redact.js';
-import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { partitionCountOf, topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { summedUnder } from '../../../../schemas/statistics/summed-visits.js';
 import { monthOf, quarterAt } from '../../../../schemas/statistics/calendar.js';
 import { spendingOf } from '../../../../schemas/folds/key-meter.js';
-import { accountsPartition, platformPartition } from '../../../../schemas/read-models/history.js';
 import { isEventOfLedgerLink } from '../../../ledger/rebuild/folds.js';
 import { readableEvent } from '../../../ledger/readable-events.js';
 import { partitionOf } from '../../../event-log/partition.js';
@@ -20,110 +21,69 @@ import type {
   RowPosition,
 } from './report.js';
 
-interface Pattern {
-  readonly topics: readonly TopicName[];
-  readonly partition?: number;
-  /** The common key of their records, if any. Records with another key are not parsed. */
-  readonly key?: string;
-  /** By default, all readable events match. */
-  readonly matches?: (event: LinklogEvent | null, record: LogRecord) => boolean;
-}
-
 const { links, visits, accounts, platform, usage } = topics;
 
-const bySubject = (topic: { readonly name: TopicName }, key: unknown): Pattern => ({
-  topics: [topic.name],
-  key: String(key),
-});
+const ledgerTables: Readonly<Record<string, readonly TopicName[]>> = {
+  links: [links.name, visits.name],
+  key_meters: [links.name, usage.name],
+  platform: [platform.name],
+};
 
-const bySpending = (keyId: unknown, month?: unknown): Pattern => ({
-  topics: [links.name, usage.name],
-  matches(event) {
-    const spending = event && spendingOf(event);
-    return spending?.keyId === keyId && (month === undefined || spending?.month === month);
-  },
-});
+/** The topics of the events that a row may be a fold of. */
+const topicsOf = ({ model, table, key }: Difference): readonly TopicName[] => {
+  // A table of the runtime.
+  if ('topic' in key) return [key['topic'] as TopicName];
+  if (model === 'ledger') return ledgerTables[table] ?? [accounts.name];
+  return projections.find(({ name }) => name === model)?.topics ?? [];
+};
 
-/** Differences of a table without a pattern are reported without events. */
-const nothing: Pattern = { topics: [] };
+/** Columns with the key of the records that a row is a fold of. */
+const subjectColumns = ['subject', 'id', 'alias', 'domain'] as const;
 
-/** The visits of a row of statistics: of a link, or of an account in one partition, in a period. */
-const byPeriod = (key: Difference['key']): Pattern => ({
-  topics: [visits.name],
-  ...(key['partition'] !== undefined && { partition: Number(key['partition']) }),
-  ...(typeof key['subject'] === 'string' && { key: key['subject'] }),
-  matches(event) {
-    if (event === null) return false;
-    const { day, quarter } = quarterAt(Date.parse(event.time));
-    const account = summedUnder(event.account ?? '', event.subject);
-    const values = { account, day: [day], quarter: [quarter], month: [monthOf(day)] };
-    return Object.entries(values).every(
-      ([column, matching]) =>
-        key[column] === undefined || matching.some((value) => value === key[column]),
-    );
-  },
-});
-
-/** The pattern of tables of the runtime, and of tables with a row for each link. */
-const projectionPattern = (model: Model, table: string, key: Difference['key']): Pattern => {
-  const inPartition = {
-    topics: [key['topic'] as TopicName],
-    partition: Number(key['partition']),
+/** The values that the columns of a key have in the rows that an event changes. */
+const valuesOf = (
+  event: LinklogEvent,
+  { model, key }: Difference,
+  position: RowPosition,
+): Readonly<Record<string, readonly unknown[]>> => {
+  const { subject, sequence, time, account = '' } = event;
+  const { day, quarter } = quarterAt(Date.parse(time));
+  const spending = spendingOf(event);
+  const isOfHistory = model === 'history' && !('topic' in key);
+  return {
+    ...Object.fromEntries(subjectColumns.map((column) => [column, [subject]])),
+    key_id: [spending?.keyId ?? subject],
+    origin: [originOf(event)],
+    sequence: [sequence],
+    partition: [isOfHistory ? history.toChange(event, position)?.partition : position.partition],
+    account: summedUnder(account, subject),
+    day: [day],
+    quarter: [quarter],
+    month: [monthOf(day), spending?.month],
+    // The key of the platform's row.
+    only_row: [true],
   };
-  if (table === 'high_water_marks') {
-    return {
-      ...inPartition,
-      matches: (event) => event !== null && originOf(event) === key['origin'],
-    };
-  }
-  if (table === 'dead_letters') {
-    return { ...inPartition, matches: (_event, { offset }) => offset === key['record_offset'] };
-  }
-  if (model === 'stats') return byPeriod(key);
-  return key['subject'] === undefined ? nothing : bySubject(links, key['subject']);
 };
 
-const topicOfHistory = (partition: unknown) => {
-  if (partition === platformPartition) return topics.platform;
-  return partition === accountsPartition ? accounts : links;
-};
-
-const patternOf = ({ model, table, key }: Difference): Pattern => {
-  switch (`${model}.${table}`) {
-    case 'history.events':
-      return {
-        ...bySubject(topicOfHistory(key['partition']), key['subject']),
-        matches: (event) => event?.sequence === key['sequence'],
-      };
-    case 'quotas.months':
-      return bySpending(key['key_id'], key['month']);
-    case 'ledger.links':
-      return {
-        ...bySubject(links, key['subject']),
-        topics: [links.name, visits.name],
-        matches: (event) => event !== null && isEventOfLedgerLink(event),
-      };
-    case 'ledger.key_meters':
-      return bySpending(key['key_id']);
-    case 'ledger.api_keys':
-    case 'ledger.webhooks':
-      return bySubject(accounts, key['id']);
-    case 'ledger.key_secrets':
-      return bySubject(accounts, key['key_id']);
-    case 'ledger.alias_overrides':
-      return bySubject(accounts, key['alias']);
-    case 'ledger.domains':
-      return bySubject(accounts, key['domain']);
-    case 'ledger.platform':
-      return { topics: [platform.name] };
-    default:
-      return model === 'ledger' ? nothing : projectionPattern(model, table, key);
+/** Whether a row is a fold of a record: the columns of its key that `valuesOf` knows have values of the event. */
+const isFoldOf = (
+  difference: Difference,
+  position: RowPosition,
+  event: LinklogEvent | null,
+): boolean => {
+  const { model, table, key } = difference;
+  if ('record_offset' in key) return position.offset === key['record_offset'];
+  if (event === null) return false;
+  if (model === 'ledger') {
+    if (table === 'links' && !isEventOfLedgerLink(event)) return false;
+  } else if (!('topic' in key)) {
+    const projection = projections.find(({ name }) => name === model);
+    if ((projection?.toChange(event, position) ?? null) === null) return false;
   }
+  const values = valuesOf(event, difference, position);
+  const known = Object.entries(key).filter(([column]) => column in values);
+  return known.length > 0 && known.every(([column, value]) => values[column]?.includes(value));
 };
-
-const partitionCounts = new Map<TopicName, number>(
-  Object.values(topics).map(({ name, partitions }) => [name, partitions]),
-);
 
 /** The number of first and of last events of a difference that are reported. */
 const reportedAtEachEnd = 5;
@@ -137,28 +97,33 @@ const toReport = (position: RowPosition, event: LinklogEvent | null): Explaining
 });
 
 class Explanation {
-  readonly #pattern: Pattern;
+  readonly #topics: readonly TopicName[];
+  /** The key of the records; `undefined` if they have several. Other records are not parsed. */
+  readonly #key: string | undefined;
   readonly #first: ExplainingEvent[] = [];
   readonly #last: ExplainingEvent[] = [];
   #count = 0;
 
   constructor(readonly difference: Difference) {
-    this.#pattern = patternOf(difference);
+    const { key } = difference;
+    this.#topics = topicsOf(difference);
+    const column = subjectColumns.find((name) => name in key);
+    this.#key = column && String(key[column]);
   }
 
   mayMatch({ topic, partition }: FoldedRange): boolean {
-    const { topics: selected, key, partition: only } = this.#pattern;
-    if (!selected.includes(topic)) return false;
-    if (key === undefined) return (only ?? partition) === partition;
-    return partitionOf(key, partitionCounts.get(topic) ?? 1) === partition;
+    const { partition: only = partition } = this.difference.key;
+    if (!this.#topics.includes(topic)) return false;
+    if (this.#key !== undefined)
+      return partitionOf(this.#key, partitionCountOf(topic)) === partition;
+    return only === partition;
   }
 
   /** Adds the event of a record if it matches. */
   add(position: RowPosition, record: LogRecord, readOnce: () => LinklogEvent | null): void {
-    const { key = record.key, matches = (event) => event !== null } = this.#pattern;
-    if (key !== record.key) return;
+    if ((this.#key ?? record.key) !== record.key) return;
     const event = readOnce();
-    if (!matches(event, record)) return;
+    if (!isFoldOf(this.difference, position, event)) return;
     const found = toReport(position, event);
     // An event that is relayed meanwhile is in both the log and the outbox.
     const isRelayed = position.in === 'outbox' && found.id !== null;
