@@ -6,7 +6,7 @@ import type { Queryable } from '../platform/postgres/pool.js';
 import { parseChange } from './changes.js';
 import { readActiveDomains, type ActiveDomain } from './domains.js';
 
-/** Between attempts to read the domains. */
+/** The pauses between attempts to read the domains. */
 const pauses = { firstMs: 500, longestMs: 500 };
 
 export type ActiveDomains = Pick<Awaited<ReturnType<typeof watchActiveDomains>>, 'find'>;

@@ -3,7 +3,7 @@ import type { ApiKey, ApiKeyState } from '../../schemas/folds/api-key.js';
 import { scopeNames, storedScopes } from '../../schemas/scopes.js';
 import type { Client } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
-import type { LedgerRows, LedgerSchema } from './decide.js';
+import { upsert, type LedgerRows, type LedgerSchema } from './decide.js';
 
 export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 
@@ -49,34 +49,22 @@ export const lockKeys = async (
 };
 
 /** Writes a new or locked key, and creates the meter of a root key. */
-export const saveKey = (
-  { status, key }: KnownKey,
-  schema: LedgerSchema = 'ledger',
-): readonly Statement[] => {
+const saveKey = ({ status, key }: KnownKey, schema: LedgerSchema): readonly Statement[] => {
   const hashes = Object.keys(key.secrets).map((hash) => Buffer.from(hash, 'hex'));
-  const saved: Statement = {
-    text: `INSERT INTO ${schema}.api_keys
-       (id, name, plan, account, scopes, expires_at, ancestors, status, deactivated_by, created_at,
-        sequence, last_event_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-     ON CONFLICT (id) DO UPDATE SET name = excluded.name, plan = excluded.plan,
-       scopes = excluded.scopes, expires_at = excluded.expires_at, status = excluded.status,
-       deactivated_by = excluded.deactivated_by, sequence = excluded.sequence, last_event_at = excluded.last_event_at`,
-    values: [
-      key.id,
-      key.name,
-      key.plan,
-      key.account,
-      storedScopes(key.scopes),
-      key.expiresAt,
-      key.ancestors,
-      status,
-      key.deactivatedBy,
-      key.createdAt,
-      key.sequence,
-      key.lastEventAt,
-    ],
-  };
+  const saved = upsert(`${schema}.api_keys`, 'id', {
+    id: key.id,
+    name: key.name,
+    plan: key.plan,
+    account: key.account,
+    scopes: storedScopes(key.scopes),
+    expires_at: key.expiresAt,
+    ancestors: key.ancestors,
+    status,
+    deactivated_by: key.deactivatedBy,
+    created_at: key.createdAt,
+    sequence: key.sequence,
+    last_event_at: key.lastEventAt,
+  });
   const secrets: readonly Statement[] = [
     {
       text: `DELETE FROM ${schema}.key_secrets WHERE key_id = $1 AND hash <> ALL ($2::bytea[])`,
@@ -98,6 +86,8 @@ export const saveKey = (
 
 export const apiKeys: LedgerRows<ApiKeyState, ApiKeyEvent> = {
   lock: lockKeys,
-  save: (states) =>
-    [...states.values()].flatMap((state) => (state.status === 'none' ? [] : saveKey(state))),
+  save: (states, schema = 'ledger') =>
+    [...states.values()].flatMap((state) =>
+      state.status === 'none' ? [] : saveKey(state, schema),
+    ),
 };

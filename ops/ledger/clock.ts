@@ -38,7 +38,7 @@ export class LedgerClock {
     private readonly clock: () => number = () => performance.now(),
   ) {}
 
-  /** For a statement's parameter; `null`, which `least` ignores, before the first reading. */
+  /** Returns a parameter of statements; `null`, which `least` ignores, before the first reading. */
   upperBound(): Date | null {
     if (this.#offsets.length === 0) return null;
     return new Date(this.clock() + Math.min(...this.#offsets) + toleranceMs);

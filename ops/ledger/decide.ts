@@ -25,22 +25,45 @@ export type LedgerSchema = 'ledger' | 'pg_temp';
 /** Reads and writes one kind of state. */
 export interface LedgerRows<State, Event extends LinklogEvent> {
   /** Locks the subjects' rows with its first statement, always in the same order. */
-  readonly lock: (tx: Client, subjects: readonly string[]) => Promise<ReadonlyMap<string, State>>;
+  readonly lock: (
+    tx: Client,
+    subjects: readonly string[],
+    schema?: LedgerSchema,
+  ) => Promise<ReadonlyMap<string, State>>;
   /** Writes states whose rows are locked. */
-  readonly save: (states: ReadonlyMap<string, State>) => readonly Statement[];
+  readonly save: (
+    states: ReadonlyMap<string, State>,
+    schema?: LedgerSchema,
+  ) => readonly Statement[];
   /** Returns the change that invalidates caches; `null` if the event affects none. */
   readonly changeOf?: (event: Event) => Change | null;
 }
 
+/** Inserts a row, or overwrites the row with its key. */
+export const upsert = (
+  table: string,
+  key: string,
+  row: Readonly<Record<string, unknown>>,
+): Statement => {
+  const columns = Object.keys(row);
+  return {
+    text: `INSERT INTO ${table} (${columns.join()})
+           VALUES (${columns.map((_column, index) => `$${index + 1}`).join()})
+           ON CONFLICT (${key}) DO UPDATE SET
+             ${columns.map((column) => `${column} = excluded.${column}`).join()}`,
+    values: Object.values(row),
+  };
+};
+
 /** A command, its decision, and the state after it. */
-export interface Decided<Decidable extends Command, Event, State, Refused extends Refusal> {
+interface Decided<Decidable extends Command, Event, State, Refused extends Refusal> {
   readonly command: Decidable;
   readonly decision: Decision<Event, Refused>;
   readonly state: State;
 }
 
 interface DecidedGroup<Decidable extends Command, Event, State, Refused extends Refusal> {
-  /** In the order of the commands. */
+  /** The results in the order of the commands. */
   readonly results: readonly Decided<Decidable, Event, State, Refused>[];
   readonly outboxPosition: OutboxPosition;
 }
@@ -137,7 +160,7 @@ export const decideOneIn = async <
 export interface Ledger {
   readonly pool: Pool;
   readonly outbox: Outbox;
-  /** For decisions that depend on the month: a clock that jumps forward must not start the next one. */
+  /** The clock of decisions that depend on the month: a jump forward must not start the next month. */
   readonly clock?: LedgerClock;
 }
 

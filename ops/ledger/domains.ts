@@ -1,8 +1,7 @@
 import type { DomainEvent } from '../../schemas/events/catalogue.js';
 import type { Domain, DomainClaim } from '../../schemas/folds/domain.js';
 import type { Client, Queryable } from '../platform/postgres/pool.js';
-import type { Statement } from '../platform/postgres/statement.js';
-import type { LedgerRows, LedgerSchema } from './decide.js';
+import { upsert, type LedgerRows, type LedgerSchema } from './decide.js';
 
 /** A row of `ledger.domains`. The columns of the owner are `null` if no account has the domain. */
 interface DomainRow {
@@ -55,30 +54,26 @@ export const lockDomains = async (
   return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
 };
 
-export const saveDomain = (
-  name: string,
-  { owner, claims, sequence, lastEventAt }: Domain,
-  schema: LedgerSchema = 'ledger',
-): Statement => ({
-  text: `INSERT INTO ${schema}.domains
-           (${columns})
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-         ON CONFLICT (domain) DO UPDATE SET account = excluded.account,
-           created_at = excluded.created_at, verified_at = excluded.verified_at,
-           token = excluded.token, root_redirect = excluded.root_redirect,
-           not_found_redirect = excluded.not_found_redirect,
-           expired_redirect = excluded.expired_redirect, claims = excluded.claims,
-           sequence = excluded.sequence, last_event_at = excluded.last_event_at`,
-  values: [
-    ...[name, owner?.account, owner?.createdAt, owner?.verifiedAt, owner?.token],
-    ...[owner?.rootRedirect, owner?.notFoundRedirect, owner?.expiredRedirect],
-    ...[claims, sequence, lastEventAt],
-  ],
+const rowOfDomain = (domain: string, { owner, claims, sequence, lastEventAt }: Domain) => ({
+  domain,
+  account: owner?.account,
+  created_at: owner?.createdAt,
+  verified_at: owner?.verifiedAt,
+  token: owner?.token,
+  root_redirect: owner?.rootRedirect,
+  not_found_redirect: owner?.notFoundRedirect,
+  expired_redirect: owner?.expiredRedirect,
+  claims,
+  sequence,
+  last_event_at: lastEventAt,
 });
 
 export const domains: LedgerRows<Domain, DomainEvent> = {
   lock: lockDomains,
-  save: (states) => [...states].map(([name, domain]) => saveDomain(name, domain)),
+  save: (states, schema = 'ledger') =>
+    Array.from(states, ([name, domain]) =>
+      upsert(`${schema}.domains`, 'domain', rowOfDomain(name, domain)),
+    ),
   // A claim changes nothing for visitors.
   changeOf: ({ type, subject: domain }) =>
     type === 'linklog.DomainClaimed.v1' ? null : { kind: 'domain', domain },

@@ -160,7 +160,7 @@ const requireTaken = (link: LedgerLinkState): LedgerLink => {
 
 export const ledgerLinks: LedgerRows<LedgerLinkState, LedgerLinkEvent> = {
   lock: lockLinks,
-  save: (states) => saveLinks([...states.values()].map(requireTaken)),
+  save: (states, schema) => saveLinks([...states.values()].map(requireTaken), schema),
   // Visits do not invalidate caches.
   changeOf: ({ type, subject, sequence }) =>
     type === 'linklog.LinkVisited.v3' ? null : { kind: 'link', subject, sequence },

@@ -44,10 +44,10 @@ export const moveToMonth = (meter: LockedMeter, now: Date): LockedMeter =>
   Object.assign(meter, inMonth(meter, monthOf(now.toISOString())));
 
 /** Locks the meters in the order of their keys. */
-export const lockStoredMeters = async (
+const lockStoredMeters = async (
   tx: Client,
   keyIds: readonly string[],
-  schema: LedgerSchema,
+  schema: LedgerSchema = 'ledger',
 ): Promise<readonly (LockedMeter & { readonly lockedAt: Date })[]> => {
   const { rows } = await tx.query<LockedMeter & { lockedAt: Date }>({
     name: `meters-lock-${schema}`,
@@ -67,7 +67,7 @@ export const lockMeters = async (
   clock: LedgerClock,
 ): Promise<{ readonly meters: ReadonlyMap<string, LockedMeter>; readonly now: Date }> => {
   if (keyIds.length === 0) return { meters: new Map(), now: clock.clampedNow(await ledgerNow(tx)) };
-  const rows = await lockStoredMeters(tx, keyIds, 'ledger');
+  const rows = await lockStoredMeters(tx, keyIds);
   const last = rows.at(-1);
   if (!last) throw new Error(`no meter exists for ${keyIds.length} keys`);
   const now = clock.clampedNow(last.lockedAt);
@@ -98,25 +98,19 @@ const save = <Field extends keyof typeof columns>(
 export const saveMeters = (meters: Iterable<LockedMeter>): readonly Statement[] =>
   save([...meters], Object.keys(columns) as (keyof typeof columns)[], 'meters-save', 'ledger');
 
-/** Writes folded meters. Unknown keys are ignored. */
-export const saveFoldedMeters = (
-  meters: ReadonlyMap<string, KeyMeter>,
-  schema: LedgerSchema,
-): readonly Statement[] =>
-  save(
-    Array.from(meters, ([keyId, meter]) => ({ keyId, ...meter })),
-    Object.keys(folded) as (keyof typeof folded)[],
-    'meters-save-folded',
-    schema,
-  );
-
-/** The meters of root keys as states of deciders. */
+/** The meters of root keys as states of deciders. Unknown keys are ignored. */
 export const meterRows: LedgerRows<KeyMeter, UsageEvent> = {
-  async lock(tx, keyIds) {
-    const rows = await lockStoredMeters(tx, keyIds, 'ledger');
+  async lock(tx, keyIds, schema) {
+    const rows = await lockStoredMeters(tx, keyIds, schema);
     return new Map(rows.map((row) => [row.keyId, row]));
   },
-  save: (meters) => saveFoldedMeters(meters, 'ledger'),
+  save: (meters, schema = 'ledger') =>
+    save(
+      Array.from(meters, ([keyId, meter]) => ({ keyId, ...meter })),
+      Object.keys(folded) as (keyof typeof folded)[],
+      'meters-save-folded',
+      schema,
+    ),
 };
 
 /** Metered calls of a root key. */

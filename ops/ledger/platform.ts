@@ -46,7 +46,8 @@ export const savePlatform = (
 });
 
 export const platformSwitches: LedgerRows<PlatformState, PlatformEvent> = {
-  lock: async (tx) => new Map([[platformSubject, await readPlatform(tx, 'FOR UPDATE')]]),
-  save: (states) => Array.from(states.values(), (state) => savePlatform(state)),
+  lock: async (tx, _subjects, schema) =>
+    new Map([[platformSubject, await readPlatform(tx, 'FOR UPDATE', schema)]]),
+  save: (states, schema) => Array.from(states.values(), (state) => savePlatform(state, schema)),
   changeOf: () => ({ kind: 'platform' }),
 };

@@ -11,7 +11,7 @@ import { valuesByField, type Pool } from '../platform/postgres/pool.js';
 import { decided } from './behind-log.js';
 
 /** The relay's progress in a partition of the outbox. */
-export interface SentPosition extends TopicPartition {
+interface SentPosition extends TopicPartition {
   readonly partitionId: number;
   /** The first offset of the outbox that is not marked as sent. */
   readonly next: number;

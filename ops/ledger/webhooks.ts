@@ -1,8 +1,7 @@
 import type { WebhookEvent } from '../../schemas/events/catalogue.js';
 import { exists, type Webhook, type WebhookState } from '../../schemas/folds/webhook.js';
 import type { Client, Queryable } from '../platform/postgres/pool.js';
-import type { Statement } from '../platform/postgres/statement.js';
-import type { LedgerRows, LedgerSchema } from './decide.js';
+import { upsert, type LedgerRows, type LedgerSchema } from './decide.js';
 
 /** A row of `ledger.webhooks`. Most columns are `null` if the webhook was deleted. */
 interface WebhookRow extends Omit<Webhook, 'status' | 'createdAt'> {
@@ -50,37 +49,30 @@ export const lockWebhooks = async (
   return new Map(rows.map((row) => [row.id, stateOfRow(row)]));
 };
 
-export const saveWebhook = (
-  id: string,
-  state: WebhookState,
-  schema: LedgerSchema = 'ledger',
-): readonly Statement[] => {
-  if (state.status === 'none') return [];
+const rowOfWebhook = (id: string, state: Exclude<WebhookState, { readonly status: 'none' }>) => {
   const webhook = exists(state) ? state : null;
-  return [
-    {
-      text: `INSERT INTO ${schema}.webhooks
-               (id, account, status, url, types, domain, description, disabled_reason, secrets,
-                created_at, sequence, last_event_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-             ON CONFLICT (id) DO UPDATE SET account = excluded.account, status = excluded.status,
-               url = excluded.url, types = excluded.types, domain = excluded.domain,
-               description = excluded.description, disabled_reason = excluded.disabled_reason,
-               secrets = excluded.secrets, created_at = excluded.created_at,
-               sequence = excluded.sequence, last_event_at = excluded.last_event_at`,
-      values: [
-        ...[id, state.account, state.status, webhook?.url, webhook?.types, webhook?.domain],
-        ...[webhook?.description, webhook?.disabledReason],
-        ...[webhook && JSON.stringify(webhook.secrets), webhook?.createdAt],
-        ...[state.sequence, state.lastEventAt],
-      ],
-    },
-  ];
+  return {
+    id,
+    account: state.account,
+    status: state.status,
+    url: webhook?.url,
+    types: webhook?.types,
+    domain: webhook?.domain,
+    description: webhook?.description,
+    disabled_reason: webhook?.disabledReason,
+    secrets: webhook && JSON.stringify(webhook.secrets),
+    created_at: webhook?.createdAt,
+    sequence: state.sequence,
+    last_event_at: state.lastEventAt,
+  };
 };
 
 export const webhooks: LedgerRows<WebhookState, WebhookEvent> = {
   lock: lockWebhooks,
-  save: (states) => [...states].flatMap(([id, state]) => saveWebhook(id, state)),
+  save: (states, schema = 'ledger') =>
+    [...states].flatMap(([id, state]) =>
+      state.status === 'none' ? [] : upsert(`${schema}.webhooks`, 'id', rowOfWebhook(id, state)),
+    ),
 };
 
 /** Webhooks that are not deleted, by ID, the oldest first. @param account `null`: of all. @param id `null`: all */

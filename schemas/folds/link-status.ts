@@ -2,11 +2,11 @@ export type ExpiryReason = 'time' | 'clicks';
 
 /** The reasons for which a link does not redirect. Several may hold at the same time. */
 export interface Restraints {
-  /** Permanently. */
+  /** The link is deleted permanently. */
   readonly deleted: boolean;
-  /** By an operator or by the web-safety check. */
+  /** An operator or the web-safety check has blocked the link. */
   readonly blocked: boolean;
-  /** By its owner. */
+  /** The owner has disabled the link. */
   readonly disabled: boolean;
   /** The reason of LinkExpired. A link whose end has passed may not have the event yet: see `statusAt`. */
   readonly expired: ExpiryReason | null;
@@ -24,7 +24,7 @@ export const recordedStatuses = ['deleted', 'blocked', 'disabled', 'expired', 'a
 export type RecordedStatus = (typeof recordedStatuses)[number];
 
 export type LinkStatus = RecordedStatus | 'scheduled';
-/** In order of precedence. */
+/** The statuses in order of precedence. */
 export const linkStatuses = [
   ...(['deleted', 'blocked', 'disabled', 'expired'] as const),
   ...(['scheduled', 'active'] as const),

@@ -4,24 +4,17 @@
  */
 import {
   isCreation,
-  type AliasOverrideEvent,
+  isLinkEvent,
   type ApiKeyEvent,
   type CreationEvent,
-  type DomainEvent,
   type EventNamed,
   type LinkEvent,
   type LinklogEvent,
-  type PlatformEvent,
   type UsageEvent,
-  type WebhookEvent,
 } from '../../../schemas/events/catalogue.js';
-import {
-  evolveAliasOverride,
-  noOverride,
-  type AliasOverride,
-} from '../../../schemas/folds/alias-override.js';
-import { evolveApiKey, noKey } from '../../../schemas/folds/api-key.js';
-import { evolveDomain, noDomain, type Domain } from '../../../schemas/folds/domain.js';
+import { evolveAliasOverride, noOverride } from '../../../schemas/folds/alias-override.js';
+import { evolveApiKey, noKey, type ApiKeyState } from '../../../schemas/folds/api-key.js';
+import { evolveDomain, noDomain } from '../../../schemas/folds/domain.js';
 import {
   addSpending,
   evolveMeter,
@@ -32,117 +25,114 @@ import {
 import {
   evolveLedgerLink,
   initialState,
-  type LedgerLink,
-  type LedgerLinkEvent,
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
-import { evolvePlatform, type PlatformState } from '../../../schemas/folds/platform.js';
-import { evolveWebhook, noWebhook, type WebhookState } from '../../../schemas/folds/webhook.js';
-import type { KnownKey } from '../api-keys.js';
+import { evolvePlatform, initialPlatform } from '../../../schemas/folds/platform.js';
+import { evolveWebhook, noWebhook } from '../../../schemas/folds/webhook.js';
+
+export type Fold<State, Event> = (
+  known: ReadonlyMap<string, State>,
+  events: readonly Event[],
+) => ReadonlyMap<string, State>;
+
+const foldOf =
+  <State, Event>(fold: {
+    readonly initialState: State;
+    readonly evolve: (state: State, event: Event) => State;
+    /** Whether the event is a repeat, or its subject is unknown. */
+    readonly isKnown: (state: State, event: Event) => boolean;
+    readonly subjectOf: (event: Event) => string;
+  }): Fold<State, Event> =>
+  (known, events) => {
+    const changed = new Map<string, State>();
+    for (const event of events) {
+      const subject = fold.subjectOf(event);
+      const state = changed.get(subject) ?? known.get(subject) ?? fold.initialState;
+      if (!fold.isKnown(state, event)) changed.set(subject, fold.evolve(state, event));
+    }
+    return changed;
+  };
+
+const subjectOf = ({ subject }: LinklogEvent): string => subject;
+
+/** Creates a fold of subjects whose events all have the sequence of the state. */
+const foldSubjects = <State extends { readonly sequence: number }, Event extends LinklogEvent>(
+  initialState: State,
+  evolve: (state: State, event: Event) => State,
+): Fold<State, Event> =>
+  foldOf({
+    initialState,
+    evolve,
+    isKnown: (state, event) => event.sequence <= state.sequence,
+    subjectOf,
+  });
+
+export const foldOverrides = foldSubjects(noOverride, evolveAliasOverride);
+export const foldDomains = foldSubjects(noDomain, evolveDomain);
+export const foldWebhooks = foldSubjects(noWebhook, evolveWebhook);
+export const foldPlatform = foldSubjects(initialPlatform, evolvePlatform);
+
+export const foldKeys = foldOf<ApiKeyState, ApiKeyEvent>({
+  initialState: noKey,
+  evolve: evolveApiKey,
+  isKnown: (state, event) =>
+    state.status === 'none'
+      ? event.type !== 'linklog.ApiKeyCreated.v3'
+      : event.sequence <= state.key.sequence,
+  subjectOf,
+});
 
 /** A visit of a link with a limit, which the ledger decided. */
-export type LimitedVisit = EventNamed<'LinkVisited'> & {
+type LimitedVisit = EventNamed<'LinkVisited'> & {
   readonly data: { readonly click: number };
 };
 
 export const isLimitedVisit = (event: LinklogEvent): event is LimitedVisit =>
   event.type === 'linklog.LinkVisited.v3' && event.data.click !== null;
 
-const isKnownToLedgerLink = (link: LedgerLinkState, event: LedgerLinkEvent): boolean => {
-  const isFirst = isCreation(event);
-  if (isFirst || link.status === 'none') return isFirst === (link.status === 'taken');
-  if (event.type === 'linklog.LinkVisited.v3') return event.sequence <= link.visitSequence;
-  return event.sequence <= link.sequence;
+export const isEventOfLedgerLink = (event: LinklogEvent): event is LinkEvent | LimitedVisit =>
+  isLinkEvent(event) || isLimitedVisit(event);
+
+export const foldLedgerLinks = foldOf<LedgerLinkState, LinkEvent | LimitedVisit>({
+  initialState,
+  evolve: evolveLedgerLink,
+  isKnown(link, event) {
+    const isFirst = isCreation(event);
+    if (isFirst || link.status === 'none') return isFirst === (link.status === 'taken');
+    if (event.type === 'linklog.LinkVisited.v3') return event.sequence <= link.visitSequence;
+    return event.sequence <= link.sequence;
+  },
+  subjectOf,
+});
+
+/** Returns the creations of new links, without repeats. */
+export const creationsIn = (
+  known: ReadonlyMap<string, unknown>,
+  events: readonly LinkEvent[],
+): readonly CreationEvent[] => {
+  const subjects = new Set<string>();
+  return events.filter(isCreation).filter(({ subject }) => {
+    const isFirst = !known.has(subject) && !subjects.has(subject);
+    subjects.add(subject);
+    return isFirst;
+  });
 };
 
-/** Folds link events and limited visits. Returns each creation once. */
-export const foldLedgerLinks = (
-  known: ReadonlyMap<string, LedgerLink>,
-  events: readonly (LinkEvent | LimitedVisit)[],
-): {
-  readonly changed: ReadonlyMap<string, LedgerLink>;
-  readonly creations: readonly CreationEvent[];
-} => {
-  const changed = new Map<string, LedgerLink>();
-  const creations: CreationEvent[] = [];
-  for (const event of events) {
-    const link = changed.get(event.subject) ?? known.get(event.subject) ?? initialState;
-    if (isKnownToLedgerLink(link, event)) continue;
-    const next = evolveLedgerLink(link, event);
-    if (next.status === 'taken') changed.set(event.subject, next);
-    if (isCreation(event)) creations.push(event);
-  }
-  return { changed, creations };
-};
+export type SpendingEvent = CreationEvent | UsageEvent;
 
-/** Folds creations, without repeats, and events of the usage topic. */
-export const foldMeters = (
-  known: ReadonlyMap<string, KeyMeter>,
-  events: readonly (CreationEvent | UsageEvent)[],
-): ReadonlyMap<string, KeyMeter> => {
-  const changed = new Map<string, KeyMeter>();
-  for (const event of events) {
+/** The id of the root key whose meter the event changes. */
+export const spenderOf = (event: SpendingEvent): string =>
+  isCreation(event) ? event.data.keyId : event.subject;
+
+/** Folds creations, without repeats, and events of the usage topic, by `spenderOf`. */
+export const foldMeters = foldOf<KeyMeter, SpendingEvent>({
+  initialState: unusedMeter,
+  evolve(meter, event) {
+    if (!isCreation(event)) return evolveMeter(meter, event);
     const spending = spendingOf(event);
-    if (spending === null) continue;
-    const { keyId } = spending;
-    const meter = changed.get(keyId) ?? known.get(keyId) ?? unusedMeter;
-    if (isCreation(event)) changed.set(keyId, addSpending(meter, spending));
-    else if (event.sequence > meter.usageSequence) changed.set(keyId, evolveMeter(meter, event));
-  }
-  return changed;
-};
-
-export const foldKeys = (
-  known: ReadonlyMap<string, KnownKey>,
-  events: readonly ApiKeyEvent[],
-): ReadonlyMap<string, KnownKey> => {
-  const changed = new Map<string, KnownKey>();
-  for (const event of events) {
-    const state = changed.get(event.subject) ?? known.get(event.subject) ?? noKey;
-    const isKnown =
-      state.status === 'none'
-        ? event.type !== 'linklog.ApiKeyCreated.v3'
-        : event.sequence <= state.key.sequence;
-    if (isKnown) continue;
-    const next = evolveApiKey(state, event);
-    if (next.status !== 'none') changed.set(event.subject, next);
-  }
-  return changed;
-};
-
-/** Creates a fold of subjects whose events all have the sequence of the state. */
-const foldSubjects =
-  <
-    State extends { readonly sequence: number },
-    Event extends { readonly subject: string; readonly sequence: number },
-  >(
-    initialState: State,
-    evolve: (state: State, event: Event) => State,
-  ) =>
-  (known: ReadonlyMap<string, State>, events: readonly Event[]): ReadonlyMap<string, State> => {
-    const changed = new Map<string, State>();
-    for (const event of events) {
-      const state = changed.get(event.subject) ?? known.get(event.subject) ?? initialState;
-      if (event.sequence <= state.sequence) continue;
-      changed.set(event.subject, evolve(state, event));
-    }
-    return changed;
-  };
-
-export const foldOverrides = foldSubjects<AliasOverride, AliasOverrideEvent>(
-  noOverride,
-  evolveAliasOverride,
-);
-
-export const foldDomains = foldSubjects<Domain, DomainEvent>(noDomain, evolveDomain);
-
-export const foldWebhooks = foldSubjects<WebhookState, WebhookEvent>(noWebhook, evolveWebhook);
-
-export const foldPlatform = (
-  known: PlatformState,
-  events: readonly PlatformEvent[],
-): PlatformState =>
-  events.reduce(
-    (state, event) => (event.sequence > state.sequence ? evolvePlatform(state, event) : state),
-    known,
-  );
+    return spending === null ? meter : addSpending(meter, spending);
+  },
+  isKnown: (meter, event) =>
+    spendingOf(event) === null || (!isCreation(event) && event.sequence <= meter.usageSequence),
+  subjectOf: spenderOf,
+});

@@ -7,23 +7,23 @@ import {
   isPlatformEvent,
   isUsageEvent,
   isWebhookEvent,
-  type CreationEvent,
   type LinklogEvent,
 } from '../../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog, LogRecord } from '../../event-log/port.js';
-import { lockOverrides, saveOverrides } from '../alias-overrides.js';
-import { lockKeys, saveKey } from '../api-keys.js';
-import { lockDomains, saveDomain } from '../domains.js';
-import { insertLinks, lockLinks, saveLinks } from '../links.js';
-import { lockWebhooks, saveWebhook } from '../webhooks.js';
-import { lockStoredMeters, saveFoldedMeters } from '../meters.js';
+import { aliasOverrides } from '../alias-overrides.js';
+import { apiKeys } from '../api-keys.js';
+import { domains } from '../domains.js';
+import { insertLinks, ledgerLinks, lockLinks } from '../links.js';
+import { webhooks } from '../webhooks.js';
+import { meterRows } from '../meters.js';
 import { readableEvents } from '../readable-events.js';
-import { readPlatform, savePlatform } from '../platform.js';
-import type { LedgerSchema } from '../decide.js';
+import { platformSwitches } from '../platform.js';
+import type { LedgerRows, LedgerSchema } from '../decide.js';
 import { execute, transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
 import { writeOnly } from '../../platform/postgres/statement.js';
 import {
+  creationsIn,
   foldDomains,
   foldLedgerLinks,
   foldKeys,
@@ -32,106 +32,69 @@ import {
   foldPlatform,
   foldWebhooks,
   isLimitedVisit,
+  spenderOf,
+  type Fold,
 } from './folds.js';
 
-type EventOfLink = Parameters<typeof foldLedgerLinks>[1][number];
+/** Folds the events of one kind into the tables of a ledger. */
+type Add = (tx: Client, schema: LedgerSchema, events: readonly LinklogEvent[]) => Promise<void>;
 
-const subjectsOf = (events: readonly LinklogEvent[]): string[] => [
-  ...new Set(events.map(({ subject }) => subject)),
-];
+/** @param subjectOf the key of the event's row */
+const into =
+  <State, Event extends LinklogEvent>(
+    rows: Pick<LedgerRows<State, never>, 'lock' | 'save'>,
+    isEvent: (event: LinklogEvent) => event is Event,
+    fold: Fold<State, Event>,
+    subjectOf: (event: Event) => string = ({ subject }) => subject,
+  ): Add =>
+  async (tx, schema, events) => {
+    const own = events.filter(isEvent);
+    if (own.length === 0) return;
+    const known = await rows.lock(tx, [...new Set(own.map(subjectOf))], schema);
+    await execute(tx, writeOnly(rows.save(fold(known, own), schema)));
+  };
 
-/** Folds events of one topic into the tables of a ledger. */
-type Add<Event extends LinklogEvent = LinklogEvent> = (
-  tx: Client,
-  schema: LedgerSchema,
-  events: readonly Event[],
-) => Promise<void>;
-
-const addAccounts: Add = async (tx, schema, events) => {
-  const keyEvents = events.filter(isApiKeyEvent);
-  const keys = await lockKeys(tx, subjectsOf(keyEvents), schema);
-  const savedKeys = [...foldKeys(keys, keyEvents).values()].flatMap((state) =>
-    saveKey(state, schema),
-  );
-  await execute(tx, writeOnly(savedKeys));
-
-  const overrideEvents = events.filter(isAliasOverrideEvent);
-  const overrides = await lockOverrides(tx, subjectsOf(overrideEvents), schema);
-  await execute(tx, writeOnly([saveOverrides(foldOverrides(overrides, overrideEvents), schema)]));
-
-  const domainEvents = events.filter(isDomainEvent);
-  const domains = await lockDomains(tx, subjectsOf(domainEvents), schema);
-  const savedDomains = [...foldDomains(domains, domainEvents)].map(([name, domain]) =>
-    saveDomain(name, domain, schema),
-  );
-  await execute(tx, writeOnly(savedDomains));
-
-  const webhookEvents = events.filter(isWebhookEvent);
-  const webhooks = await lockWebhooks(tx, subjectsOf(webhookEvents), schema);
-  const savedWebhooks = [...foldWebhooks(webhooks, webhookEvents)].flatMap(([id, webhook]) =>
-    saveWebhook(id, webhook, schema),
-  );
-  await execute(tx, writeOnly(savedWebhooks));
-};
-
-const addPlatform: Add = async (tx, schema, events) => {
-  const known = await readPlatform(tx, 'FOR UPDATE', schema);
-  const platform = foldPlatform(known, events.filter(isPlatformEvent));
-  await execute(tx, writeOnly([savePlatform(platform, schema)]));
-};
-
-const addSpendings: Add<Parameters<typeof foldMeters>[1][number]> = async (tx, schema, events) => {
-  const keyIds = events.map((event) => (isCreation(event) ? event.data.keyId : event.subject));
-  const stored = await lockStoredMeters(tx, keyIds, schema);
-  const meters = new Map(stored.map((meter) => [meter.keyId, meter]));
-  await execute(tx, writeOnly(saveFoldedMeters(foldMeters(meters, events), schema)));
-};
-
-const addToLinks = async (
-  tx: Client,
-  schema: LedgerSchema,
-  events: readonly EventOfLink[],
-): Promise<readonly CreationEvent[]> => {
-  const known = await lockLinks(tx, subjectsOf(events), schema);
-  const { changed, creations } = foldLedgerLinks(known, events);
-  const links = [...changed.values()];
-  const added = links.filter(({ subject }) => !known.has(subject));
-  const saved = links.filter(({ subject }) => known.has(subject));
-  await execute(tx, writeOnly([...insertLinks(added, schema), ...saveLinks(saved, schema)]));
-  return creations;
-};
+const addSpendings = into(
+  meterRows,
+  (event) => isCreation(event) || isUsageEvent(event),
+  foldMeters,
+  spenderOf,
+);
 
 const addLinks: Add = async (tx, schema, events) => {
-  const creations = await addToLinks(tx, schema, events.filter(isLinkEvent));
-  if (creations.length > 0) await addSpendings(tx, schema, creations);
+  const own = events.filter(isLinkEvent);
+  const known = await lockLinks(tx, [...new Set(own.map(({ subject }) => subject))], schema);
+  const changed = [...foldLedgerLinks(known, own)];
+  const added = changed.filter(([subject]) => !known.has(subject));
+  const saved = changed.filter(([subject]) => known.has(subject));
+  const statements = [
+    ...insertLinks(
+      added.flatMap(([, link]) => (link.status === 'taken' ? [link] : [])),
+      schema,
+    ),
+    ...ledgerLinks.save(new Map(saved), schema),
+  ];
+  await execute(tx, writeOnly(statements));
+  await addSpendings(tx, schema, creationsIn(known, own));
 };
 
-/** The topics, in an order in which events refer only to earlier topics. */
-const steps: readonly {
-  readonly topic: TopicName;
-  readonly add: Add;
-  /** Selects the events to fold; by default all. */
-  readonly only?: (event: LinklogEvent) => boolean;
-}[] = [
-  { topic: topics.accounts.name, add: addAccounts },
-  { topic: topics.platform.name, add: addPlatform },
-  { topic: topics.links.name, add: addLinks },
-  {
-    topic: topics.visits.name,
-    // Most visits are of links without a limit, which are not part of the ledger.
-    only: isLimitedVisit,
-    async add(tx, schema, events) {
-      await addToLinks(tx, schema, events.filter(isLimitedVisit));
-    },
-  },
-  {
-    topic: topics.usage.name,
-    add: (tx, schema, events) => addSpendings(tx, schema, events.filter(isUsageEvent)),
-  },
-];
+/** The topics in an order in which events refer only to earlier topics. */
+const steps: Readonly<Record<TopicName, readonly Add[]>> = {
+  [topics.accounts.name]: [
+    into(apiKeys, isApiKeyEvent, foldKeys),
+    into(aliasOverrides, isAliasOverrideEvent, foldOverrides),
+    into(domains, isDomainEvent, foldDomains),
+    into(webhooks, isWebhookEvent, foldWebhooks),
+  ],
+  [topics.platform.name]: [into(platformSwitches, isPlatformEvent, foldPlatform)],
+  [topics.links.name]: [addLinks],
+  // Most visits are of links without a limit, which are not part of the ledger.
+  [topics.visits.name]: [into(ledgerLinks, isLimitedVisit, foldLedgerLinks)],
+  [topics.usage.name]: [into(meterRows, isUsageEvent, foldMeters)],
+};
 
 /** The topics in the order in which they are folded. */
-export const ledgerTopics: readonly TopicName[] = steps.map(({ topic }) => topic);
+export const ledgerTopics = Object.keys(steps) as readonly TopicName[];
 
 /** Folds records of a topic into a ledger that contains the earlier topics. */
 export const addToLedger = async (
@@ -140,10 +103,8 @@ export const addToLedger = async (
   topic: TopicName,
   records: readonly LogRecord[],
 ): Promise<void> => {
-  const step = steps.find((known) => known.topic === topic);
-  if (!step) throw new Error(`the ledger does not fold ${topic}`);
-  const events = readableEvents(records).filter((event) => step.only?.(event) ?? true);
-  if (events.length > 0) await step.add(tx, schema, events);
+  const events = readableEvents(records);
+  for (const add of steps[topic]) await add(tx, schema, events);
 };
 
 /** Folds the log into an empty ledger, which no other process may write. Memory is bounded by a batch. */

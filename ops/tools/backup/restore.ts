@@ -12,7 +12,7 @@ import { BadBackup, type BackupBatch, type BackupFile, type BackupHead } from '.
 
 export type RestorePhase = 'check' | 'log' | 'ledger' | 'projections';
 
-export interface RestoreProgress {
+interface RestoreProgress {
   readonly progress?: (phase: RestorePhase, done: number, total: number) => void;
   readonly signal?: AbortSignal | undefined;
 }

@@ -8,16 +8,16 @@ import { isTemporary, messageOf } from './errors.js';
 
 export type FeedEvent = z.output<typeof feedEvent>;
 
-export interface FollowOptions {
+interface FollowOptions {
   /** Finds the service, whose address may change with a restart. */
   readonly connect: () => Promise<Pick<AdminClient, 'readEvents' | 'openEvents'>>;
   readonly query: EventsQuery;
   /** Receives one notice for each interruption. */
   readonly report: (notice: string) => void;
   readonly signal: AbortSignal;
-  /** Before a stream that ended is opened again (ms): its `retry`. */
+  /** The pause before a stream that ended is opened again (ms): its `retry`. */
   readonly reopenMs?: number;
-  /** Between failed attempts to open it. */
+  /** The pauses between failed attempts to open it. */
   readonly pauses?: Pauses;
 }
 

@@ -7,9 +7,8 @@ import type {
 } from '../../../schemas/http/keys.js';
 import { planNames, type PlanName } from '../../../schemas/plans.js';
 import { scopeNames, type Scope } from '../../../schemas/scopes.js';
-import { oneOf, required } from './arguments.js';
+import { durationOf, durationOrNever, oneOf, required } from './arguments.js';
 import { linklogCommand } from '../../platform/process/own-command.js';
-import { durationOf, durationOrNever } from './durations.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
 import { changed, count, counted, formatFields, table } from './output.js';

@@ -8,6 +8,8 @@ import type { HistoryResponse } from '../../../schemas/http/history.js';
 import type { OperatorsLink } from '../../../schemas/http/operators.js';
 import { subjectOf } from '../../../schemas/link-subject.js';
 import {
+  durationOf,
+  durationOrNever,
   linkArgument,
   linkDescription,
   oneOf,
@@ -16,7 +18,6 @@ import {
   wholeNumber,
 } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
-import { durationOf, durationOrNever } from './durations.js';
 import { CliError, messageOf } from './errors.js';
 import { changed, count, eventNameOf, formatFields, plain, table } from './output.js';
 import { readPassword } from './password.js';
@@ -164,7 +165,7 @@ const csvColumns = [
   ...['clickCount', 'lastAccessed', 'createdAt', 'startsAt', 'expiresAt', 'maxClicks'],
 ];
 
-/** In the order of `csvColumns`. Empty for `null`; tags have no commas. */
+/** The cells in the order of `csvColumns`. `null` is empty; tags have no commas. */
 const csvCellsOf = (link: OperatorsLink): readonly string[] =>
   [
     ...[link.domain, link.shortCode, link.shortUrl, link.account, link.status, link.url],
@@ -172,7 +173,7 @@ const csvCellsOf = (link: OperatorsLink): readonly string[] =>
     ...[link.createdAt, link.startsAt, link.expiresAt, link.maxClicks],
   ].map((value) => String(value ?? ''));
 
-/** Without the final LF, which `print` adds. */
+/** Returns the rows without the final LF, which `print` adds. */
 const csvOf = (links: readonly OperatorsLink[]): string =>
   [csvColumns, ...links.map(csvCellsOf)]
     .map((row) => csvRow(row))

@@ -5,7 +5,7 @@ import type { Changed } from './client.js';
 export interface Output {
   /** Printed with `--json`. */
   readonly json?: object;
-  /** Without the final line end. */
+  /** The text without the final line end. */
   readonly text?: string;
   /** Printed on stderr, also with `--json`. */
   readonly notice?: string | undefined;

@@ -33,7 +33,7 @@ interface StatsOptions {
   readonly limit?: string;
 }
 
-/** In terminal columns, without those of the axis. */
+/** The width in terminal columns, without those of the axis. */
 const plotWidth = 72;
 const plotHeight = 10;
 

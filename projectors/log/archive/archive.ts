@@ -21,7 +21,7 @@ export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore 
   const { pool, log, store } = deps;
   const stopping = new AbortController();
   const archive = createArchiver({ ...deps, stopped: stopping.signal });
-  /** By partition: EventStoreDB has lost events, so the next batch cannot be appended. */
+  /** The partitions whose next batch cannot be appended, because EventStoreDB has lost events. */
   const cuts = new Map<string, ArchiveCut>();
   const subscription = log.subscribe({
     group: 'archive',

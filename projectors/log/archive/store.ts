@@ -19,7 +19,7 @@ export interface ArchivedEvent {
 
 export class ArchiveUnavailable extends Error {
   constructor(
-    /** For example `UNAVAILABLE`, `DEADLINE_EXCEEDED`, `ACCESS_DENIED`. */
+    /** The code, such as `UNAVAILABLE`, `DEADLINE_EXCEEDED` or `ACCESS_DENIED`. */
     readonly code: string,
     cause: unknown,
   ) {

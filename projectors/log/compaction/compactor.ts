@@ -129,10 +129,10 @@ export const startCompactor = (deps: {
   const store = sealStore(pool, log);
   const keys = new Map([[signer.keyId, signer.publicKey]]);
   const stopping = new AbortController();
-  /** By partition, which is not compacted until the next start. */
+  /** The errors by partition, which is not compacted until the next start. */
   const broken = new Map<string, ChainBroken>();
   let waiting: number | null = null;
-  /** By partition id: the offsets that all projections had applied at the last two checks. */
+  /** The offsets that all projections had applied at the last two checks, by partition id. */
   const applied = new Map<number, { at: number; offset: number; before: number }>();
 
   /** Returns the signed checkpoint to compact to; `null` if there are too few records. */
@@ -281,7 +281,7 @@ export const startCompactor = (deps: {
   return {
     /** The number of records that are not compacted yet; `null` before the first run. */
     progress: () => (waiting === null ? null : { waiting }),
-    /** By partition, as far as this process has detected them. */
+    /** The broken chains that this process has detected, by partition. */
     brokenChains: (): ReadonlyMap<string, ChainBroken> => broken,
     async stop(): Promise<void> {
       stopping.abort();

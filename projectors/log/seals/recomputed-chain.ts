@@ -11,7 +11,7 @@ export class ChainBroken extends Error {
 export interface RecomputedChain {
   readonly offset: number;
   readonly hash: Buffer;
-  /** Of records without a checkpoint. */
+  /** The fingerprints of records without a checkpoint. */
   readonly fingerprints: Buffer;
   /** The last checkpoint that the key has signed; the chain may not have reached it yet. */
   readonly last: SignedCheckpoint | null;

@@ -13,7 +13,7 @@ import {
 /** A checkpoint in the database, whose content is not trusted. */
 export interface StoredSeal extends SignedCheckpoint {
   readonly from: number;
-  /** Of all records that it covers. */
+  /** The fingerprints of all records that it covers. */
   readonly storedFingerprints: Buffer;
 }
 

@@ -36,7 +36,7 @@ import {
 
 /** A checkpoint is signed after `records` records, or `ms` milliseconds after the first unsigned record. */
 export interface SealingPace {
-  /** Also the maximum size of merged checkpoints. */
+  /** The number is also the maximum size of merged checkpoints. */
   readonly records: number;
   readonly ms: number;
 }
@@ -226,11 +226,11 @@ interface Step<Result> {
  * checkpoint that the key has signed. A broken chain is not signed until the next start.
  */
 class PartitionSealing {
-  /** As of the last transaction; `null` if it must be computed from the log. */
+  /** The chain after the last transaction; `null` if it must be computed from the log. */
   #computed: RecomputedChain | null = null;
   #broken: ChainBroken | null = null;
   #hasLoggedMissingMemory = false;
-  /** For the subscription and the timer. */
+  /** The subscription and the timer exclude each other. */
   readonly #mutex = pLimit(1);
 
   constructor(
@@ -430,7 +430,7 @@ export const startSealing = async (deps: {
   });
 
   return {
-    /** By partition, as far as this process has detected them. */
+    /** The broken chains that this process has detected, by partition. */
     brokenChains: (): ReadonlyMap<string, ChainBroken> =>
       new Map(
         [...partitions].flatMap(([name, { broken }]) => (broken ? [[name, broken] as const] : [])),

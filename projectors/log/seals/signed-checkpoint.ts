@@ -20,7 +20,7 @@ const statement = z.strictObject({
   keyId: z.string().regex(/^[0-9a-f]{32}$/),
 });
 
-export type SealStatement = z.infer<typeof statement>;
+type SealStatement = z.infer<typeof statement>;
 
 const checkpoint = statement.extend({ signature: z.base64() });
 

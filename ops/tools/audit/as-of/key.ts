@@ -3,38 +3,58 @@ import {
   isApiKeyEvent,
   isCreation,
   isDomainEvent,
+  isPlatformEvent,
   type CreationEvent,
   type LinklogEvent,
 } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { AliasOverride } from '../../../../schemas/folds/alias-override.js';
 import type { Domain } from '../../../../schemas/folds/domain.js';
-import { spendingOf, unusedMeter, type KeyMeter } from '../../../../schemas/folds/key-meter.js';
+import { spendingOf, type KeyMeter } from '../../../../schemas/folds/key-meter.js';
 import { rootIdOf } from '../../../../schemas/folds/api-key.js';
 import type { PlanName, PlanTable } from '../../../../schemas/plans.js';
+import type { PlatformState } from '../../../../schemas/folds/platform.js';
 import type { KnownKey } from '../../../ledger/api-keys.js';
-import { foldDomains, foldKeys, foldMeters, foldOverrides } from '../../../ledger/rebuild/folds.js';
+import {
+  foldDomains,
+  foldKeys,
+  foldMeters,
+  foldOverrides,
+  foldPlatform,
+  type Fold,
+  type SpendingEvent,
+} from '../../../ledger/rebuild/folds.js';
 import { CliError } from '../../cli/errors.js';
 import { happenedBy, partsOf, readParts, type AsOfQuery } from './read.js';
 
-/** The keys, overrides and domains of all accounts, which fit into memory. */
-export class Accounts {
+/** Adds the states that events change. */
+const addTo = <State, Event>(
+  states: Map<string, State>,
+  fold: Fold<State, Event>,
+  events: readonly Event[],
+): void => {
+  for (const [subject, state] of fold(states, events)) states.set(subject, state);
+};
+
+/** The ledger without links and meters, which fits into memory. */
+export class LedgerAt {
   readonly keys = new Map<string, KnownKey>();
   readonly overrides = new Map<string, AliasOverride>();
   readonly domains = new Map<string, Domain>();
+  readonly platform = new Map<string, PlatformState>();
+  /** The actor of each key's last change. */
   readonly lastActors = new Map<string, string>();
 
   add(events: readonly LinklogEvent[]): void {
     for (const event of events.filter(isApiKeyEvent)) {
       for (const [id, state] of foldKeys(this.keys, [event])) {
-        this.keys.set(id, state);
+        if (state.status !== 'none') this.keys.set(id, state);
         this.lastActors.set(id, event.actor ?? 'unknown');
       }
     }
-    const overrides = foldOverrides(this.overrides, events.filter(isAliasOverrideEvent));
-    for (const [alias, override] of overrides) this.overrides.set(alias, override);
-    const domains = foldDomains(this.domains, events.filter(isDomainEvent));
-    for (const [name, domain] of domains) this.domains.set(name, domain);
+    addTo(this.overrides, foldOverrides, events.filter(isAliasOverrideEvent));
+    addTo(this.domains, foldDomains, events.filter(isDomainEvent));
+    addTo(this.platform, foldPlatform, events.filter(isPlatformEvent));
   }
 }
 
@@ -51,7 +71,7 @@ export interface Spent {
 const minuteMs = 60_000;
 
 /** @throws CliError if zero or several keys match the id or name */
-const findKey = ({ keys }: Accounts, wanted: string, moment: Date): KnownKey => {
+const findKey = ({ keys }: LedgerAt, wanted: string, moment: Date): KnownKey => {
   const byId = keys.get(wanted);
   if (byId) return byId;
   const named = [...keys.values()].filter(({ key }) => key.name === wanted);
@@ -67,18 +87,18 @@ const findKey = ({ keys }: Accounts, wanted: string, moment: Date): KnownKey => 
 };
 
 /** A key has the plan of its root. */
-const planOf = ({ keys }: Accounts, { key }: KnownKey): PlanName => {
+const planOf = ({ keys }: LedgerAt, { key }: KnownKey): PlanName => {
   const plan = key.plan ?? keys.get(rootIdOf(key))?.key.plan;
   if (!plan) throw new Error(`the root ${rootIdOf(key)} of the key ${key.id} has no plan`);
   return plan;
 };
 
-export const shownKey = (accounts: Accounts, known: KnownKey) => {
+export const shownKey = (ledger: LedgerAt, known: KnownKey) => {
   const { key, status } = known;
   return {
     id: key.id,
     name: key.name,
-    plan: planOf(accounts, known),
+    plan: planOf(ledger, known),
     account: key.account,
     scopes: key.scopes,
     status,
@@ -87,8 +107,6 @@ export const shownKey = (accounts: Accounts, known: KnownKey) => {
     createdAt: key.createdAt.toISOString(),
   };
 };
-
-type SpendingEvent = Parameters<typeof foldMeters>[1][number];
 
 const isSpending = (event: LinklogEvent): event is SpendingEvent => spendingOf(event) !== null;
 
@@ -102,14 +120,14 @@ const isSpending = (event: LinklogEvent): event is SpendingEvent => spendingOf(e
 export const keyAsOf = async (query: AsOfQuery, wanted: string, { plans }: PlanTable) => {
   const { log, moment } = query;
   const happened = happenedBy(moment);
-  const accounts = new Accounts();
+  const ledger = new LedgerAt();
   const accountParts = await partsOf(log, topics.accounts.name);
-  const accountSummary = await readParts(query, accountParts, (readings) => {
-    accounts.add(readings.map(({ event }) => event).filter(happened));
+  const accountSummary = await readParts(query, accountParts, (events) => {
+    ledger.add(events.filter(happened));
   });
-  const known = findKey(accounts, wanted, moment);
+  const known = findKey(ledger, wanted, moment);
   const { lastEventAt } = known.key;
-  const shown = shownKey(accounts, known);
+  const shown = shownKey(ledger, known);
   const spender = shown.rootId;
 
   /** The month's first day, UTC. */
@@ -125,37 +143,41 @@ export const keyAsOf = async (query: AsOfQuery, wanted: string, { plans }: PlanT
     const from = Date.parse(event.data.minute);
     return (isOver ? from + minuteMs : from) <= moment.getTime();
   };
-  let lowerBound: KeyMeter = unusedMeter;
-  let upperBound: KeyMeter = unusedMeter;
-  const add = (meter: KeyMeter, events: readonly SpendingEvent[], isOver: boolean): KeyMeter => {
-    const counted = events.filter((event) => counts(event, isOver));
-    return foldMeters(new Map([[spender, meter]]), counted).get(spender) ?? meter;
-  };
-
+  const lowerBound = new Map<string, KeyMeter>();
+  const upperBound = new Map<string, KeyMeter>();
   const usageSummary = await readParts(
     query,
     [
       ...(await partsOf(log, topics.usage.name, spender)),
       ...(await partsOf(log, topics.links.name)),
     ],
-    (readings) => {
-      const events = readings
-        .map(({ event }) => event)
+    (events) => {
+      const spendings = events
         .filter(isSpending)
         .filter((event) =>
           isCreation(event)
             ? event.data.keyId === spender && event.time >= month && happened(event) && isNew(event)
             : event.type === 'linklog.CallsMetered.v1' || happened(event),
         );
-      lowerBound = add(lowerBound, events, true);
-      upperBound = add(upperBound, events, false);
+      addTo(
+        lowerBound,
+        foldMeters,
+        spendings.filter((event) => counts(event, true)),
+      );
+      addTo(
+        upperBound,
+        foldMeters,
+        spendings.filter((event) => counts(event, false)),
+      );
     },
   );
 
   const plan = plans[shown.plan];
   const spent = (quota: 'calls' | 'links' | 'qrCodes', limit: number | null): Spent => {
-    const used = lowerBound.month === month ? lowerBound[quota] : 0;
-    const usedAtMost = upperBound.month === month ? upperBound[quota] : 0;
+    const usedIn = (meter: KeyMeter | undefined): number =>
+      meter?.month === month ? meter[quota] : 0;
+    const used = usedIn(lowerBound.get(spender));
+    const usedAtMost = usedIn(upperBound.get(spender));
     const exhausted = limit === null || usedAtMost < limit ? false : used >= limit ? true : null;
     return { used, usedAtMost, limit, exhausted };
   };
@@ -164,7 +186,7 @@ export const keyAsOf = async (query: AsOfQuery, wanted: string, { plans }: PlanT
     ...shown,
     lastChange: {
       at: lastEventAt.toISOString(),
-      by: accounts.lastActors.get(shown.id) ?? 'unknown',
+      by: ledger.lastActors.get(shown.id) ?? 'unknown',
     },
     month,
     calls: spent('calls', plan.monthlyCalls),

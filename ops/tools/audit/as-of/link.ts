@@ -1,4 +1,9 @@
-import { isCreation, isLinkEvent, type LinkEvent } from '../../../../schemas/events/catalogue.js';
+import {
+  isCreation,
+  isLinkEvent,
+  type EventNamed,
+  type LinkEvent,
+} from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import {
   evolveLink,
@@ -9,7 +14,66 @@ import {
 import { linkOfSubject } from '../../../../schemas/link-subject.js';
 import { repeatsOfPartition } from '../replay/repeats.js';
 import { happenedBy, partsOf, readParts, type AsOfQuery } from './read.js';
-import { VisitStatistics } from './visits.js';
+import { millisecondsOf } from '../../../../schemas/events/time.js';
+import { quarterAt } from '../../../../schemas/statistics/calendar.js';
+import {
+  addClick,
+  addToSum,
+  dimensionNames,
+  emptyDocument,
+  emptySum,
+  valuesIn,
+  type Dimension,
+  type Document,
+} from '../../../../schemas/statistics/document.js';
+import { listOf } from '../../../../command-api/statistics/breakdowns.js';
+
+/** Folds the redirected visits of a link in the order of the log, as its statistics do. */
+class VisitStatistics {
+  clickCount = 0;
+  botCount = 0;
+  uniques = 0;
+  lastAccessed: string | null = null;
+  #newestDay = -Infinity;
+  /** The documents by UTC day. Each keeps the first 100 values. */
+  readonly #days = new Map<number, Document>();
+  /** The visitors of the two newest days; those of older days are not distinguished. */
+  readonly #visitors = new Map<number, Set<string>>();
+
+  add({ time, data }: EventNamed<'LinkVisited'>): void {
+    const { day } = quarterAt(millisecondsOf(time));
+    this.#advanceTo(day);
+    if (data.bot) {
+      this.botCount += 1;
+      return;
+    }
+    this.clickCount += 1;
+    // A spool may ship late, so visits are not ordered by time.
+    if (this.lastAccessed === null || time > this.lastAccessed) this.lastAccessed = time;
+    const document = this.#days.get(day) ?? emptyDocument();
+    this.#days.set(day, document);
+    addClick(document, valuesIn(data), () => [document]);
+    if (data.visitor === null || day < this.#newestDay - 1) return;
+    const visitors = this.#visitors.get(day) ?? new Set();
+    this.#visitors.set(day, visitors);
+    if (!visitors.has(data.visitor)) this.uniques += 1;
+    visitors.add(data.visitor);
+  }
+
+  lists(): Readonly<Record<Dimension, ReturnType<typeof listOf>>> {
+    const sum = emptySum();
+    for (const document of this.#days.values()) addToSum(sum, document);
+    return Object.fromEntries(
+      dimensionNames.map((name) => [name, listOf(sum[name], Infinity)]),
+    ) as Record<Dimension, ReturnType<typeof listOf>>;
+  }
+
+  #advanceTo(day: number): void {
+    if (day <= this.#newestDay) return;
+    this.#newestDay = day;
+    for (const old of this.#visitors.keys()) if (old < day - 1) this.#visitors.delete(old);
+  }
+}
 
 class LinkFold {
   state: LinkState = initialState;
@@ -41,9 +105,9 @@ export const linkAsOf = async (query: AsOfQuery, subject: string) => {
   const fold = new LinkFold();
   const visits = new VisitStatistics();
   const repeats: Record<string, ReturnType<typeof repeatsOfPartition>> = {};
-  const summary = await readParts(query, [...linkParts, ...visitParts], (readings, { topic }) => {
+  const summary = await readParts(query, [...linkParts, ...visitParts], (events, { topic }) => {
     const isRepeat = (repeats[topic] ??= repeatsOfPartition());
-    for (const { event } of readings) {
+    for (const event of events) {
       if (isRepeat(event)) continue;
       if (!happened(event)) {
         if (isCreation(event)) fold.madeLater = event.time;

@@ -1,4 +1,5 @@
-import { readRecord, type ReadableRecord } from '../../../../projectors/runtime/read-record.js';
+import { readRecord } from '../../../../projectors/runtime/read-record.js';
+import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import type { ProgressOptions } from '../../cli/long-work.js';
 import { partitionOf } from '../../../event-log/partition.js';
@@ -68,11 +69,11 @@ export async function* readRange(
   }
 }
 
-/** Passes the readable records of the parts to `onBatch`, in order and batch by batch, with repeats. */
+/** Passes the readable events of the parts to `onBatch`, in order and batch by batch, with repeats. */
 export const readParts = async (
   { log, progress, signal }: AsOfQuery,
   parts: readonly LogPart[],
-  onBatch: (readings: readonly ReadableRecord[], part: LogPart) => void,
+  onBatch: (events: readonly LinklogEvent[], part: LogPart) => void,
 ): Promise<ReadSummary> => {
   const total = parts.reduce((sum, { first, next }) => sum + next - first, 0);
   const readUpTo: Record<string, Record<string, number>> = {};
@@ -85,9 +86,9 @@ export const readParts = async (
       signal?.throwIfAborted();
       const selected = only ? records.filter(({ key }) => only(key)) : records;
       const readings = selected.map((record) => readRecord(topic, record));
-      const readable = readings.filter((reading) => 'event' in reading);
-      unreadable += readings.length - readable.length;
-      if (readable.length > 0) onBatch(readable, part);
+      const events = readings.flatMap((reading) => ('event' in reading ? [reading.event] : []));
+      unreadable += readings.length - events.length;
+      if (events.length > 0) onBatch(events, part);
       done += records.length;
       progress?.(done, total);
     }
@@ -107,8 +108,8 @@ export const beginningOf = async (log: EventLog): Promise<string | null> => {
     ...part,
     next: Math.min(part.first + 1, part.next),
   }));
-  await readParts({ log, moment: new Date() }, firstRecords, (readings) => {
-    times.push(...readings.map(({ event }) => event.time));
+  await readParts({ log, moment: new Date() }, firstRecords, (events) => {
+    times.push(...events.map(({ time }) => time));
   });
   return times.sort()[0] ?? null;
 };

@@ -4,7 +4,7 @@ import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { topicsOf, type EventFilter } from './filter.js';
 import { formatNames, formatOf, type Append, type FormatName } from './formats.js';
 import type { PlacedEvent } from './order.js';
-import { replay } from './replay.js';
+import { replay, reportUnreadable } from './replay.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
 import type { Config } from '../../../config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
@@ -13,7 +13,6 @@ import { writeFromDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { secondsSince } from '../../cli/long-work.js';
 import { appendToStdout, counted, type Output } from '../../cli/output.js';
-import { reportUnreadable } from './unreadable.js';
 
 interface Options extends Omit<EventFilter, 'types' | 'topics' | 'subject'> {
   /** Names a link: see `pastedLink`. */

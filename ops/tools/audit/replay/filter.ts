@@ -6,13 +6,13 @@ import {
 import { topicNames, topics, type TopicName } from '../../../../schemas/events/topics.js';
 
 export interface EventFilter {
-  /** In the format of `toISOString`; inclusive. */
+  /** The first time, in the format of `toISOString`. */
   readonly since?: string | undefined;
-  /** In the format of `toISOString`; exclusive. */
+  /** The time after the last one, in the format of `toISOString`. */
   readonly until?: string | undefined;
   readonly types?: readonly EventName[] | undefined;
   readonly topics?: readonly TopicName[] | undefined;
-  /** Of a link. */
+  /** The subject of a link. */
   readonly subject?: string | undefined;
   readonly account?: string | undefined;
   readonly actor?: string | undefined;

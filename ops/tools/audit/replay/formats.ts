@@ -39,7 +39,7 @@ type ParquetColumn = Omit<ColumnSource, 'data' | 'name'>;
 const text: ParquetColumn = { type: 'STRING', nullable: false };
 const optionalText: ParquetColumn = { type: 'STRING' };
 
-/** In the order of CSV and Parquet. */
+/** The columns in the order of CSV and Parquet. */
 const columns: Readonly<Record<keyof Row, ParquetColumn>> = {
   topic: text,
   partition: { type: 'INT32', nullable: false },

@@ -16,7 +16,7 @@ import {
 import type { EventLog } from '../../../event-log/port.js';
 import { databaseFixture, ledgerFixture } from '../../../test/support/fixtures.js';
 import { rejection } from '../../../test/support/waiting.js';
-import { readLinkEvents, tallyVisits } from '../history/history.js';
+import { readLinkEvents, tallyVisits } from '../history/command.js';
 import { formatOf, type FormatName } from './formats.js';
 import type { PlacedEvent } from './order.js';
 import { replay, type ReplayOptions, type UnreadableRecord } from './replay.js';

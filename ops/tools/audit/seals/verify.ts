@@ -14,7 +14,7 @@ import { publishedKeys, sealStore } from '../../../../projectors/log/seals/seal-
 
 const cannotVerify = (why: string): CliError => new CliError('REFUSED', why);
 
-export interface VerifySealsOptions extends ProgressOptions {
+interface VerifySealsOptions extends ProgressOptions {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly keys: TrustedKeys;

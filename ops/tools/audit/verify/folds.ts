@@ -1,29 +1,28 @@
-import pLimit from 'p-limit';
 import type { PoolClient } from 'pg';
 import { applyBatch } from '../../../../projectors/runtime/batch.js';
-import { catchUp, joined } from '../../../../projectors/runtime/catch-up.js';
-import { readCheckpoints, type Checkpoint } from '../../../../projectors/runtime/checkpoints.js';
+import { catchUpBatchSize } from '../../../../projectors/runtime/catch-up.js';
+import { readCheckpoints } from '../../../../projectors/runtime/checkpoints.js';
 import {
   liveSchema,
   type Projection,
   type ProjectionSchema,
 } from '../../../../projectors/runtime/projection.js';
 import { cloneTables } from '../../../../projectors/runtime/rebuild.js';
+import type { TopicName } from '../../../../schemas/events/topics.js';
 import { addToLedger, ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import { foldedTables, workingState } from '../../../ledger/rebuild/working-state.js';
-import type { Batch, EventLog } from '../../../event-log/port.js';
-import type { Pool } from '../../../platform/postgres/pool.js';
+import { wholeRanges, type Batch, type EventLog } from '../../../event-log/port.js';
+import { readOffsetRange } from '../../../event-log/postgres-batches.js';
+import type { Queryable } from '../../../platform/postgres/pool.js';
 import { LogSequences } from './log-sequences.js';
-import {
-  batchSize,
-  detectGaps,
-  offsetIn,
-  readTable,
-  type OffsetRange,
-  type TableRange,
-} from './reading.js';
-import { comparedStatistics } from './redriven-days.js';
-import type { Gap, Model } from './report.js';
+import type { Model, RowPosition } from './report.js';
+
+/** Offsets of a partition, from `first` to `next` (exclusive). */
+export interface FoldedRange extends Omit<RowPosition, 'offset'> {
+  readonly first: number;
+  readonly next: number;
+  readonly read: (from: number) => AsyncIterable<Batch>;
+}
 
 /** A second fold of the log, in temporary tables of a separate session. */
 export interface Fold {
@@ -33,140 +32,153 @@ export interface Fold {
   readonly live: ProjectionSchema | 'ledger';
   /** Tables, and columns by table, that are not compared. */
   readonly ignored: {
-    readonly isTable: (name: string) => boolean;
+    readonly tables: readonly string[];
     readonly columns: Readonly<Record<string, readonly string[]>>;
   };
-  /** Returns a FROM item with the compared columns of a table, whose qualified name is `rows`. */
-  readonly compared: (table: string, rows: string, columns: readonly string[]) => string;
-}
-
-const wholeRows: Fold['compared'] = (_table, rows) => rows;
-
-export interface FoldOptions {
-  /** Runs the work on one batch, in a new transaction or in the open one. */
-  readonly step: <Result>(client: PoolClient, work: () => Promise<Result>) => Promise<Result>;
-  readonly onRecords: (count: number) => void;
-  readonly onGap: (gap: Gap) => void;
-  readonly signal: AbortSignal;
+  /** Returns the ranges that the live tables are a fold of, as the session sees them, in the order to fold them. */
+  readonly ranges: () => Promise<readonly FoldedRange[]>;
+  /** The number of ranges to fold at the same time. */
+  readonly concurrency: number;
+  /** Records. */
+  readonly batchSize: number;
+  /** Folds a batch, in the session's transaction. */
+  readonly add: (batch: Batch) => Promise<void>;
 }
 
 /** Folds with the projector's own code, including checkpoints and dead letters. */
-export const foldProjection = async (client: PoolClient, projection: Projection, log: EventLog) => {
+export const foldProjection = async (
+  client: PoolClient,
+  projection: Projection,
+  log: EventLog,
+): Promise<Fold> => {
   const live = liveSchema(projection.name);
-  const schema = 'pg_temp';
-  await cloneTables(client, live, schema);
-  const ownCheckpoints = () => readCheckpoints(client, schema);
-  const skipTo = async ({ topic, partition, to }: Omit<OffsetRange, 'from'>): Promise<void> => {
-    await client.query(
-      `INSERT INTO ${schema}.checkpoints (topic, partition, log_id, next_offset)
-       VALUES ($1, $2, $3, $4)
-       ON CONFLICT (topic, partition) DO UPDATE SET next_offset = excluded.next_offset`,
-      [topic, partition, log.logId(topic), to],
-    );
-  };
+  await cloneTables(client, live, 'pg_temp');
   return {
     model: projection.name,
     client,
     live,
     ignored: {
       // The fold has its own checkpoints and redrives nothing. Missing events are found by `LogSequences`.
-      isTable: (name: string) =>
-        ['checkpoints', 'redriven_days', 'missing_events', 'spools', 'spool_blocks'].includes(name),
+      tables: ['checkpoints', 'redriven_days', 'missing_events', 'spools', 'spool_blocks'],
       // Error messages differ between versions, and a migration has set `raised_on` of old marks.
       columns: { dead_letters: ['error'], high_water_marks: ['raised_on'] },
     },
-    compared: projection.name === 'stats' ? comparedStatistics : wholeRows,
-    /** As the session's snapshot sees them. */
-    liveCheckpoints: () => readCheckpoints(client, live),
-    ownCheckpoints,
-    async foldTo(
-      checkpoints: readonly Checkpoint[],
-      { step, onRecords, onGap, signal }: FoldOptions,
-    ): Promise<void> {
-      // The session runs one transaction at a time.
-      const oneAtATime = pLimit(1);
-      const apply = async (batch: Batch) => {
-        const { topic, partition, records } = batch;
-        const first = records[0]?.offset ?? 0;
-        if (first > offsetIn(await ownCheckpoints(), topic, partition)) {
-          await skipTo({ topic, partition, to: first });
-        }
-        return (await applyBatch(client, { projection, schema, log }, batch)).outcome;
-      };
-      await catchUp(
-        {
-          pool: client,
-          log: {
-            logId: (topic) => log.logId(topic),
-            mayRepeatLedger: log.mayRepeatLedger,
-            ranges: (topic) => log.ranges(topic),
-            read: (topic, partition, from, to) =>
-              detectGaps(
-                { topic, partition, from, to, in: 'log' },
-                log.read(topic, partition, from, to),
-                onGap,
-              ),
-          },
-          schema,
-          handle: (batch) => oneAtATime(() => step(client, () => apply(batch))),
-          onBatch: (_outcome, records) => {
-            onRecords(records);
-          },
-          skipTo: (target) => oneAtATime(() => step(client, () => skipTo(target))),
-          signal,
-        },
-        checkpoints.map(({ topic, partition, offset }) => ({ topic, partition, to: offset })),
-      );
+    async ranges() {
+      const checkpoints = await readCheckpoints(client, live);
+      return checkpoints.map(({ topic, partition, offset: next }) => ({
+        ...{ in: 'log', topic, partition, first: 0, next },
+        read: (from) => log.read(topic, partition, from, next),
+      }));
+    },
+    // One batch is parsed while PostgreSQL applies another.
+    concurrency: 2,
+    batchSize: catchUpBatchSize,
+    async add(batch) {
+      const { topic, partition, records } = batch;
+      const [first] = records;
+      // A batch after a gap would not begin at the checkpoint.
+      if (first && first.offset > 0) {
+        await client.query(
+          `INSERT INTO pg_temp.checkpoints (topic, partition, log_id, next_offset)
+           VALUES ($1, $2, $3, $4)
+           ON CONFLICT (topic, partition) DO UPDATE SET next_offset = excluded.next_offset`,
+          [topic, partition, log.logId(topic), first.offset],
+        );
+      }
+      await applyBatch(client, { projection, schema: 'pg_temp', log }, batch);
     },
   };
 };
 
-export type ProjectionFold = Awaited<ReturnType<typeof foldProjection>>;
+/** A partition of the table that is the log, or the outbox before a log on Kafka. */
+interface TableEnd extends Omit<RowPosition, 'offset'> {
+  readonly partitionId: number;
+  readonly next: number;
+  /** The end of the records that are in the log: on Kafka, those that the relay has marked as sent. */
+  readonly published: number;
+}
+
+const tableEnds = async (client: Queryable): Promise<readonly TableEnd[]> => {
+  const { rows } = await client.query<TableEnd>(
+    `SELECT p.id AS "partitionId", p.topic, p.partition, p.next_offset AS next,
+            CASE WHEN r IS NULL THEN 'log' ELSE 'outbox' END AS "in",
+            coalesce(r.next_offset, p.next_offset) AS published
+     FROM log.partitions p LEFT JOIN log.relayed r ON r.partition_id = p.id
+     ORDER BY p.topic, p.partition`,
+  );
+  return rows;
+};
+
+async function* readTable(
+  client: Queryable,
+  { partitionId, topic, partition, next }: TableEnd,
+  from: number,
+): AsyncGenerator<Batch> {
+  for await (const records of readOffsetRange(client, { partitionId, from, to: next })) {
+    yield { topic, partition, records };
+  }
+}
+
+/** Returns the ranges of a log on Kafka; none of the embedded log, which is the table. @throws LogIncomplete */
+const kafkaRanges = async (
+  log: EventLog,
+  topic: TopicName,
+  table: readonly TableEnd[],
+): Promise<readonly FoldedRange[]> => {
+  const ranges = await wholeRanges(log, topic);
+  if (table.some((end) => end.topic === topic && end.in === 'log')) return [];
+  return ranges.map(({ partition, next }) => ({
+    ...{ in: 'log', topic, partition, first: 0, next },
+    read: (from) => log.read(topic, partition, from, next),
+  }));
+};
 
 export const foldLedger = async (client: PoolClient, log: EventLog) => {
   await cloneTables(client, 'ledger', 'pg_temp', foldedTables);
   await client.query('INSERT INTO pg_temp.platform DEFAULT VALUES');
   const sequences = await LogSequences.open(client);
-  return {
-    model: 'ledger' as const,
+  // Read before the ends of the log, so that all records up to `published` are in the log.
+  const before = await tableEnds(client);
+  const published = new Map(before.map((end) => [end.partitionId, end.published]));
+  const inKafka = new Map<TopicName, readonly FoldedRange[]>();
+  for (const topic of ledgerTopics) inKafka.set(topic, await kafkaRanges(log, topic, before));
+  const fold: Fold = {
+    model: 'ledger',
     client,
-    live: 'ledger' as const,
+    live: 'ledger',
     ignored: {
-      isTable: (name: string) => !(foldedTables as readonly string[]).includes(name),
+      tables: ['log_sequences'],
       // `other_months` depends on when each month became the current one.
       columns: {
         ...workingState.columns,
         key_meters: [...workingState.columns.key_meters, 'other_months'],
       },
     },
-    compared: wholeRows,
-    sequences,
-    /** Folds ranges of the log, then of the table, by topic, because each topic refers to the topics before it. */
-    async foldAll(
-      ranges: { readonly log: readonly OffsetRange[]; readonly table: readonly TableRange[] },
-      { step, onRecords, onGap, signal }: FoldOptions,
-    ): Promise<void> {
-      const fold = async (batches: AsyncIterable<Batch>): Promise<void> => {
-        for await (const batch of batches) {
-          const { topic, records } = batch;
-          signal.throwIfAborted();
-          await step(client, async () => {
-            await sequences.add(batch);
-            await addToLedger(client, 'pg_temp', topic, records);
-          });
-          onRecords(records.length);
-        }
-      };
-      for (const topic of ledgerTopics) {
-        for (const range of ranges.log.filter((known) => known.topic === topic)) {
-          const batches = joined(log.read(topic, range.partition, range.from, range.to), batchSize);
-          await fold(detectGaps({ ...range, in: 'log' }, batches, onGap));
-        }
-        for (const range of ranges.table.filter((known) => known.topic === topic)) {
-          await fold(detectGaps(range, readTable(client, range), onGap));
-        }
-      }
+    /** The log up to its first ends, then the table, because only the table has a snapshot. */
+    async ranges() {
+      const ends = await tableEnds(client);
+      return ledgerTopics.flatMap((topic) => [
+        ...(inKafka.get(topic) ?? []),
+        ...ends
+          .filter((end) => end.topic === topic)
+          .map((end): FoldedRange => ({
+            ...end,
+            first: end.in === 'log' ? 0 : (published.get(end.partitionId) ?? 0),
+            read: (from) => readTable(client, end, from),
+          })),
+      ]);
     },
+    // Each topic refers to the topics before it.
+    concurrency: 1,
+    batchSize: 2_000,
+    async add(batch) {
+      await sequences.add(batch);
+      await addToLedger(client, 'pg_temp', batch.topic, batch.records);
+    },
+  };
+  return {
+    fold,
+    sequences,
     /**
      * Adds the usage that has no event yet: the calls of open minutes, and the beginning of a key's month. Runs in the
      * transaction that compares the live tables.
@@ -200,48 +212,4 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
         WHERE e.key_id = m.key_id`);
     },
   };
-};
-
-/**
- * Comparisons of large tables exceed the services' timeouts, and sessions wait for each other. Cached plans
- * would be those of empty tables.
- */
-const settings = `
-  SET statement_timeout = 0;
-  SET idle_in_transaction_session_timeout = 0;
-  SET temp_buffers = '32MB';
-  SET plan_cache_mode = force_custom_plan;
-  SET timezone = 'UTC'`;
-
-/** Runs `work` with connections that are closed afterwards, which drops their temporary tables and open transactions. */
-export const withSessions = async <Result>(
-  pool: Pool,
-  work: (open: () => Promise<PoolClient>) => Promise<Result>,
-): Promise<Result> => {
-  const clients: PoolClient[] = [];
-  const open = async (): Promise<PoolClient> => {
-    const client = await pool.connect();
-    clients.push(client);
-    await client.query(settings);
-    return client;
-  };
-  try {
-    return await work(open);
-  } finally {
-    for (const client of clients) client.release(true);
-  }
-};
-
-/** Begins a transaction with the same snapshot in each session. */
-export const beginTogether = async (clients: readonly PoolClient[]): Promise<void> => {
-  let snapshot: string | undefined;
-  for (const client of clients) {
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-    if (snapshot === undefined) {
-      const { rows } = await client.query<{ id: string }>('SELECT pg_export_snapshot() AS id');
-      snapshot = rows[0]?.id ?? '';
-    } else {
-      await client.query(`SET TRANSACTION SNAPSHOT '${snapshot}'`);
-    }
-  }
 };

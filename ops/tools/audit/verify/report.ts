@@ -17,7 +17,7 @@ export interface ExplainingEvent extends RowPosition {
   readonly id: string | null;
   readonly type: string | null;
   readonly time: string | null;
-  /** Without secrets. */
+  /** The event's data without secrets. */
   readonly data: unknown;
 }
 

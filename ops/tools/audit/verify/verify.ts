@@ -1,43 +1,28 @@
+import pLimit from 'p-limit';
+import type { PoolClient } from 'pg';
 import { projections } from '../../../../projectors/projections.js';
-import {
-  requireKnownCheckpoints,
-  type Checkpoint,
-} from '../../../../projectors/runtime/checkpoints.js';
+import { joined } from '../../../../projectors/runtime/catch-up.js';
+import { requireKnownCheckpoints } from '../../../../projectors/runtime/checkpoints.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import { concurrently } from '../../../platform/concurrency/concurrently.js';
-import type { EventLog } from '../../../event-log/port.js';
+import type { Batch, EventLog } from '../../../event-log/port.js';
 import { transactionOn, type Pool } from '../../../platform/postgres/pool.js';
 import type { ProgressOptions } from '../../cli/long-work.js';
-import { compareTables, identityOf } from './compare.js';
+import { compareTables } from './compare.js';
 import { explain } from './explain.js';
-import {
-  beginTogether,
-  foldLedger,
-  foldProjection,
-  withSessions,
-  type Fold,
-  type FoldOptions,
-  type ProjectionFold,
-} from './folds.js';
-import {
-  batchSize,
-  offsetIn,
-  tableEnds,
-  wholeLog,
-  type FoldPositions,
-  type OffsetRange,
-  type TableRange,
-} from './reading.js';
-import type { Gap, Model, SetAside, Verification } from './report.js';
+import { foldLedger, foldProjection, type Fold, type FoldedRange } from './folds.js';
+import type { Gap, Model, RowPosition, SetAside, Verification } from './report.js';
 
-export interface VerifyOptions extends ProgressOptions {
-  /** With patient deadlines; one connection for each model is used, and one more. */
+interface VerifyOptions extends ProgressOptions {
+  /** A pool with patient deadlines. Each model uses a connection, and the readers four. */
   readonly pool: Pool;
   readonly log: EventLog;
   /** The maximum number of reported differences for each table; 10 by default. */
   readonly limit?: number;
 }
 
+/** Fewer records end the rounds. */
+const smallRound = 2_000;
 /** If events arrive as fast as they are folded, the comparing transaction folds the rest. */
 const maxRounds = 10;
 /** A rebuild that replaces the live tables during a comparison makes another one necessary. */
@@ -46,22 +31,58 @@ const maxComparisons = 5;
 /** Each fold reads two partitions: nine connections, including the sessions. */
 const concurrentFolds = 2;
 
-const recordsBelow = (checkpoints: readonly Checkpoint[]): number =>
-  checkpoints.reduce((sum, { offset }) => sum + offset, 0);
+/**
+ * Comparisons of large tables exceed the services' timeouts, and sessions wait for each other. Cached plans
+ * would be those of empty tables.
+ */
+const settings = `
+  SET statement_timeout = 0;
+  SET idle_in_transaction_session_timeout = 0;
+  SET temp_buffers = '32MB';
+  SET plan_cache_mode = force_custom_plan;
+  SET timezone = 'UTC'`;
 
-/** Removes gaps that are part of another gap, because the round of a fold ended within it. */
-const withoutSubgaps = (gaps: readonly Gap[]): readonly Gap[] =>
-  gaps.filter(
-    (gap) =>
-      !gaps.some(
-        ({ in: where, topic, partition, from, to }) =>
-          where === gap.in &&
-          topic === gap.topic &&
-          partition === gap.partition &&
-          from < gap.from &&
-          to >= gap.to,
-      ),
+/** Runs `work` with connections that are closed afterwards, which drops their temporary tables and open transactions. */
+const withSessions = async <Result>(
+  pool: Pool,
+  work: (open: () => Promise<PoolClient>) => Promise<Result>,
+): Promise<Result> => {
+  const clients: PoolClient[] = [];
+  const open = async (): Promise<PoolClient> => {
+    const client = await pool.connect();
+    clients.push(client);
+    await client.query(settings);
+    return client;
+  };
+  try {
+    return await work(open);
+  } finally {
+    for (const client of clients) client.release(true);
+  }
+};
+
+/** Begins a transaction with the same snapshot in each session. */
+const beginTogether = async (clients: readonly PoolClient[]): Promise<void> => {
+  let snapshot: string | undefined;
+  for (const client of clients) {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    if (snapshot === undefined) {
+      const { rows } = await client.query<{ id: string }>('SELECT pg_export_snapshot() AS id');
+      snapshot = rows[0]?.id ?? '';
+    } else {
+      await client.query(`SET TRANSACTION SNAPSHOT '${snapshot}'`);
+    }
+  }
+};
+
+/** Returns the oids of live schemas, which rebuilds replace. */
+const identitiesOf = async (client: PoolClient, folds: readonly Fold[]): Promise<string | null> => {
+  const { rows } = await client.query<{ oids: string }>(
+    `SELECT string_agg(name::regnamespace::oid::text, ',') AS oids FROM unnest($1::text[]) AS name`,
+    [folds.map(({ live }) => live)],
   );
+  return rows[0]?.oids ?? null;
+};
 
 const setAsideBy = async ({ client, live, model }: Fold): Promise<SetAside> => {
   const { rows } = await client.query<Omit<SetAside, 'model'>>(
@@ -69,6 +90,32 @@ const setAsideBy = async ({ client, live, model }: Fold): Promise<SetAside> => {
      FROM ${live}.dead_letters`,
   );
   return { model, ...(rows[0] ?? { deadLetters: 0, parked: 0 }) };
+};
+
+/** The ranges that each fold has folded. */
+type Folded = ReadonlyMap<Fold, readonly FoldedRange[]>;
+
+const isSameRange = (a: Omit<RowPosition, 'offset'>, b: typeof a): boolean =>
+  a.in === b.in && a.topic === b.topic && a.partition === b.partition;
+
+const endIn = (ranges: readonly FoldedRange[], range: FoldedRange): number | undefined =>
+  ranges.find((known) => isSameRange(known, range))?.next;
+
+const sumOf = (numbers: readonly number[]): number =>
+  numbers.reduce((sum, number) => sum + number, 0);
+
+/** Runs the work on one batch, in a new transaction or in the open one. */
+type Step = (client: PoolClient, work: () => Promise<void>) => Promise<void>;
+
+/** Merges overlapping and adjacent gaps, because several folds read a partition, each in several rounds. */
+const merged = (gaps: readonly Gap[]): readonly Gap[] => {
+  const disjoint: { -readonly [Field in keyof Gap]: Gap[Field] }[] = [];
+  for (const gap of gaps.toSorted((a, b) => a.from - b.from)) {
+    const before = disjoint.findLast((known) => isSameRange(known, gap));
+    if (before && gap.from <= before.to) before.to = Math.max(before.to, gap.to);
+    else disjoint.push({ ...gap });
+  }
+  return disjoint;
 };
 
 /**
@@ -84,101 +131,92 @@ const setAsideBy = async ({ client, live, model }: Fold): Promise<SetAside> => {
  */
 export const verify = async (options: VerifyOptions): Promise<Verification> => {
   const { pool, log, limit = 10, progress, signal } = options;
-  const gaps = new Map<string, Gap>();
-  /** Each fold reads a gap up to its own checkpoint, so the longest one is reported. */
-  const onGap = (gap: Gap): void => {
-    const start = `${gap.in} ${gap.topic}/${gap.partition} ${gap.from}`;
-    if ((gaps.get(start)?.to ?? 0) < gap.to) gaps.set(start, gap);
-  };
-  let [done, total, events] = [0, 0, 0];
-  const advance = (records: number): void => {
-    done += records;
-    progress?.(done, Math.max(done, total));
-  };
+  const gaps: Gap[] = [];
+  let [done, total] = [0, 0];
   for (const projection of projections) await requireKnownCheckpoints(pool, log, projection);
 
   return withSessions(pool, async (open) => {
-    const readModels: ProjectionFold[] = [];
+    const readModels: Fold[] = [];
     for (const projection of projections) {
       readModels.push(await foldProjection(await open(), projection, log));
     }
     const ledger = await foldLedger(await open(), log);
-    const folds: readonly Fold[] = [...readModels, ledger];
+    const folds = [...readModels, ledger.fold];
 
-    // Read before the ends of the log, so that all records up to `published` are in the log.
-    const published = new Map(
-      (await tableEnds(pool)).map(({ partitionId, published: end }) => [partitionId, end] as const),
-    );
-    const partitions = await wholeLog(log);
-
-    /**
-     * Folds up to the live tables, as their sessions see them. The ledger folds the log up to the initial ends and the
-     * table from there on, because only the table has a snapshot. Returns `null` if a fold is ahead of its live tables,
-     * which were replaced.
-     */
-    const catchUp = async (
-      step: FoldOptions['step'],
-      before: FoldPositions | null,
-    ): Promise<FoldPositions | null> => {
-      // Read after the ends of the log, so that the table has all events that those in the log refer to.
-      const table = await tableEnds(ledger.client);
-      const checkpoints = new Map<Model, readonly Checkpoint[]>();
-      for (const fold of readModels) {
-        const live = await fold.liveCheckpoints();
-        const own = await fold.ownCheckpoints();
-        if (own.some(({ topic, partition, offset }) => offset > offsetIn(live, topic, partition))) {
-          return null;
+    /** Folds a range from an offset on, and records its gaps. */
+    const foldRange = async (
+      { range, from }: { readonly range: FoldedRange; readonly from: number },
+      size: number,
+      add: (batch: Batch) => Promise<void>,
+    ): Promise<void> => {
+      const { in: where, topic, partition } = range;
+      let next = from;
+      const expectNext = (offset: number): void => {
+        if (offset > next) gaps.push({ in: where, topic, partition, from: next, to: offset });
+      };
+      for await (const batch of joined(range.read(from), size)) {
+        for (const { offset } of batch.records) {
+          expectNext(offset);
+          next = offset + 1;
         }
-        checkpoints.set(fold.model, live);
-        total += recordsBelow(live) - recordsBelow(own);
+        await add(batch);
+        done += batch.records.length;
+        progress?.(done, Math.max(done, total));
       }
-      const ranges = {
-        log: before ? [] : partitions,
-        table: table.map((end): TableRange => {
-          const known = before?.table.find(({ partitionId }) => partitionId === end.partitionId);
-          return { ...end, from: known?.next ?? published.get(end.partitionId) ?? 0, to: end.next };
-        }),
-      };
-      for (const { from, to } of [...ranges.log, ...ranges.table]) total += to - from;
-      advance(0);
-
-      const onLedgerRecords = (records: number): void => {
-        events += records;
-        advance(records);
-      };
-      const work = [
-        (ending: AbortSignal) =>
-          ledger.foldAll(ranges, { step, onGap, onRecords: onLedgerRecords, signal: ending }),
-        ...readModels.map((fold) => (ending: AbortSignal) => {
-          const live = checkpoints.get(fold.model) ?? [];
-          return fold.foldTo(live, { step, onGap, onRecords: advance, signal: ending });
-        }),
-      ];
-      await concurrently(work, { concurrency: concurrentFolds, signal }, (fold, ending) =>
-        fold(ending),
-      );
-      return { table, checkpoints };
+      expectNext(range.next);
     };
 
-    let positions: FoldPositions | null = null;
+    /**
+     * Folds up to the live tables, as their sessions see them. Returns `null` if a fold is ahead of its live tables, which
+     * were replaced.
+     */
+    const catchUp = async (step: Step, before: Folded): Promise<Folded | null> => {
+      const folded = new Map<Fold, readonly FoldedRange[]>();
+      const work = [];
+      for (const fold of folds) {
+        const [known, ranges] = [before.get(fold) ?? [], await fold.ranges()];
+        if (known.some((range) => range.next > (endIn(ranges, range) ?? 0))) return null;
+        folded.set(fold, ranges);
+        const rest = ranges.map((range) => ({ range, from: endIn(known, range) ?? range.first }));
+        for (const { range, from } of rest) total += range.next - from;
+        work.push({ fold, rest });
+      }
+      progress?.(done, Math.max(done, total));
+      await concurrently(
+        work,
+        { concurrency: concurrentFolds, signal },
+        ({ fold, rest }, ending) => {
+          // The session runs one transaction at a time.
+          const oneAtATime = pLimit(1);
+          const { client, concurrency, batchSize } = fold;
+          return concurrently(rest, { concurrency, signal: ending }, (part, stopping) =>
+            foldRange(part, batchSize, async (batch) => {
+              stopping.throwIfAborted();
+              await oneAtATime(() => step(client, () => fold.add(batch)));
+            }),
+          );
+        },
+      );
+      return folded;
+    };
+
+    let folded: Folded = new Map();
     for (let round = 0; round < maxRounds; round += 1) {
       const before = done;
-      positions = (await catchUp(transactionOn, positions)) ?? positions;
-      if (done - before <= batchSize) break;
+      folded = (await catchUp(transactionOn, folded)) ?? folded;
+      if (done - before <= smallRound) break;
     }
 
     /** Returns `null` if live tables were replaced meanwhile. */
     const compare = async () => {
       await beginTogether(folds.map(({ client }) => client));
-      const identities = await Promise.all(folds.map(identityOf));
-      const end = await catchUp((_client, work) => work(), positions);
+      const identities = await identitiesOf(ledger.fold.client, folds);
+      const end = await catchUp((_client, work) => work(), folded);
       if (end === null) return null;
       await ledger.addOpenMinutes();
       const tables = await Promise.all(folds.map((fold) => compareTables(fold, limit)));
       const setAside = await Promise.all(readModels.map(setAsideBy));
-      const isSame = (await Promise.all(folds.map(identityOf))).every(
-        (identity, index) => identity === identities[index],
-      );
+      const isSame = (await identitiesOf(ledger.fold.client, folds)) === identities;
       const missingOfSubjects = await ledger.sequences.missingOfSubjects(limit);
       return isSame ? { tables: tables.flat(), setAside, missingOfSubjects, end } : null;
     };
@@ -195,29 +233,30 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
       );
     }
     const { tables, setAside, missingOfSubjects, end } = compared;
+    const rangesOf = (model: Model): readonly FoldedRange[] =>
+      folds.flatMap((fold) => (fold.model === model ? (end.get(fold) ?? []) : []));
     await ledger.sequences.awaitPortions(
       log,
       (partition) => {
-        const isPartition = (range: Pick<OffsetRange, 'topic' | 'partition'>): boolean =>
-          range.topic === topics.visits.name && range.partition === partition;
-        // The embedded log is the table, whose end is newer. The outbox of Kafka has other offsets.
-        const inTable = end.table.find((known) => known.in === 'log' && isPartition(known))?.next;
-        return inTable ?? partitions.find(isPartition)?.to ?? 0;
+        const inLog = { in: 'log', topic: topics.visits.name, partition } as const;
+        return rangesOf('ledger').find((range) => isSameRange(range, inLog))?.next ?? 0;
       },
       signal,
     );
     const missingOfSpools = ledger.sequences.missingOfSpools(limit);
     const differences = await explain(
-      { pool, log, partitions, published, positions: end, signal },
       tables.flatMap(({ reported }) => reported),
+      rangesOf,
+      signal,
     );
+    const foundGaps = merged(gaps);
     return {
-      events,
-      tables: tables.map(({ model, table, rows, differences: count }) => {
-        return { model, table, rows, differences: count };
-      }),
+      events:
+        sumOf(rangesOf('ledger').map(({ first, next }) => next - first)) -
+        sumOf(foundGaps.map(({ from, to }) => to - from)),
+      tables: tables.map(({ counts }) => counts),
       differences,
-      gaps: withoutSubgaps([...gaps.values()]),
+      gaps: foundGaps,
       missing: {
         events: missingOfSubjects.events + missingOfSpools.events,
         origins: missingOfSubjects.origins + missingOfSpools.origins,
