@@ -1,4 +1,4 @@
-/** The state of imports: see 0064_imports.sql. */
+/** The state of imports: see 0105_imports.sql. */
 import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
 import { valuesByField, unnest } from '../../ops/platform/postgres/pool.js';
 import type { Statement } from '../../ops/platform/postgres/statement.js';
