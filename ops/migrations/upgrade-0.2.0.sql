@@ -50,6 +50,7 @@ $$;
 
 ALTER INDEX ledger.safety_walks_pkey RENAME TO safety_scans_pkey;
 ALTER INDEX log.relay_milestones_pkey RENAME TO relay_checkpoints_pkey;
+ALTER TABLE log.records_pkey RENAME COLUMN record_offset TO first_offset;
 ALTER TABLE log.records ADD COLUMN recorded_at timestamptz NOT NULL DEFAULT now();
 
 -- A key with all scopes of 0.2.0 was never restricted, and gets the new scopes too.

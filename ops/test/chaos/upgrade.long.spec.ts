@@ -97,7 +97,7 @@ const tablesOf = async (pool: Pool): Promise<readonly unknown[]> => {
        LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum
        WHERE relkind IN ('r', 'v', 'i') AND attnum > 0 AND NOT attisdropped
      UNION ALL SELECT nspname, relname, tgname, pg_get_triggerdef(t.oid)
-       FROM own JOIN pg_class c ON relnamespace = own.oid JOIN pg_trigger t ON tgrelid = c.oid
+       FROM own JOIN pg_class c ON relnamespace = own.oid JOIN pg_trigger t ON tgrelid = c.oid AND NOT tgisinternal
      UNION ALL SELECT schemaname, tablename, '', indexdef FROM pg_indexes JOIN own ON nspname = schemaname
      ORDER BY 1, 2, 3, 4`,
   );
