@@ -2,7 +2,7 @@
 
 const services = ['command-api', 'redirect-edge', 'projectors'];
 
-/** Rooms of `ops` that services use. */
+/** Folders of `ops` that services use. */
 const shared = [
   'platform',
   'http',
@@ -17,14 +17,14 @@ const shared = [
 /** Tests, and the folders that only tests use. */
 const tests = '(\\.(spec|suite)\\.ts$|/testing/|^ops/test/)';
 
-/** `room` imports nothing of ours outside itself and the rooms in `may`. */
-const only = (room, ...may) => ({
-  name: `${room} imports only ${may.join(', ') || 'itself'}`,
+/** `folder` imports nothing of ours outside itself and the folders in `may`. */
+const only = (folder, ...may) => ({
+  name: `${folder} imports only ${may.join(', ') || 'itself'}`,
   severity: 'error',
-  from: { path: `^${room}/`, pathNot: tests },
+  from: { path: `^${folder}/`, pathNot: tests },
   to: {
     path: '^(schemas|command-api|redirect-edge|projectors|ops)/',
-    pathNot: [room, ...may].map((other) => (/[$]$/.test(other) ? `^${other}` : `^${other}[/.]`)),
+    pathNot: [folder, ...may].map((other) => (/[$]$/.test(other) ? `^${other}` : `^${other}[/.]`)),
   },
 });
 
@@ -54,7 +54,7 @@ export default {
     only('ops/migrations', 'ops/platform', 'ops/advisory-locks'),
     only('ops/local', 'ops/platform', 'ops/http', 'ops/config'),
     ...services.map((service) =>
-      only(service, 'schemas', 'ops/advisory-locks', ...shared.map((room) => `ops/${room}`)),
+      only(service, 'schemas', 'ops/advisory-locks', ...shared.map((folder) => `ops/${folder}`)),
     ),
     ...['command', 'decision'].map((name) => ({
       name: `a ${name} is a pure function: schemas alone`,

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createLogger } from '../ops/platform/logging.js';
 import { ForeignPosition, type EventLog } from '../ops/event-log/port.js';
 import { topics } from '../schemas/events/topics.js';
-import { rebuildDue } from '../schemas/read-models/rebuild-due.js';
+import { rebuildDue } from '../ops/platform/postgres/generation.js';
 import { projectionStatus, startProjectors, type Projectors } from './main.js';
 import { blocked, created, metered, recordOf, spooledVisit } from '../schemas/testing/events.js';
 import { projections } from './projections.js';

@@ -40,7 +40,7 @@ export const findRecords = async (
   const { rows } = await client.query<IdempotencyRecord & { position: number }>({
     name: 'idempotency-find',
     text: `SELECT s.position, key_id AS "keyId", path, idempotency_key AS "idempotencyKey",
-                  i.body_hash AS "bodyHash", i.status, i.answer AS body, i.is_outline AS "isOutline",
+                  i.body_hash AS "bodyHash", i.status, i.response AS body, i.is_outline AS "isOutline",
                   i.subjects
            FROM unnest($1::text[], $2::text[], $3::text[])
              WITH ORDINALITY AS s (key_id, path, idempotency_key, position)
@@ -66,15 +66,15 @@ export const saveRecords = (
   const saved: Statement = {
     name: 'idempotency-save',
     text: `INSERT INTO ledger.idempotency
-             (key_id, path, idempotency_key, body_hash, status, answer, is_outline, subjects, created_at)
-           SELECT key_id, path, idempotency_key, body_hash, status, answer, is_outline,
+             (key_id, path, idempotency_key, body_hash, status, response, is_outline, subjects, created_at)
+           SELECT key_id, path, idempotency_key, body_hash, status, response, is_outline,
                   string_to_array(subjects, ','), $9
            FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::smallint[], $6::text[],
              $7::boolean[], $8::text[])
-             AS a (key_id, path, idempotency_key, body_hash, status, answer, is_outline, subjects)
+             AS a (key_id, path, idempotency_key, body_hash, status, response, is_outline, subjects)
            ON CONFLICT (key_id, path, idempotency_key) DO UPDATE
              SET body_hash = excluded.body_hash, status = excluded.status,
-                 answer = excluded.answer, is_outline = excluded.is_outline,
+                 response = excluded.response, is_outline = excluded.is_outline,
                  subjects = excluded.subjects, created_at = excluded.created_at`,
     values: [
       ...valuesByField(records, 'keyId', 'path', 'idempotencyKey', 'bodyHash', 'status', 'body'),

@@ -1,4 +1,4 @@
-/** The state of imports: see 0064_imports.sql. */
+/** The state of imports: see 0105_imports.sql. */
 import {
   unnest,
   valuesByField,

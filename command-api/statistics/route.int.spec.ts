@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Context } from 'koa';
-import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
+import { rebuildDue } from '../../ops/platform/postgres/generation.js';
 import type { Reply } from '../http/reply.js';
 import type { V2State } from '../admission/admitted-call.js';
 import { createStatsHandlers } from './route.js';

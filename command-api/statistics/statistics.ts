@@ -1,7 +1,7 @@
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { dimensionNames } from '../../schemas/statistics/document.js';
 import type { StatisticsRequest, PeriodStats } from '../../schemas/http/statistics.js';
-import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
+import { rebuildDue } from '../../ops/platform/postgres/generation.js';
 import { coverageOf, periodStatsOf, type StatisticsRow } from './breakdowns.js';
 
 /**

@@ -18,7 +18,7 @@ const lineFeed = 0x0a;
 const beforeSubject = Buffer.from('"subject":"');
 const quote = 0x22;
 
-/** As `readLines`; keys and values are views of the bytes. */
+/** Does what `readLines` does; keys and values are views of the bytes. */
 export function* linesIn({
   lines,
 }: NewLines): Generator<{ readonly key: Buffer; readonly value: Buffer }> {

@@ -15,7 +15,7 @@ import {
 
 export interface PlacedRecord extends NewRecord {
   readonly partitionId: number;
-  /** Of an event of the ledger, which has its own row, so that it can be found by key and sequence. */
+  /** The sequence of an event of the ledger, which has its own row, so that it can be found by key and sequence. */
   readonly sequence: number | null;
 }
 
@@ -23,7 +23,7 @@ export interface PlacedLines extends Omit<NewLines, 'partition'> {
   readonly partitionId: number;
 }
 
-export interface NewRow {
+interface NewRow {
   readonly partitionId: number;
   readonly records: number;
   /** `null` for a batch. */
@@ -89,7 +89,7 @@ export const recordsIn = ({ firstOffset, key, value }: LogRow): readonly LogReco
       });
 
 /** Offsets from `from` to `to` (exclusive). */
-export interface OffsetRange {
+interface OffsetRange {
   readonly partitionId: number;
   readonly from: number;
   readonly to: number;
@@ -216,7 +216,7 @@ const areWhole = (rows: readonly LogRow[]): boolean =>
 
 export type DueRecords = Unpacked<Records>;
 
-/** As `unpack`, but undamaged rows are unpacked lazily. */
+/** Does what `unpack` does, but unpacks undamaged rows lazily. */
 export const unpackLater = (rows: readonly LogRow[], from: number, to: number): DueRecords =>
   areWhole(rows)
     ? { records: new RowRecords(rows, from, to), damaged: null }

@@ -38,7 +38,7 @@ interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
 }
 
 class TableCursor extends PartitionCursor {
-  /** Of `performance.now()`. */
+  /** The end of the pause, by `performance.now()`. */
   pausedUntil = 0;
   /** Whether the last batch was full, so that there may be a backlog. */
   isBehind = false;

@@ -7,7 +7,7 @@ import { rebuildDueProjections } from '../../projectors/runtime/rebuild.js';
 import { startProjection } from '../../projectors/runtime/live-projection.js';
 import { topics } from '../../schemas/events/topics.js';
 import { feedEventNames, typesOfNames } from '../../schemas/feed.js';
-import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
+import { rebuildDue } from '../platform/postgres/generation.js';
 import {
   at,
   created,

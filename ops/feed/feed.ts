@@ -33,7 +33,7 @@ import {
   type PartitionEvents,
 } from './stored-events.js';
 
-export interface Portion {
+interface Portion {
   readonly events: readonly FeedEvent[];
   /** The cursor after the events. */
   readonly next: Cursor;

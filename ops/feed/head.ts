@@ -26,7 +26,7 @@ interface BufferedEvents {
 /** The clients of an account that are at the head of a topic, and the events for them. */
 interface AccountEvents {
   readonly wakeUps: Set<() => void>;
-  /** By partition; empty before the reader runs. */
+  /** The buffers by partition; empty before the reader runs. */
   partitions: readonly BufferedEvents[];
 }
 

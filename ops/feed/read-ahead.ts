@@ -23,7 +23,7 @@ export interface ReadAhead {
   clear(): void;
 }
 
-/** Without memory, for single portions. */
+/** Keeps no visits; for single portions. */
 export const noReadAhead: ReadAhead = {
   take: () => null,
   limitFor: (wanted) => wanted,

@@ -5,7 +5,7 @@ import { readEvent, UnknownEventType, UnreadableEvent } from '../../schemas/even
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { subjectRangeOf } from '../../schemas/link-subject.js';
-import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
+import { rebuildDue } from '../platform/postgres/generation.js';
 import { accountsPartition, type HistoryRow } from '../../schemas/read-models/history.js';
 import type { EventLog, LogRecord } from '../event-log/port.js';
 import type { Pool } from '../platform/postgres/pool.js';

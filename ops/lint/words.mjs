@@ -5,6 +5,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import ts from 'typescript';
 
 /** Prose: pattern and the term to use instead. */
@@ -29,6 +30,9 @@ const prose = [
   [/\breceipts?\b/i, 'outbox position'],
   [/\bin doubt\b/i, 'stale'],
   [/\b(by|in) turns\b/i, 'alternately'],
+  [/\brooms\b/i, 'folders, capacity'],
+  [/\bunasked\b/i, 'skipped'],
+  [/\bminute later\b/i, 'the timeout: expiry, idle timeout'],
 ];
 
 /** Names: words of an identifier, in lower case and separated by spaces. */
@@ -52,6 +56,8 @@ const names = [
   [/\bfurther\b/, 'additional'],
   [/\bbelieved?\b/, 'clampedNow'],
   [/\bdoubt\b/, 'stale'],
+  [/\brooms\b/, 'folders, capacity'],
+  [/\bunasked\b/, 'skipped'],
   [/\b(made link|free code|unmanaged|unrestrained|untouched)\b/, 'ExistingLink, initialState'],
 ];
 
@@ -133,15 +139,13 @@ function checkTypeScript(file, text) {
   visit(source);
 }
 
-const listed = execFileSync(
-  'git',
-  ['ls-files', '*.ts', '*.tsx', '*.md', '*.sql', '*.yml', '*.sh'],
-  { encoding: 'utf8' },
-);
+const listed = execFileSync('git', ['ls-files'], { encoding: 'utf8' });
 const folders = process.argv.slice(2);
 for (const file of listed.trim().split('\n')) {
-  // Released migrations never change; the changelog names what was renamed.
-  if (/^ops\/migrations\/\d/.test(file) || file === 'CHANGELOG.md') continue;
+  // Files without an extension are scripts, such as hooks, and Dockerfiles.
+  if (!/\.(tsx?|md|sql|yml|sh)$/.test(file) && path.basename(file).includes('.')) continue;
+  // The changelog names what was renamed; the licence is not ours.
+  if (file === 'CHANGELOG.md' || file === 'LICENSE') continue;
   if (folders.length > 0 && !folders.some((folder) => file.startsWith(folder))) continue;
   const text = readFileSync(file, 'utf8');
   if (/\.tsx?$/.test(file)) checkTypeScript(file, text);

@@ -5,10 +5,30 @@
 CREATE TABLE IF NOT EXISTS public.generation (generation integer NOT NULL);
 INSERT INTO public.generation SELECT 0 WHERE NOT EXISTS (SELECT FROM public.generation);
 
+CREATE TABLE IF NOT EXISTS public.migrations (
+  file text PRIMARY KEY,
+  applied_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- The running processes: see ops/app/registration.ts. A crash of PostgreSQL may empty it, because processes write their
+-- rows again.
+CREATE UNLOGGED TABLE IF NOT EXISTS public.processes (
+  id uuid PRIMARY KEY,
+  -- The version in package.json.
+  version text NOT NULL,
+  generation integer NOT NULL,
+  -- The services of the process, separated by commas.
+  services text NOT NULL,
+  host text NOT NULL,
+  pid integer NOT NULL,
+  started_at timestamptz NOT NULL,
+  last_seen_at timestamptz NOT NULL
+);
+
 CREATE OR REPLACE FUNCTION public.refuse_generation() RETURNS trigger LANGUAGE plpgsql AS $function$
 BEGIN
   IF current_setting('linklog.generation', true) IS DISTINCT FROM TG_ARGV[0] THEN
-    -- Class 57P, because all releases answer it with 503, and never with a dead letter.
+    -- Class 57P, because all releases respond to it with 503, and never with a dead letter.
     RAISE EXCEPTION 'the tables have generation %, this session writes generation %', TG_ARGV[0],
       coalesce(nullif(current_setting('linklog.generation', true), ''), '0')
       USING ERRCODE = '57PLG';

@@ -1,12 +1,15 @@
 import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createLogger } from '../platform/logging.js';
-import { createPool } from '../platform/postgres/pool.js';
-import { rejection } from '../test/support/waiting.js';
+import { createPool, transaction } from '../platform/postgres/pool.js';
+import { deferred } from '../platform/concurrency/deferred.js';
 import { projectFile } from '../platform/files/project-file.js';
 import { generation } from '../platform/postgres/generation.js';
 import { DatabaseTooNew, migrate, requireMigrated } from './migrate.js';
-import { databaseFixture } from '../test/support/fixtures.js';
+import { databaseFixture, folderFixture } from '../test/support/fixtures.js';
+import { collectLogLines } from '../test/support/log-lines.js';
+import { launch, mainFile } from '../test/support/process.js';
+import { eventually, rejection } from '../test/support/waiting.js';
 
 const logger = createLogger('silent');
 
@@ -18,6 +21,7 @@ const migrationTexts = (): readonly string[] => {
 
 describe('migrations', () => {
   const database = databaseFixture('migrations');
+  const dataDir = folderFixture();
 
   const applied = async () => {
     const { rows } = await database.pool.query<{ file: string; applied_at: Date }>(
@@ -71,7 +75,7 @@ describe('migrations', () => {
     await migrate(database.pool);
     await requireMigrated(database.pool);
     await database.pool.query('UPDATE public.generation SET generation = generation + 1');
-    await database.pool.query(`DELETE FROM public.migrations WHERE file LIKE '0001%'`);
+    await database.pool.query(`DELETE FROM public.migrations WHERE file LIKE '0101%'`);
     const before = [await applied(), await relations()];
     const error = await rejection(migrate(database.pool));
     expect(error).to.be.instanceOf(DatabaseTooNew);
@@ -79,7 +83,7 @@ describe('migrations', () => {
     expect([await applied(), await relations()]).to.deep.equal(before);
     await database.pool.query('UPDATE public.generation SET generation = generation - 1');
     await database.pool.query(`DELETE FROM public.migrations WHERE file = '9999_later.sql'`);
-    await database.pool.query(`INSERT INTO public.migrations (file) VALUES ('0001_log.sql')`);
+    await database.pool.query(`INSERT INTO public.migrations (file) VALUES ('0101_log.sql')`);
   });
 
   it('state the generation that this build writes', () => {
@@ -101,5 +105,60 @@ describe('migrations', () => {
     expect(rows).to.deep.equal([{ table: null, log: null }]);
     await database.pool.query('DROP SCHEMA ledger');
     await migrate(database.pool);
+  });
+
+  /** Removes what the last two files created. */
+  const removeLast = () =>
+    database.pool.query(`DROP SCHEMA delivery CASCADE; DROP SCHEMA imports CASCADE;
+      DELETE FROM public.migrations WHERE file >= '0104'`);
+
+  it('continue after an interruption, with the generation raised from the first step on', async () => {
+    await removeLast();
+    await database.pool.query('UPDATE public.generation SET generation = 0; CREATE SCHEMA imports');
+    expect(await rejection(migrate(database.pool))).to.include({ code: '42P06' });
+    expect((await applied()).at(-1)).to.include({ file: '0104_delivery.sql' });
+    const { rows } = await database.pool.query('SELECT generation FROM public.generation');
+    expect(rows).to.deep.equal([{ generation }]);
+    await database.pool.query('DROP SCHEMA imports');
+    await migrate(database.pool);
+    expect((await applied()).at(-1)).to.include({ file: '0105_imports.sql' });
+  });
+
+  it('wait for the locks of running processes, which continue meanwhile', async () => {
+    await removeLast();
+    const { lines, logger } = collectLogLines();
+    const pool = createPool({ url: database.url, name: 'migrate', max: 2, logger });
+    await database.pool.query('DROP TRIGGER generation ON ledger.key_meters');
+    const release = deferred();
+    const locked = deferred();
+    const running = transaction(database.pool, async (tx) => {
+      await tx.query('LOCK TABLE ledger.key_meters IN ROW EXCLUSIVE MODE');
+      locked.resolve();
+      await release.promise;
+    });
+    await locked.promise;
+    const migrated = migrate(pool);
+    await eventually('the step is repeated', () => lines.length > 0);
+    await database.pool.query('DELETE FROM ledger.key_meters WHERE false');
+    release.resolve();
+    await Promise.all([running, migrated]);
+    expect(lines[0]).to.include({
+      msg: 'a migration waits for the locks of running processes',
+      step: 'generation.sql',
+    });
+    await pool.end();
+  });
+
+  it('refuse the tables of an unpublished build with one line and exit code 78', async () => {
+    await database.pool.query(`DELETE FROM public.migrations WHERE file < '0104';
+      INSERT INTO public.migrations (file) VALUES ('0073_import_bounds.sql')`);
+    const before = [await applied(), await relations()];
+    const env = { DATABASE_URL: database.url, DATA_DIR: dataDir.path };
+    const { exitCode, stderr } = await launch(env, [mainFile]).ended;
+    expect(stderr).to.match(
+      /^linklog: The tables in PostgreSQL are of a build that was never published, and .* \(".* restore"\)\n$/,
+    );
+    expect(exitCode).to.equal(78);
+    expect([await applied(), await relations()]).to.deep.equal(before);
   });
 });

@@ -8,15 +8,24 @@ import { linklogVersion, projectFile } from '../platform/files/project-file.js';
 import { requireVersion } from '../platform/postgres/connection-fault.js';
 import { generation } from '../platform/postgres/generation.js';
 import {
+  transaction,
   transactionOn,
   withConnection,
   type Pool,
   type Queryable,
 } from '../platform/postgres/pool.js';
 import { ConfigError } from '../platform/process/config-error.js';
+import { linklogCommand } from '../platform/process/own-command.js';
 import { reportProgress, type Progress } from './progress.js';
 
-const migrationPattern = /^(\d{4})_.+\.sql$/;
+const migrationFolder = projectFile('ops/migrations');
+const migrationPattern = /^\d{4}_.+\.sql$/;
+
+/** Release 0.2.0 had the files 0001 to 0058. `upgradeFile` replaces those from the first to the last one below. */
+const lastOfRelease020 = '0058_link_start.sql';
+const upgradeFile = 'upgrade-0.2.0.sql';
+const firstReplaced = '0101_log.sql';
+const lastReplaced = '0103_projections.sql';
 
 /** A later version of Linklog has raised the generation of the tables. */
 export class DatabaseTooNew extends ConfigError {
@@ -31,7 +40,7 @@ export class DatabaseTooNew extends ConfigError {
 }
 
 /** The database is not migrated to this version yet. */
-export class DatabaseTooOld extends Error {
+class DatabaseTooOld extends Error {
   readonly code = 'DATABASE_TOO_OLD';
 }
 
@@ -74,8 +83,6 @@ export const refuseUnfinishedRestore = async (client: Queryable): Promise<void> 
   if (await isTable(client, table)) throw new RestoreUnfinished();
 };
 
-const migrationFolder = projectFile('ops/migrations');
-
 const migrationFiles = (): readonly string[] =>
   readdirSync(migrationFolder)
     .filter((file) => migrationPattern.test(file))
@@ -86,7 +93,22 @@ const appliedFiles = async (client: Queryable): Promise<ReadonlySet<string>> => 
   return new Set(rows.map(({ file }) => file));
 };
 
-/** Returns the generation of the tables; 0 if they are of release 0.2.0 or earlier. */
+const missingFiles = (applied: ReadonlySet<string>): readonly string[] => {
+  const missing = migrationFiles().filter((file) => !applied.has(file));
+  if (applied.has(firstReplaced)) return missing;
+  return [upgradeFile, ...missing.filter((file) => file > lastReplaced)];
+};
+
+/** @throws ConfigError for the tables of a build that was never published */
+const requirePublished = (applied: ReadonlySet<string>): void => {
+  if (applied.has(firstReplaced) || [...applied].sort().at(-1) === lastOfRelease020) return;
+  throw new ConfigError(
+    'The tables in PostgreSQL are of a build that was never published, and cannot be upgraded: back them ' +
+      `up with that build, and restore the backup into a new installation ("${linklogCommand()} restore")`,
+  );
+};
+
+/** Returns the generation of the tables; 0 if there are none, or if they are of release 0.2.0. */
 const readGeneration = async (client: Queryable): Promise<number> => {
   if (!(await isTable(client, 'public.generation'))) return 0;
   const { rows } = await client.query<{ generation: number }>(
@@ -116,16 +138,16 @@ const readMigrationState = async (client: Queryable): Promise<MigrationState> =>
   const applied = known ? await appliedFiles(client) : new Set<string>();
   await requireGeneration(client);
   if (applied.size === 0) return 'empty';
+  requirePublished(applied);
   const isCurrent =
-    migrationFiles().every((file) => applied.has(file)) &&
-    (await readGeneration(client)) === generation;
+    missingFiles(applied).length === 0 && (await readGeneration(client)) === generation;
   return isCurrent ? 'current' : 'older';
 };
 
 /**
  * Checks, without changing anything, that the database has the tables of this version.
  *
- * @throws ConfigError if PostgreSQL is too old; DatabaseTooOld, DatabaseTooNew, RestoreUnfinished
+ * @throws ConfigError if PostgreSQL is too old, or its tables; DatabaseTooOld, DatabaseTooNew, RestoreUnfinished
  */
 export const requireMigrated = async (client: Queryable): Promise<void> => {
   const state = await readMigrationState(client);
@@ -182,17 +204,9 @@ const raiseGeneration = async (tx: Queryable): Promise<void> => {
   await tx.query('SELECT public.fence_tables()');
 };
 
-const createMigrationsTable = async (tx: Queryable): Promise<void> => {
-  await tx.query(`CREATE TABLE public.migrations (
-    file text PRIMARY KEY,
-    applied_at timestamptz NOT NULL DEFAULT now()
-  )`);
-};
-
 /** Applies all files to an empty database, in one transaction. */
 const createTables = async (client: PoolClient, progress: Progress): Promise<void> => {
   await runStep(client, progress, 'tables', async (tx) => {
-    await createMigrationsTable(tx);
     await raiseGeneration(tx);
     for (const file of migrationFiles()) await applyFile(tx, file);
   });
@@ -203,8 +217,7 @@ const createTables = async (client: PoolClient, progress: Progress): Promise<voi
  * Then applies each missing file in its own transaction: an interrupted migration continues with the next one.
  */
 const applyMissing = async (client: PoolClient, progress: Progress): Promise<void> => {
-  const applied = await appliedFiles(client);
-  const missing = migrationFiles().filter((file) => !applied.has(file));
+  const missing = missingFiles(await appliedFiles(client));
   progress.expect(missing.length + 1);
   await runStep(client, progress, 'generation.sql', raiseGeneration);
   for (const file of missing) {
@@ -252,8 +265,8 @@ const insufficientPrivilege = '42501';
  * Applies the missing migration files. If none is missing, a user without privileges on the tables suffices. Progress is
  * logged to the logger of the pool.
  *
- * @throws ConfigError if PostgreSQL is too old; DatabaseTooOld if the user may not change tables; DatabaseTooNew,
- *   RestoreUnfinished
+ * @throws ConfigError if PostgreSQL is too old, or its tables; DatabaseTooOld if the user may not change tables;
+ *   DatabaseTooNew, RestoreUnfinished
  */
 export const migrate = async (pool: Pool): Promise<void> => {
   try {
@@ -265,4 +278,17 @@ export const migrate = async (pool: Pool): Promise<void> => {
         '"node dist/ops/tools/migrate.js" with the owner of its tables in DATABASE_URL',
     );
   }
+};
+
+/**
+ * Grants the services' roles their privileges, if the roles exist.
+ *
+ * @param pool of the owner of the tables
+ */
+export const grantRights = async (pool: Pool): Promise<void> => {
+  const { rows } = await pool.query<{ hasRoles: boolean }>(
+    `SELECT to_regrole('linklog_api') IS NOT NULL AS "hasRoles"`,
+  );
+  if (rows[0]?.hasRoles !== true) return;
+  await transaction(pool, (tx) => tx.query(readSql('rights.sql')));
 };

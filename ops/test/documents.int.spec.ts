@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { projectFile } from '../platform/files/project-file.js';
 
-const rooms = ['command-api', 'redirect-edge', 'projectors', 'schemas', 'ops'];
+const folders = ['command-api', 'redirect-edge', 'projectors', 'schemas', 'ops'];
 const pages = [
   'README.md',
   'CONTRIBUTING.md',
@@ -17,7 +17,7 @@ const pages = [
 const namedIn = (text: string): readonly string[] =>
   [...text.matchAll(/`([\w./-]+)`/g)]
     .map(([, name = '']) => name)
-    .filter((name) => rooms.includes(name.split('/')[0] ?? '') && name.includes('/'));
+    .filter((name) => folders.includes(name.split('/')[0] ?? '') && name.includes('/'));
 
 const targetsIn = (text: string): readonly string[] =>
   [...text.matchAll(/\]\(([^)\s]+)\)/g)]
@@ -67,11 +67,11 @@ describe('ops: the documents', () => {
   }
 
   it('ops/docs/operations.md lists log lines that the code writes', () => {
-    const source = rooms
-      .flatMap((room) =>
-        readdirSync(projectFile(room), { recursive: true, encoding: 'utf8' })
+    const source = folders
+      .flatMap((folder) =>
+        readdirSync(projectFile(folder), { recursive: true, encoding: 'utf8' })
           .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'))
-          .map((name) => readFileSync(projectFile(room, name), 'utf8')),
+          .map((name) => readFileSync(projectFile(folder, name), 'utf8')),
       )
       .join('\n')
       .replaceAll(/\\(['`])/g, '$1');

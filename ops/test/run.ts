@@ -7,19 +7,58 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, statSync } from 'node:fs';
-import { readFile, readdir, rm } from 'node:fs/promises';
+import { readdirSync, statSync, accessSync, constants } from 'node:fs';
+import { readFile, readdir, rm, chmod, mkdtemp, statfs, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { nullOn } from '../platform/errors.js';
+import { nullOn, nullOnThrow } from '../platform/errors.js';
 import { createClusterTemplate, templateVariable } from './support/cluster.js';
 import { isUsable, skippedVariable } from './support/needs.js';
 import { kafkaPrograms, sharedKafkaVariable, startSharedKafka } from './support/kafka.js';
-import { keepTemporaryInMemory } from './support/memory-dir.js';
 import { temporaryDir } from './support/process.js';
 import { eventually } from './support/waiting.js';
 import './venv-path.js';
+
+const memory = '/dev/shm';
+
+/** Twice the size of the temporary files of a full run. */
+const enoughBytes = 8 * 1_024 ** 3;
+
+/** A container may mount /dev/shm with noexec. */
+const mayRunPrograms = async (dir: string): Promise<boolean> => {
+  const program = path.join(dir, 'program');
+  await writeFile(program, '', { mode: 0o755 });
+  const runs = nullOnThrow(() => {
+    accessSync(program, constants.X_OK);
+    return true;
+  }, 'EACCES');
+  await rm(program);
+  return runs ?? false;
+};
+
+/**
+ * Moves the temporary folders of this process and its children to memory, if there is enough: fsync of the many small
+ * files of new databases would take more time than most tests.
+ *
+ * @returns a function that deletes the folder
+ */
+const keepTemporaryInMemory = async (): Promise<() => Promise<void>> => {
+  const nothing = (): Promise<void> => Promise.resolve();
+  const stats = await nullOn(statfs(memory), 'ENOENT');
+  if (stats === null) return nothing;
+  if (Math.min(stats.bavail * stats.bsize, process.availableMemory()) < enoughBytes) return nothing;
+  const dir = await mkdtemp(path.join(memory, 'linklog-'));
+  const remove = (): Promise<void> => rm(dir, { recursive: true, force: true });
+  if (!(await mayRunPrograms(dir))) {
+    await remove();
+    return nothing;
+  }
+  // Like /tmp: some tests run as other users.
+  await chmod(dir, 0o1777);
+  process.env['TMPDIR'] = dir;
+  return remove;
+};
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 // `bin/mocha.js` would start a second Node for the options.
@@ -32,10 +71,10 @@ const workers = availableParallelism() + 1;
 const specs = (...kinds: readonly string[]): readonly string[] =>
   // Sources, because `dist` may have specs with deleted sources.
   ['command-api', 'ops', 'projectors', 'redirect-edge', 'schemas']
-    .flatMap((room) =>
-      readdirSync(path.join(root, room), { recursive: true, encoding: 'utf8' })
+    .flatMap((folder) =>
+      readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
         .filter((file) => kinds.some((kind) => file.endsWith(`.${kind}.spec.ts`)))
-        .map((file) => path.join(room, file)),
+        .map((file) => path.join(folder, file)),
     )
     .map((file) => ({ file, bytes: statSync(path.join(root, file)).size }))
     .sort((a, b) => b.bytes - a.bytes)

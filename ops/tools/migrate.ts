@@ -1,5 +1,4 @@
-import { migrate } from '../migrations/migrate.js';
-import { grantRights } from '../migrations/rights.js';
+import { grantRights, migrate } from '../migrations/migrate.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig } from '../config/config.js';
 import { createLogger } from '../platform/logging.js';

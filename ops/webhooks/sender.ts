@@ -2,9 +2,23 @@ import type { DnsServer } from '../platform/dns-query.js';
 import { addressLookup } from '../platform/networks/address-lookup.js';
 import { guardedPost, type PostOutcome } from '../platform/networks/guarded-request.js';
 import { networkGuard } from '../platform/networks/network-guard.js';
+import { defaultFeedNames, typesOfNames } from '../../schemas/feed.js';
 import type { Webhook } from '../../schemas/folds/webhook.js';
 import { parseUrl } from '../../schemas/parse-url.js';
+import type { FeedFilter } from '../feed/filter.js';
 import { signatureHeaders } from './signature.js';
+
+/** The events that a webhook delivers. */
+export const webhookFilter = ({
+  account,
+  types,
+  domain,
+}: Pick<Webhook, 'account' | 'types' | 'domain'>): FeedFilter => ({
+  account,
+  types: typesOfNames(types ?? defaultFeedNames),
+  subject: null,
+  domain,
+});
 
 /** The result of an attempt. */
 export interface Attempt {
@@ -37,7 +51,7 @@ const contentTypeOf = (body: string): string =>
   body.startsWith('[') ? contentTypes.batch : contentTypes.single;
 
 /** The secrets that sign at a time. */
-export const liveSecrets = ({ secrets }: Pick<Webhook, 'secrets'>, now: Date): readonly string[] =>
+const liveSecrets = ({ secrets }: Pick<Webhook, 'secrets'>, now: Date): readonly string[] =>
   secrets
     .filter(({ endsAt }) => endsAt === null || now.getTime() < Date.parse(endsAt))
     .map(({ secret }) => secret);
@@ -62,7 +76,7 @@ const invalidUrl: PostOutcome = { type: 'failed', error: 'the URL is invalid', d
 export const createSender = (settings: {
   readonly dnsServers: readonly DnsServer[];
   readonly networks: Parameters<typeof networkGuard>[1];
-  /** Of an attempt. Default: 15,000. */
+  /** The timeout of an attempt. Default: 15,000. */
   readonly timeoutMs?: number;
 }) => {
   const { dnsServers, networks, timeoutMs } = settings;

@@ -6,14 +6,14 @@ const prefix = 'whsec_';
 /** A new secret of a webhook; 256 bits. */
 export const newSecret = (): string => `${prefix}${randomBytes(32).toString('base64')}`;
 
-export interface SignedMessage {
+interface SignedMessage {
   /** The same in all attempts of a delivery. */
   readonly id: string;
   /** The time of the attempt. */
   readonly timestamp: Date;
   /** The body exactly as sent. */
   readonly body: string;
-  /** Of `newSecret`, at least one. Each of them signs. */
+  /** Secrets of `newSecret`, at least one. Each of them signs. */
   readonly secrets: readonly string[];
 }
 

@@ -1,8 +1,8 @@
-/** The state of deliveries, which is no fold of the log: see 0062_feed.sql. */
+/** The state of deliveries, which is no fold of the log: see 0104_delivery.sql. */
 import type { Client, Queryable } from '../platform/postgres/pool.js';
 import type { Attempt } from './sender.js';
 
-export interface Delivery {
+interface Delivery {
   /** UUIDv7: the `webhook-id` of all attempts. */
   readonly id: string;
   readonly types: readonly string[];

@@ -4,7 +4,7 @@ import type { Logger } from '../../ops/platform/logging.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
 import { withAdvisoryLock } from '../../ops/platform/postgres/advisory-lock.js';
 import { transactionOn, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
-import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
+import { rebuildDue } from '../../ops/platform/postgres/generation.js';
 import { createBatchHandler, type BatchOutcome } from './batch.js';
 import { catchUp, catchUpBatchSize, endsOf, type CatchUpTarget } from './catch-up.js';
 import {

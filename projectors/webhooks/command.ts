@@ -10,7 +10,7 @@ import { newEvent } from '../../schemas/events/codec.js';
 import { evolveWebhook, noWebhook, type WebhookState } from '../../schemas/folds/webhook.js';
 
 /** The subject is the webhook's ID. */
-export type DisableWebhook = Command<'DisableWebhook', { readonly reason: string }>;
+type DisableWebhook = Command<'DisableWebhook', { readonly reason: string }>;
 
 /** Disables a webhook whose receiver fails. The commands of accounts are in command-api/webhooks. */
 export const disableDecider: Decider<DisableWebhook, WebhookEvent, WebhookState> = {

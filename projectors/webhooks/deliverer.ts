@@ -13,9 +13,9 @@ import { startWorker, type Worker } from './worker.js';
 /** How often leases are renewed and due deliveries are found (ms). */
 const leaseMs = 1_000;
 const hourMs = 3_600_000;
-/** From when on the health check reports that no lease was renewed (ms). */
+/** The age of the last renewal from which the health check reports that no lease was renewed (ms). */
 const staleMs = 30_000;
-/** From when on a webhook that is behind is logged (s), and how often (ms). */
+/** The delay from which a webhook that is behind is logged (s), and how often (ms). */
 const behind = { seconds: 300, everyMs: 600_000 };
 
 /** Delivers webhooks whose leases this process gets. */
@@ -105,5 +105,3 @@ export const startDeliverer = (deps: {
     },
   };
 };
-
-export type Deliverer = ReturnType<typeof startDeliverer>;

@@ -1,4 +1,4 @@
-/** Leases, cursors and deliveries: see 0062_feed.sql. */
+/** Leases, cursors and deliveries: see 0104_delivery.sql. */
 import { webhookColumns, webhookOfRow } from '../../ops/ledger/webhooks.js';
 import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
 import type { Attempt } from '../../ops/webhooks/sender.js';

@@ -9,11 +9,15 @@ import { retry } from '../../ops/platform/concurrency/retry.js';
 import { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import { webhookFilter } from '../../ops/webhooks/filter.js';
-import { isDelivered, type AttemptOutcome, type Sender } from '../../ops/webhooks/sender.js';
+import { maxLinks, type Span, type Tracer } from '../../ops/platform/tracing.js';
+import {
+  isDelivered,
+  webhookFilter,
+  type AttemptOutcome,
+  type Sender,
+} from '../../ops/webhooks/sender.js';
 import { ownActors } from '../../schemas/decision.js';
 import { disableDecider } from './command.js';
-import { endDeliverySpan, requestsIn, startDeliverySpan } from './delivery-span.js';
 import { deliveryLimits, groupEvents, hasVisits, timeOfFirst } from './grouping.js';
 import { disableAfterMs, nextAttemptAt } from './schedule.js';
 import {
@@ -50,12 +54,49 @@ const reasons = {
   foreign: 'The position of this webhook belongs to another log. Replay from a point of this log',
 };
 
+type TracedEvent = Readonly<{ traceparent?: string }>;
+
+/** The requests of the first events in a body, which is an event or an array of events. */
+const requestsIn = (body: string): readonly string[] => {
+  // Avoids parsing: visits have no traces.
+  if (!body.includes('"traceparent":')) return [];
+  const events = [JSON.parse(body) as TracedEvent | readonly TracedEvent[]].flat();
+  return [...new Set(events.flatMap(({ traceparent }) => traceparent ?? []))].slice(0, maxLinks);
+};
+
+/** Starts the span of an attempt. It continues the trace of the first event. */
+const startDeliverySpan = (
+  tracer: Tracer,
+  requests: readonly string[],
+  earlierAttempts: number,
+): Span => {
+  const [first = null, ...others] = requests;
+  return tracer.start({
+    name: 'POST',
+    kind: 'client',
+    parent: first,
+    links: others,
+    attributes: {
+      'http.request.method': 'POST',
+      ...(earlierAttempts > 0 && { 'http.request.resend_count': earlierAttempts }),
+    },
+  });
+};
+
+const endDeliverySpan = (span: Span | null, { attempt }: AttemptOutcome): void => {
+  const { status } = attempt;
+  span?.end({
+    attributes: status === null ? {} : { 'http.response.status_code': status },
+    failure: isDelivered(attempt) ? null : String(status ?? 'no_response'),
+  });
+};
+
 export interface WorkerDeps {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly feed: Feed;
   readonly sender: Sender;
-  /** Of the leases of this process. */
+  /** The owner in the leases of this process. */
   readonly owner: string;
   readonly logger: Logger;
 }

@@ -144,7 +144,7 @@ const copyOf = (key: Buffer, subject: string, text: string): z.output<typeof cop
  */
 export class SharedCache {
   /** Counters of looked-up and written copies, by outcome. */
-  readonly lookups = { hit: 0, miss: 0, refused: 0, forged: 0, failed: 0, unasked: 0 };
+  readonly lookups = { hit: 0, miss: 0, refused: 0, forged: 0, failed: 0, skipped: 0 };
   readonly writes = { done: 0, failed: 0, skipped: 0 };
   #circuit: BreakerState = 'closed';
   readonly #breaker: CircuitBreaker;
@@ -186,7 +186,7 @@ export class SharedCache {
     const { freshness, store } = this.options;
     const found = new Map<string, ServedLink>();
     const texts = freshness.isComplete ? await this.#attempt(() => store.read(subjects)) : null;
-    if (texts === null) this.lookups.unasked += subjects.length;
+    if (texts === null) this.lookups.skipped += subjects.length;
     else if (texts instanceof Error) this.lookups.failed += subjects.length;
     else {
       subjects.forEach((subject, index) => {

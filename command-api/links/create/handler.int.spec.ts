@@ -220,7 +220,7 @@ describe('command API: shorten handler, on two nodes', () => {
       const request = { ...command(key, links), idempotency: { scope, bodyHash, form } };
       expect(countTypes(await shorten(request))).to.deep.equal({ created: 49 });
       const bytes =
-        'SELECT octet_length(answer) AS bytes FROM ledger.idempotency WHERE key_id = $1';
+        'SELECT octet_length(response) AS bytes FROM ledger.idempotency WHERE key_id = $1';
       const { rows } = await node.pool.query<{ bytes: number }>(bytes, [key.id]);
       expect(rows[0]?.bytes).to.be.within(1, 65_536);
       expect((await handlers[1].shorten(request)).type).to.equal('recorded');

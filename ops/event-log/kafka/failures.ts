@@ -2,7 +2,7 @@
 export class KafkaFailure extends Error {
   constructor(
     message: string,
-    /** For example `ECONNREFUSED` or `TOPIC_AUTHORIZATION_FAILED`. */
+    /** Such as `ECONNREFUSED` or `TOPIC_AUTHORIZATION_FAILED`. */
     readonly code: string | undefined,
     cause: unknown,
   ) {
@@ -35,7 +35,7 @@ const codeOf = ({ name, code, type }: Cause): string | undefined => {
   return [code, type].find((value) => typeof value === 'string');
 };
 
-/** By error code; the first match counts. */
+/** Meanings by error code; the first match counts. */
 const meanings: readonly (readonly [code: RegExp, meaning: string])[] = [
   [/^SASL_AUTHENTICATION_FAILED$/, 'kafka rejects KAFKA_SASL_USERNAME or KAFKA_SASL_PASSWORD'],
   [/SASL_MECHANISM$/, 'kafka rejects KAFKA_SASL_MECHANISM'],

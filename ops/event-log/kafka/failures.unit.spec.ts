@@ -15,7 +15,7 @@ const make = (name: string, message: unknown, options?: object): Error => {
   if (!Constructor) throw new Error(`kafkajs has no ${name}`);
   return new Constructor(message, options);
 };
-/** As kafkajs wraps the last failure of its retries. */
+/** The error in which kafkajs wraps the last failure of its retries. */
 const afterRetries = (error: Error): Error =>
   make('KafkaJSNumberOfRetriesExceeded', error, { retryCount: 5, retryTime: 1 });
 

@@ -102,7 +102,7 @@ describe('platform: log on Kafka, apart from the suite', function () {
           return Promise.resolve();
         },
       });
-    /** As `kafka-consumer-groups.sh --describe` computes it; infinite without a committed offset. */
+    /** The lag that `kafka-consumer-groups.sh --describe` shows; infinite without a committed offset. */
     const lag = async (group = 'lag'): Promise<number> => {
       const topic = `${kafka.prefix}${links}`;
       const [committed] = await admin.fetchOffsets({

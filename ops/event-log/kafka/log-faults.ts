@@ -18,7 +18,7 @@ export class TopicMissing extends Error {
 
 export interface TopicState {
   readonly topic: TopicName;
-  /** With the prefix of the installation. */
+  /** The name with the prefix of the installation. */
   readonly name: string;
   /** All partitions in order, including added ones; `null` if the topic is missing. */
   readonly partitions: readonly PartitionRange[] | null;
@@ -128,7 +128,7 @@ const confirmAfterMs = 1_000;
 
 const keysOf = (faults: readonly LogFault[]): string => faults.map(({ key }) => key).join();
 
-export interface FaultWatch extends Periodic {
+interface FaultWatch extends Periodic {
   readonly faults: () => readonly LogFault[];
 }
 

@@ -137,7 +137,7 @@ export const createPartitionReader = (
         for (const [name, partitions] of Object.entries(assignment)) {
           member.consumer.pause([{ topic: name, partitions: [...partitions] }]);
           for (const partition of partitions) {
-            // After a rebalance during a read.
+            // There was a rebalance during a read.
             const read = reads.get(keyOf(name, partition));
             if (read && read.next < read.to) fetch(member.consumer, read);
           }

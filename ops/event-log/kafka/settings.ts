@@ -22,6 +22,6 @@ export interface KafkaSettings {
   readonly replicas: number | null;
   /** `min.insync.replicas`; `null` for `replicas` - 1. */
   readonly minInsyncReplicas: number | null;
-  /** Of new record batches. */
+  /** The compression of new record batches. */
   readonly compression: 'gzip' | 'none';
 }

@@ -1,5 +1,7 @@
-import type { Batch, EachBatchPayload, Kafka } from 'kafkajs';
+import type { Batch, Consumer, EachBatchPayload, Kafka, TopicPartitionOffset } from 'kafkajs';
+import { endsWithin } from '../../platform/concurrency/deadline.js';
 import { untilAborted } from '../../platform/concurrency/deferred.js';
+import { periodically } from '../../platform/concurrency/periodic.js';
 import { retry } from '../../platform/concurrency/retry.js';
 import type { Logger } from '../../platform/logging.js';
 import { PartitionCursor, pauses, startFollowing } from '../following.js';
@@ -10,7 +12,6 @@ import {
   type Subscription,
 } from '../port.js';
 import { createGroupMember, logRecordOf, type Assignment } from './group-member.js';
-import { commitPeriodically } from './offset-commits.js';
 import type { KafkaSettings } from './settings.js';
 import { topicIn } from './topics.js';
 
@@ -26,6 +27,55 @@ interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
   /** Resolves when the cluster is reachable and its topics are valid. */
   readonly ready: Promise<void>;
 }
+
+/** Interval of the commits of a member (ms). */
+const commitEveryMs = 5_000;
+/** Time for the commit of a member that leaves its group (ms). */
+const lastCommitMs = 1_000;
+
+/**
+ * Commits the offsets of a member to Kafka, for tools that show the lag of consumer groups. Linklog never reads them: the
+ * checkpoints are in PostgreSQL. A failed commit is logged and has no other effect.
+ */
+const commitPeriodically = (options: {
+  readonly consumer: Pick<Consumer, 'commitOffsets'>;
+  /** Returns the next offset of each assigned partition. */
+  readonly offsets: () => readonly TopicPartitionOffset[];
+  readonly group: string;
+  readonly logger: Logger;
+}) => {
+  const { consumer, offsets, group, logger } = options;
+  let committed = '';
+
+  const commit = async (): Promise<number> => {
+    const current = offsets();
+    const text = JSON.stringify(current);
+    // All partitions, because a member that had one before may have committed a lower offset of it in a rebalance.
+    if (current.length > 0 && text !== committed) await consumer.commitOffsets([...current]);
+    committed = text;
+    return 0;
+  };
+
+  const commits = periodically({
+    name: `commit the offsets of ${group} to kafka`,
+    everyMs: commitEveryMs,
+    task: commit,
+    logger,
+  });
+  return {
+    /** Commits once more, but does not wait for an unresponsive cluster. */
+    async stop(): Promise<void> {
+      const last = async (): Promise<void> => {
+        await commits.stop();
+        await commit();
+      };
+      const ended = last().catch((err: unknown) => {
+        logger.debug({ err, group }, 'the last offsets could not be committed to kafka');
+      });
+      await endsWithin(ended, lastCommitMs);
+    },
+  };
+};
 
 /**
  * Follows topics as a member of a group. Kafka's committed offsets are only for lag tools: a partition starts at the

@@ -39,7 +39,7 @@ export interface OutboxDelivery {
   stalled(): Promise<StalledPartitions>;
 }
 
-/** For the embedded log, whose table is the outbox. */
+/** The delivery of the embedded log, whose table is the outbox. */
 export const deliveredAtCommit: OutboxDelivery = {
   published: () => Promise.resolve(true),
   hasPublishedFirst: () => Promise.resolve(true),

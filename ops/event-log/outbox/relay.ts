@@ -178,7 +178,7 @@ interface SentEvent {
 }
 
 /** An event that the log acknowledged and that no projection has found. */
-export type UnappliedEvent = SentEvent & TopicPartition;
+type UnappliedEvent = SentEvent & TopicPartition;
 
 /** A partition of the outbox. Every projection has read the events below `passed`. */
 interface CheckedPartition extends KnownPartition {

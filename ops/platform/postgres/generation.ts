@@ -6,3 +6,6 @@ export const generation = 1;
 
 /** A session of this build states its generation once, so that no transaction has an additional statement. */
 export const stateGeneration = `SET linklog.generation = ${generation}`;
+
+/** The comment of a schema that must be rebuilt, because a migration could not convert its rows. */
+export const rebuildDue = 'rebuild due';

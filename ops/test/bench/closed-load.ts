@@ -6,7 +6,7 @@ import { openStatusClient } from '../support/status-client.js';
 import { pinTo } from './cores.js';
 
 /** POSTs by several clients; each sends the next request after the response to its last one. */
-export interface ClosedLoad {
+interface ClosedLoad {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** `{n}` becomes a number that no other request has. */
@@ -15,7 +15,7 @@ export interface ClosedLoad {
   readonly ms: number;
 }
 
-export interface ClosedLoadResult {
+interface ClosedLoadResult {
   readonly perSecond: number;
   /** Response time, ms. */
   readonly p50: number;

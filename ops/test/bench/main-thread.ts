@@ -49,7 +49,7 @@ interface Row {
   readonly request?: RequestOptions;
   /** The first part of the URL; the API by default. */
   readonly origin?: string;
-  /** With the key of the account with large links. */
+  /** The account whose key the request has; `fat` has large links. */
   readonly account?: 'own' | 'fat';
 }
 

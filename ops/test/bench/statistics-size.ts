@@ -61,7 +61,7 @@ const dir = await temporaryDir();
 const product = await startProduct({ env: { PLANS_FILE: await generousPlansFile(dir) } }, false);
 const pool = await openProductPool(product.dataDir);
 
-/** Like a batch of the log. */
+/** Folds visits as the projection folds a batch of the log. */
 const fold = async (partition: number, batch: readonly Visit[]): Promise<void> => {
   await transaction(pool, async (tx) => {
     await tx.query(`SET LOCAL synchronous_commit = off; ${planByKey('LOCAL')}`);

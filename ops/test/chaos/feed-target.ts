@@ -8,7 +8,7 @@ import { eventually } from '../support/waiting.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
 
 /** An event of the log, with what identifies it. */
-export interface LoggedEvent {
+interface LoggedEvent {
   readonly account: string;
   readonly name: string;
   /** Source and ID: the identity of a CloudEvent. */

@@ -43,7 +43,7 @@ const startLink = async (serverUrl: string): Promise<Link> => {
 /** The servers that services reach over a link. */
 export const linkedKinds = ['kafka', 'postgres', 'redis'] as const;
 
-export type LinkedKind = (typeof linkedKinds)[number];
+type LinkedKind = (typeof linkedKinds)[number];
 
 /** A stack with servers behind links; `dataDir` is the folder of PostgreSQL. */
 export interface LinkedStack extends RunningStack {

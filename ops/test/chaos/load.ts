@@ -9,7 +9,7 @@ import type { Random } from '../support/random.js';
 import { bearer, type LoadKeys, type Target } from './setup.js';
 
 /** A closed loop: each of `clients` sends its next request after a response, at most `perSecond` in all. */
-export interface Rate {
+interface Rate {
   readonly perSecond: number;
   readonly clients: number;
 }

@@ -14,7 +14,7 @@ import { noPromises, type Promises } from './promises.js';
 import { seededRandom } from '../support/random.js';
 import { issueLoadKeys, writePlans } from './setup.js';
 
-export interface StackRoundsOptions {
+interface StackRoundsOptions {
   /** Kafka brokers. */
   readonly brokers: number;
   /** Processes of each service; 2 by default. */

@@ -4,8 +4,9 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { retry } from '../../platform/concurrency/retry.js';
 import { requireMigrated } from '../../migrations/migrate.js';
+import type { Pool } from '../../platform/postgres/pool.js';
 import { projectionNames, liveSchema } from '../../../projectors/runtime/projection.js';
-import { emptyDatabase } from '../support/database.js';
+import { emptyDatabase, testDatabase } from '../support/database.js';
 import { fixture } from '../support/fixture.js';
 import { folderFixture, kafkaFixture } from '../support/fixtures.js';
 import { sendRequest } from '../support/http.js';
@@ -16,15 +17,53 @@ import { waitUntilProjected } from '../support/projected.js';
 import { testRedis } from '../support/redis.js';
 import { startService, type Service } from '../support/services.js';
 import { eventually, within } from '../support/waiting.js';
-import { oldRelease, programOf } from './old-release.js';
 import { countByStatus, longestOutage, startLoad } from '../support/balanced-load.js';
 import { needs } from '../support/needs.js';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { projectFile } from '../../platform/files/project-file.js';
+
+const run = promisify(execFile);
+
+/** The commit of release 0.2.0. */
+const releaseCommit = 'bef465c4';
+
+/**
+ * Builds release 0.2.0 from the history of the project, once for each machine, and returns its folder. With
+ * LINKLOG_OLD_RELEASE, returns that folder.
+ */
+const oldRelease = async (): Promise<string> => {
+  const given = process.env['LINKLOG_OLD_RELEASE'];
+  if (given !== undefined) return given;
+  const folder = path.join(tmpdir(), `linklog-release-${releaseCommit}`);
+  if (existsSync(folder)) return folder;
+  const building = `${folder}.building`;
+  await rm(building, { recursive: true, force: true });
+  await mkdir(building);
+  const archive = path.join(building, 'release.tar');
+  await run('git', ['archive', '--output', archive, releaseCommit], { cwd: projectFile() });
+  await run('tar', ['xf', archive], { cwd: building });
+  // Also builds the release.
+  await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: building, maxBuffer: 2 ** 26 });
+  await rename(building, folder);
+  return folder;
+};
+
+const programOf = (release: string, ...file: readonly string[]): string =>
+  path.join(release, 'dist', ...file);
 
 const adminToken = 'a-token-of-an-operator';
 const migrateFile = fileURLToPath(new URL('../../tools/migrate.js', import.meta.url));
 /** The promise is 10 s; the rest is for a busy machine. The report has the measured time. */
 const promisedOutageMs = 30_000;
 const promisedMigrationMs = 60_000;
+
+const restricted = 'links:create,stats:read,qr:read';
+const allScopes = 'links:create,links:read,links:write,stats:read,qr:read,keys:manage';
 
 /** Rows of 100,000 links, which have 1,000,000 visitors, in the tables of release 0.2.0. */
 const fill = `
@@ -42,7 +81,28 @@ const fill = `
     FROM generate_series(1, 100000) i;
   INSERT INTO projection_stats.visitors SELECT 'link' || i % 100000, 20000, 'visitor' || i
     FROM generate_series(1, 1000000) i;
-  INSERT INTO projection_history.checkpoints VALUES ('linklog.links', 0, 'log', 1)`;
+  INSERT INTO projection_history.checkpoints VALUES ('linklog.links', 0, 'log', 1);
+  INSERT INTO ledger.api_keys
+      (id, name, plan, account, status, created_at, sequence, last_event_at, scopes, ancestors)
+    SELECT scopes, 'name', 'PRO', 'acme', 'active', now(), 1, now(), string_to_array(scopes, ','), '{}'
+    FROM unnest(ARRAY['${allScopes}', '${restricted}', '']) scopes`;
+
+/** The columns, indexes, triggers and views of a database. */
+const tablesOf = async (pool: Pool): Promise<readonly unknown[]> => {
+  const { rows } = await pool.query<Record<string, unknown>>(
+    `WITH own AS (SELECT oid, nspname FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema)')
+     SELECT nspname, relname, attname AS name, format_type(atttypid, atttypmod) || ' ' || attnotnull || ' '
+         || coalesce(pg_get_expr(adbin, adrelid), '') AS definition
+       FROM own JOIN pg_class c ON relnamespace = own.oid JOIN pg_attribute a ON attrelid = c.oid
+       LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum
+       WHERE relkind IN ('r', 'v', 'i') AND attnum > 0 AND NOT attisdropped
+     UNION ALL SELECT nspname, relname, tgname, pg_get_triggerdef(t.oid)
+       FROM own JOIN pg_class c ON relnamespace = own.oid JOIN pg_trigger t ON tgrelid = c.oid AND NOT tgisinternal
+     UNION ALL SELECT schemaname, tablename, '', indexdef FROM pg_indexes JOIN own ON nspname = schemaname
+     ORDER BY 1, 2, 3, 4`,
+  );
+  return rows;
+};
 
 describe('chaos: upgrade of a running stack from release 0.2.0', function () {
   this.timeout(kafkaStartMs + 1_200_000);
@@ -92,6 +152,7 @@ describe('chaos: upgrade of a running stack from release 0.2.0', function () {
 
   it('migrates 100,000 links and 1,000,000 visits in less than 60 s, through a kill', async () => {
     const large = await emptyDatabase('large');
+    const created = await testDatabase('created');
     try {
       const migrate = async (file: string, killAfterMs = Infinity): Promise<number> => {
         const startedAt = performance.now();
@@ -118,8 +179,17 @@ describe('chaos: upgrade of a running stack from release 0.2.0', function () {
         'SELECT count(*) FROM ledger.links WHERE subject IS NOT NULL',
       );
       expect(rows).to.deep.equal([{ count: 100_000 }]);
+      const { rows: keys } = await large.pool.query<{ id: string; scopes: string | null }>(
+        `SELECT id, array_to_string(scopes, ',') AS scopes FROM ledger.api_keys`,
+      );
+      expect(keys).to.have.deep.members([
+        { id: allScopes, scopes: null },
+        ...[restricted, ''].map((scopes) => ({ id: scopes, scopes })),
+      ]);
+      expect(await tablesOf(large.pool)).to.deep.equal(await tablesOf(created.pool));
     } finally {
       await large.drop();
+      await created.drop();
     }
   });
 

@@ -13,7 +13,7 @@ import type { FeedTarget } from './feed-target.js';
 /** `fast` always responds with 204, `failing` with 500 to 30 % of its requests, and `dead` refuses connections at first. */
 const receiverNames = ['fast', 'failing', 'dead'] as const;
 
-export interface WebhookPlan {
+interface WebhookPlan {
   readonly events: number;
   /** All by default. */
   readonly receivers?: readonly (typeof receiverNames)[number][];
@@ -23,7 +23,7 @@ export interface WebhookPlan {
   readonly seed: number;
 }
 
-export interface WebhookResult {
+interface WebhookResult {
   readonly broken: readonly string[];
   readonly events: number;
   /** How late events arrive at the fast receiver (ms). */

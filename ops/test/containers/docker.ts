@@ -15,7 +15,7 @@ const maxBuffer = 64 * 1_024 ** 2;
 export const docker = async (...args: readonly string[]): Promise<string> =>
   (await run('docker', args, { cwd: projectFile(), maxBuffer })).stdout.trimEnd();
 
-export interface EndedContainer {
+interface EndedContainer {
   readonly exitCode: number;
   readonly stdout: Buffer;
   readonly stderr: string;

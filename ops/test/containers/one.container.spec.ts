@@ -26,7 +26,7 @@ interface Running {
   readonly name: string;
   readonly api: string;
   readonly edge: string;
-  /** Of the key that `createKey` made. */
+  /** The headers with the key that `createKey` created. */
   readonly headers: Readonly<Record<string, string>>;
 }
 

@@ -6,7 +6,7 @@ import type { IssuedKey } from '../support/product.js';
 import { eventually } from '../support/waiting.js';
 import type { Bench } from './harness.js';
 
-export interface EventPage {
+interface EventPage {
   readonly events: readonly FeedEvent[];
   readonly next: string;
 }

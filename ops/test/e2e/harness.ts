@@ -34,7 +34,7 @@ export const dependenciesAt = (listener: 'api' | 'edge' | 'admin'): readonly str
 export const timestampPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 /** The contract's 500 ms for responses from memory, with room for a busy machine. */
 export const cachedWithinMs = 2_000;
-export const upgradeUrl = 'https://example.com/billing';
+const upgradeUrl = 'https://example.com/billing';
 export const destination = 'https://example.com/somewhere?a=1&b=2';
 
 /** The first day of the next month, UTC. */
@@ -293,7 +293,7 @@ export const passwordForm = (
   body: new URLSearchParams({ password }).toString(),
 });
 
-export interface ExpectedError {
+interface ExpectedError {
   readonly status: number;
   readonly message: string;
   readonly path: string;

@@ -19,7 +19,7 @@ export const rowsOf = <Row = ImportedRow>({ status, text }: HttpResponse): reado
 };
 
 /** An import that has ended, and the outcomes of its rows. */
-export interface EndedImport {
+interface EndedImport {
   readonly ended: ImportResponse;
   readonly rows: readonly ImportedRow[];
 }

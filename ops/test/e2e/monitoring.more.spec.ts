@@ -33,7 +33,7 @@ describe('product: metrics for Prometheus and Grafana', function () {
   const safeBrowsing = safeBrowsingFixture();
   const archive = eventStoreFixture();
   const kafka = kafkaFixture('monitoring');
-  /** By whether the log is in Kafka. */
+  /** The metrics by whether the log is in Kafka. */
   const texts = new Map<boolean, string>();
 
   before(async function () {

@@ -3,11 +3,42 @@ import type { BrowserContextOptions, Page, Response } from 'playwright-core';
 import { focused, zoomText } from '../support/browser.js';
 import { faultsOfPage } from '../support/console.js';
 import { browserFixture } from '../support/fixtures.js';
-import { startDestination } from '../support/destination.js';
 import { eventually } from '../support/waiting.js';
 import { concurrently } from '../support/http.js';
 import { keyFixture, passwordForm, sharedProduct } from './harness.js';
 import { fixture } from '../support/fixture.js';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+interface ReceivedRequest {
+  readonly method: string;
+  readonly host: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** A website that links redirect to. */
+const startDestination = async () => {
+  const requests: ReceivedRequest[] = [];
+  const server = createServer((request, response) => {
+    const { method = '', url: path = '', headers } = request;
+    if (path !== '/favicon.ico') requests.push({ method, host: headers.host ?? '', path, headers });
+    response.setHeader('Content-Type', 'text/html').end('<title>Arrived</title><h1>Arrived</h1>');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    /** Oldest first. */
+    requests,
+    async close(): Promise<void> {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+};
 
 const password = 'correct horse & bätterie';
 const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1)';

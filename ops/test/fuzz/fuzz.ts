@@ -13,7 +13,7 @@ const howToInstall =
   `schemathesis is not on PATH: python3 -m venv ~/.venv && ~/.venv/bin/pip install ` +
   `schemathesis==${version} && export PATH="$HOME/.venv/bin:$PATH"`;
 
-export interface Fuzzing {
+interface Fuzzing {
   /** 0 without findings. */
   readonly exitCode: number;
   /** The output of schemathesis; the last lines have the seed. */

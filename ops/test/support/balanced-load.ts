@@ -30,7 +30,7 @@ export const longestOutage = (
   return longest;
 };
 
-export interface LoadResult {
+interface LoadResult {
   readonly creations: readonly Answer[];
   readonly redirects: readonly Answer[];
   /** The codes of the responses with 201. */

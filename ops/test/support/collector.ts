@@ -75,7 +75,7 @@ const startCollector = async (isSilent: boolean) => {
   return {
     url: `http://127.0.0.1:${port}`,
     spans,
-    /** Of all requests. Spans are decoded from JSON only. */
+    /** All requests. Their spans are decoded from JSON only. */
     requests,
     async close(): Promise<void> {
       server.closeAllConnections();

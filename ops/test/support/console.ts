@@ -47,7 +47,7 @@ export const faultsInAllModes = async (page: Page): Promise<readonly string[]> =
   ];
 };
 
-export interface ConsolePage {
+interface ConsolePage {
   readonly page: Page;
   /** Exceptions, errors and warnings on the console, dialogs, and requests to other servers. */
   readonly faults: readonly string[];

@@ -2,7 +2,7 @@
  * Command prefix that runs a program as PID 1 in new PID and IPC namespaces, like a container. When `unshare` is
  * killed, the kernel kills all processes of the namespace. Needs root.
  */
-export const inContainer: readonly string[] = [
+const inContainer: readonly string[] = [
   'unshare',
   '--pid',
   '--ipc',

@@ -100,7 +100,7 @@ export const startDnsServer = async () => {
   await once(udp, 'listening');
 
   return {
-    /** For DNS_SERVERS. */
+    /** The address for DNS_SERVERS. */
     address: `127.0.0.1:${port}`,
     /** The number of queries, those without a response included. */
     get queries() {

@@ -4,7 +4,7 @@ import type { FeedEvent } from './feed-event.js';
 import { eventually } from './waiting.js';
 
 /** A message of a stream of server-sent events. */
-export interface StreamMessage {
+interface StreamMessage {
   readonly id: string;
   /** `null` without this field. */
   readonly event: string | null;

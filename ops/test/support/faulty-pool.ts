@@ -17,7 +17,7 @@ export const statementFaults = [
   'cutBefore',
   'cutAfter',
 ] as const;
-export type StatementFault = (typeof statementFaults)[number];
+type StatementFault = (typeof statementFaults)[number];
 
 class InjectedFault extends Error {
   readonly code = 'INJECTED_FAULT';

@@ -57,7 +57,7 @@ const someStep = fc.record({
   noteLength: fc.oneof(fc.constant(0), fc.nat(2_000)),
 });
 
-export type FeedStep = typeof someStep extends fc.Arbitrary<infer Step> ? Step : never;
+type FeedStep = typeof someStep extends fc.Arbitrary<infer Step> ? Step : never;
 
 export const someSteps = (
   minLength: number,

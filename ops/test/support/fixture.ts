@@ -13,7 +13,7 @@ const timeoutMs = 300_000;
 
 type TearDown = () => unknown;
 
-// By hook.
+// The tear-downs by hook.
 const tearDowns = {
   afterAll: new WeakMap<Suite, TearDown[]>(),
   afterEach: new WeakMap<Suite, TearDown[]>(),

@@ -25,8 +25,8 @@ export interface TestKafka {
   drop(): Promise<void>;
 }
 
-/** On a broker that only this mocha process uses. */
-export interface DedicatedKafka extends TestKafka {
+/** A broker that only this mocha process uses. */
+interface DedicatedKafka extends TestKafka {
   /** The broker. A test that stops it must restart it. */
   readonly server: KafkaServer;
 }
@@ -87,7 +87,7 @@ const ownBrokerOf = (version: KafkaVersion): Promise<TestBroker> => {
 };
 
 /** Bytes of the segments of a topic, without their preallocated indexes. */
-export const bytesOfTopic = async (dataDir: string, topic: string): Promise<number> => {
+const bytesOfTopic = async (dataDir: string, topic: string): Promise<number> => {
   const files = (await readdir(dataDir, { recursive: true })).filter(
     (file) => file.includes(`${topic}-`) && file.endsWith('.log'),
   );

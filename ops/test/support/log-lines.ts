@@ -1,6 +1,6 @@
 import { pino, type Logger } from 'pino';
 
-export interface LogLine {
+interface LogLine {
   readonly level: number;
   readonly msg: string;
   readonly [detail: string]: unknown;

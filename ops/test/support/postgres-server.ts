@@ -19,13 +19,13 @@ const logger = createLogger('silent');
 const run = promisify(execFile);
 
 interface ServerOptions {
-  /** In addition to those of a test server. */
+  /** Settings in addition to those of a test server. */
   readonly settings?: Readonly<Record<string, string>>;
   /** The lines of pg_hba.conf for TCP. By default, all need a password. */
   readonly hba?: readonly string[];
   /** Makes the server offer TLS. */
   readonly tls?: KeyPair & { readonly ca: string };
-  /** By default that of Linklog. */
+  /** The package of PostgreSQL; by default that of Linklog. */
   readonly installed?: Awaited<ReturnType<typeof installedPackage>>;
 }
 

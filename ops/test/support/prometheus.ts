@@ -77,7 +77,7 @@ const alertsResponse = z.object({
   }),
 });
 
-/** For a busy machine. */
+/** How long an alert may take to change on a busy machine (ms). */
 const changesWithinMs = 240_000;
 
 /** Prometheus with the example configuration and the alert rules, both faster. */
@@ -168,5 +168,3 @@ export const startPrometheus = async (options: {
     stop,
   };
 };
-
-export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>;

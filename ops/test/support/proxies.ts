@@ -17,7 +17,7 @@ import { eventually } from './waiting.js';
 /** The addresses of the listeners that a proxy is in front of. */
 type Upstreams = Readonly<Record<'edge' | 'api' | 'admin', string>>;
 
-export interface Sent {
+interface Sent {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;

@@ -40,7 +40,7 @@ export type RawConnection = Awaited<ReturnType<typeof connectTo>>;
 /** A response, parsed strictly from its bytes. */
 export interface RawResponse {
   readonly status: number;
-  /** By name in lower case; repeated headers are joined by commas. */
+  /** Headers by name in lower case; repeated ones are joined by commas. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }
@@ -114,7 +114,7 @@ export const parseResponse = (bytes: Buffer, toHead: boolean): Read | null => {
   return { response: { status, headers, body }, rest: after.subarray(length) };
 };
 
-export interface RawRequest {
+interface RawRequest {
   readonly bytes: Buffer;
   readonly toHead: boolean;
   /** Closes the sending side after the request, which may be incomplete. */

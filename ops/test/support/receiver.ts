@@ -39,7 +39,7 @@ export interface Hook {
 }
 
 /** A server on loopback that webhooks deliver to. */
-export interface Receiver {
+interface Receiver {
   readonly port: number;
   /** A new path. */
   hook(): Hook;
@@ -70,7 +70,7 @@ interface HookState {
   script: readonly ScriptedResponse[];
 }
 
-export const startReceiver = async (): Promise<Receiver> => {
+const startReceiver = async (): Promise<Receiver> => {
   const hooks = new Map<string, HookState>();
   const server = createServer((request, response) => {
     void (async () => {

@@ -8,7 +8,7 @@ const stopWithinMs = 30_000;
 
 export interface Service extends RunningProcess {
   readonly role: Role;
-  /** Of the ready line. */
+  /** The address of the ready line. */
   readonly api: string;
   readonly edge: string;
   readonly admin: string;

@@ -8,7 +8,7 @@ import { type EndedProcess, launch, readyLine, temporaryDir } from './process.js
 import { within } from './waiting.js';
 import { kafkaPrograms } from './kafka.js';
 
-/** For Java, Maven and their caches. */
+/** Java, Maven and their caches need these variables. */
 const { PATH = '', HOME = '' } = inheritedEnvironment();
 
 /** The programs that start the stack. */

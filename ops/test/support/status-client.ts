@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 
 /** A connection that pipelines requests and reads only status lines, so that the load costs little CPU time. */
-export interface StatusClient {
+interface StatusClient {
   /** Requests without a response. */
   readonly pending: () => number;
   /** Sends the text of a request. @returns the status of its response, or `lost` */

@@ -15,11 +15,11 @@ const logger = createLogger('silent');
 /** Longer than any fault of the suite lasts. */
 const relayedWithinMs = 20_000;
 
-export interface KafkaClient extends LogClient {
+interface KafkaClient extends LogClient {
   readonly log: KafkaLog;
 }
 
-export interface KafkaHarness extends LogHarness {
+interface KafkaHarness extends LogHarness {
   readonly kafka: TestKafka;
   readonly settings: KafkaSettings;
   connect(): Promise<KafkaClient>;

@@ -13,7 +13,7 @@ export interface PostgresClient extends LogClient, PostgresLog {
   readonly pool: Pool;
 }
 
-export interface PostgresHarness extends LogHarness {
+interface PostgresHarness extends LogHarness {
   readonly database: TestDatabase;
   connect(): Promise<PostgresClient>;
 }
@@ -41,7 +41,7 @@ export const connectPostgres = async (
 };
 
 /** Closes all other connections to the database. */
-export const cutConnections = async (pool: Pool): Promise<void> => {
+const cutConnections = async (pool: Pool): Promise<void> => {
   await pool.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE datname = current_database() AND pid <> pg_backend_pid()`,

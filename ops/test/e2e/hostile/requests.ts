@@ -9,7 +9,7 @@ import { codePoint } from '../../../../schemas/testing/code-point.js';
 const list = (text: string): string[] => text.trim().split(/ \| |\n\s*/);
 
 /** Data of the installation that the requests use. */
-export interface KnownData {
+interface KnownData {
   readonly keys: readonly string[];
   readonly revokedKey: string;
   readonly adminToken: string;

@@ -3,7 +3,7 @@ import { destination, type Bench } from '../../e2e/harness.js';
 import type { IssuedKey } from '../product.js';
 
 /** The keys and links of `createTraffic`. */
-export interface Traffic {
+interface Traffic {
   readonly busy: IssuedKey;
   /** A key without links. */
   readonly idle: IssuedKey;

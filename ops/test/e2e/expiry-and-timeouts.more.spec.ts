@@ -10,9 +10,9 @@ import {
   type Link,
 } from './harness.js';
 
-describe('a minute later, the product', () => {
+describe('product: expiry of links, and timeouts of slow clients', () => {
   const bench = sharedProduct();
-  const account = 'a-minute-later';
+  const account = 'expiry-and-timeouts';
   const pro = keyFixture(bench, 'PRO', { account });
   let links: { cached: Link; uncached: Link; limited: Link };
   /** Clients that send one byte per second, so that an idle timeout does not fire. */
@@ -61,7 +61,7 @@ describe('a minute later, the product', () => {
     await sleep(Date.parse(links.limited.expiresAt ?? '') - Date.now() + 20);
   });
 
-  it('has expired cached and uncached links to the millisecond', async () => {
+  it('expires cached and uncached links to the millisecond', async () => {
     for (const { shortCode } of Object.values(links)) {
       for (const options of [{}, { headers: { 'User-Agent': 'Googlebot/2.1' } }]) {
         expectError(await bench.visit(shortCode, options), {
@@ -84,7 +84,7 @@ describe('a minute later, the product', () => {
     expectRefused(again, 400, 'Alias is already taken');
   });
 
-  it('has disconnected slow clients: after 10 s for the headers, 30 s for the request', async () => {
+  it('disconnects slow clients: after 10 s for the headers, 30 s for the request', async () => {
     for (const { kind, connection } of slow) {
       const ms = await connection.closed(0);
       const limit = kind === 'headers' ? 10_000 : 30_000;

@@ -32,7 +32,15 @@ CREATE TABLE imports.imports (
   owner uuid,
   leased_until timestamptz NOT NULL,
   -- When its last portion ended: running imports take turns.
-  turn_at timestamptz NOT NULL
+  turn_at timestamptz NOT NULL,
+  -- The trace context of the request that started it.
+  traceparent text,
+  -- Columns of the file that are not imported.
+  ignored_columns text[] NOT NULL DEFAULT '{}',
+  -- Invalid rows that are counted, and in no portion.
+  unlisted bigint NOT NULL DEFAULT 0,
+  -- The size of the outcomes, which is bounded.
+  bytes bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX ON imports.imports (account, started_at DESC);
 CREATE INDEX ON imports.imports (turn_at) WHERE status = 'running';

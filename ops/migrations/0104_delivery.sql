@@ -1,0 +1,42 @@
+-- The state of webhooks' deliveries and of streams, which is no fold of the log. A webhook without a row in
+-- delivery.cursors, such as after a restore, delivers nothing until an operator or its account replays.
+CREATE SCHEMA delivery;
+
+CREATE TABLE delivery.cursors (
+  webhook text COLLATE "C" PRIMARY KEY,
+  cursor text NOT NULL,
+  -- Incremented by each change of the cursor from outside: a process that read an older cursor must read it again.
+  generation bigint NOT NULL DEFAULT 0,
+  -- Why nothing is delivered, although the webhook is enabled: its cursor is not of this log.
+  stopped_reason text,
+  -- The process that delivers until this time.
+  owner text,
+  leased_until timestamptz,
+  -- When the deliveries began to fail without a success in between.
+  failing_since timestamptz
+);
+
+CREATE TABLE delivery.deliveries (
+  id uuid PRIMARY KEY,
+  webhook text COLLATE "C" NOT NULL,
+  created_at timestamptz NOT NULL,
+  types text[] NOT NULL,
+  count integer NOT NULL,
+  status text NOT NULL,
+  -- [{"at", "status", "durationMs", "error"}], the oldest first.
+  attempts jsonb NOT NULL DEFAULT '[]',
+  next_attempt_at timestamptz,
+  -- The body of the request; NULL if it is no longer stored.
+  body text
+);
+CREATE INDEX ON delivery.deliveries (webhook, id DESC);
+CREATE INDEX ON delivery.deliveries (webhook, next_attempt_at) WHERE status = 'pending';
+CREATE INDEX ON delivery.deliveries (created_at);
+
+-- The streams of the feed that are open, in all processes.
+CREATE UNLOGGED TABLE delivery.streams (
+  id uuid PRIMARY KEY,
+  root_id text COLLATE "C" NOT NULL,
+  leased_until timestamptz NOT NULL
+);
+CREATE INDEX ON delivery.streams (root_id);
