@@ -9,7 +9,6 @@ import { freePort } from '../process/server.js';
 import { startRedis } from '../redis.js';
 import { Parts, type Restarted } from './parts.js';
 import { endOrphanServices, startService, type ServiceProcess } from './service.js';
-import { gatherSpools } from './spools.js';
 import {
   brokerDirs,
   maxBrokers,
@@ -177,7 +176,6 @@ export const startStack = async (config: Config, options: StackOptions) => {
   const parts = new Parts();
   try {
     await endOrphanServices(config.dataDir, logger);
-    await gatherSpools(config.dataDir, config.spool.root, logger);
     const servers = await startServers(config, options, parts);
     const { DATABASE_URL: postgres, REDIS_URL: redis } = servers;
     const { apis, edges } = await startServices(config, servers, options, parts);
