@@ -3,7 +3,7 @@ import type Koa from 'koa';
 import type { Config } from '../ops/config/config.js';
 import type { ProxyTrust } from '../ops/http/client-address.js';
 import type { HealthCheck } from '../ops/http/health.js';
-import { txtLookup } from '../ops/platform/txt-records.js';
+import { txtLookup } from '../ops/platform/networks/dns.js';
 import type { Feed } from '../ops/feed/feed.js';
 import { createSender } from '../ops/webhooks/sender.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';

@@ -74,7 +74,7 @@ export interface OpenedLog {
 
 interface Options {
   readonly pool: Pool;
-  /** For queries that requests wait for; by default `pool`. */
+  /** The pool of queries that requests wait for; the default is `pool`. */
   readonly requestPool?: Pool;
   /** The database of the pool. */
   readonly url: string;
@@ -82,7 +82,7 @@ interface Options {
   readonly logger: Logger;
   readonly onRecorded?: OnRecorded;
   /**
-   * By default `service`, the only user that relays and prunes. A `command` does not bind the log. During a `restore`,
+   * The default is `service`, the only user that relays and prunes. A `command` does not bind the log. During a `restore`,
    * the ledger is older than the log.
    */
   readonly user?: 'service' | 'thread' | 'command' | 'restore';

@@ -8,7 +8,7 @@ import { launch, untilReady } from './process/child.js';
 import { ServerUnavailable } from './process/errors.js';
 import { freePort, openServerDir, startServer, type ServerOptions } from './process/server.js';
 
-export interface RedisOptions extends ServerOptions {
+interface RedisOptions extends ServerOptions {
   /** Whether the data is saved to `dump.rdb` at `stop` and loaded at a start; by default it is lost. */
   readonly dump?: boolean;
   /** Additional options of redis-server, which take precedence. */

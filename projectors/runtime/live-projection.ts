@@ -1,4 +1,4 @@
-import { atNormalPriority } from '../../ops/platform/concurrency/thread-priority.js';
+import { atNormalPriority } from '../../ops/platform/concurrency/thread.js';
 import { PositionMoved, type Delivery, type EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
-import { yieldCpu } from '../../ops/platform/concurrency/thread-priority.js';
+import { yieldCpu } from '../../ops/platform/concurrency/thread.js';
 import type { LogRecord } from '../../ops/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import {

@@ -3,12 +3,11 @@ import { workerData } from 'node:worker_threads';
 import {
   atNormalPriority,
   lowerThreadPriority,
-} from '../../ops/platform/concurrency/thread-priority.js';
-import { serveCalls } from '../../ops/platform/concurrency/thread.js';
+  serveCalls,
+} from '../../ops/platform/concurrency/thread.js';
 import type { KafkaSettings } from '../../ops/event-log/kafka/settings.js';
 import type { EventLog } from '../../ops/event-log/port.js';
-import { createLogger } from '../../ops/platform/logging.js';
-import { logWarnings } from '../../ops/platform/process/warnings.js';
+import { createLogger, logWarnings } from '../../ops/platform/logging.js';
 import { topics } from '../../schemas/events/topics.js';
 import { shipHere, type ShippingThread, type WorkerSettings } from './shipping.js';
 

@@ -1,6 +1,5 @@
 import type { Logger } from '../../platform/logging.js';
-import { keepRunning } from '../process/keep-running.js';
-import type { Server } from '../process/server.js';
+import { keepRunning, type Server } from '../process/server.js';
 import { notReadySignal } from '../../platform/process/run-to-end.js';
 import { serviceKinds, type ServiceKind } from './topology.js';
 
@@ -8,7 +7,7 @@ const serverKinds = ['kafka', 'postgres', 'redis'] as const;
 
 export type PartKind = ServiceKind | (typeof serverKinds)[number];
 
-export const partKinds: readonly PartKind[] = [...serviceKinds, ...serverKinds];
+const partKinds: readonly PartKind[] = [...serviceKinds, ...serverKinds];
 
 export type Pids = Readonly<Record<PartKind, readonly number[]>>;
 

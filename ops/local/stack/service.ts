@@ -23,7 +23,7 @@ const readyLine = z.object({
   console: z.string().optional(),
 });
 
-export type Ready = z.infer<typeof readyLine>;
+type Ready = z.infer<typeof readyLine>;
 
 /** Returns the ready line of a starting process. Its text for humans is dropped, because the stack prints its own. */
 const readReadyLine = (child: Child): Promise<Ready> => {

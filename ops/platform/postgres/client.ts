@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 import pg from 'pg';
-import { DependencyFault } from '../dependency-fault.js';
-import { hasCode, messageOf } from '../errors.js';
+import { DependencyFault, hasCode, messageOf } from '../errors.js';
 import {
   hostsOf,
   parseConnectionUrl,

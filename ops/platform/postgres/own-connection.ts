@@ -16,7 +16,7 @@ const silentForMs = 2_000;
 /** Maintains a connection outside of pools: runs `use` on it, pings it, and reconnects after a loss. */
 export const keepConnection = (options: {
   readonly url: string;
-  /** In `pg_stat_activity`. */
+  /** The name in `pg_stat_activity`. */
   readonly name: string;
   readonly pingMs: number;
   readonly reconnectMs: number;
@@ -94,8 +94,6 @@ export const keepConnection = (options: {
     },
   };
 };
-
-export type OwnConnection = ReturnType<typeof keepConnection>;
 
 /**
  * Runs work in the process that holds an advisory lock on a separate connection. When the connection is lost, the signal

@@ -1,5 +1,4 @@
-import { periodically } from '../../../ops/platform/concurrency/periodic.js';
-import { DutyCycle } from '../../../ops/platform/concurrency/duty-cycle.js';
+import { DutyCycle, periodically } from '../../../ops/platform/concurrency/periodic.js';
 import { isLine, lineLimits } from '../../../ops/event-log/lines.js';
 import type { EventLog } from '../../../ops/event-log/port.js';
 import { readRows, unpack, type LogRow } from '../../../ops/event-log/postgres-batches.js';

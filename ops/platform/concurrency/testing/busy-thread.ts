@@ -1,7 +1,7 @@
 /** A thread that is busy for a while, and posts the number of its sleeps and of its steps. */
 import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { yieldCpu, atNormalPriority, lowerThreadPriority } from '../thread-priority.js';
+import { yieldCpu, atNormalPriority, lowerThreadPriority } from '../thread.js';
 
 const { hasLowPriority, isAwaited, ms } = workerData as {
   readonly hasLowPriority: boolean;

@@ -4,7 +4,7 @@ import {
   type Checkpoint,
 } from '../../../../projectors/runtime/checkpoints.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import { concurrently } from '../../../platform/concurrency/concurrently.js';
+import { concurrently } from '../../../platform/concurrency/deferred.js';
 import type { EventLog } from '../../../event-log/port.js';
 import { transactionOn, type Pool } from '../../../platform/postgres/pool.js';
 import type { ProgressOptions } from '../../cli/long-work.js';
