@@ -1,6 +1,4 @@
-import { binaryArray } from '../../ops/platform/postgres/binary-array.js';
 import type { Client } from '../../ops/platform/postgres/pool.js';
-import { textArray } from '../../ops/platform/postgres/text-array.js';
 import type { ProjectionSchema } from '../runtime/projection.js';
 import type { LinkStatistics } from './link-statistics.js';
 
@@ -49,11 +47,8 @@ const update = async (
            WHERE t.account = m.account_before AND t.clicks = m.clicks_before AND t.subject = m.subject`,
     values: [
       ...keysOf(links),
-      textArray(links.map(({ before }) => before.account)),
-      binaryArray(
-        'bigint',
-        links.map(({ before }) => before.clicks),
-      ),
+      links.map(({ before }) => before.account),
+      links.map(({ before }) => before.clicks),
     ],
   });
   if (rowCount !== links.length)
@@ -62,11 +57,8 @@ const update = async (
     );
 };
 
-const keysOf = (links: readonly LinkStatistics[]): Buffer[] => [
-  textArray(links.map(({ account }) => account)),
-  binaryArray(
-    'bigint',
-    links.map(({ clicks }) => clicks),
-  ),
-  textArray(links.map(({ owner }) => owner)),
+const keysOf = (links: readonly LinkStatistics[]) => [
+  links.map(({ account }) => account),
+  links.map(({ clicks }) => clicks),
+  links.map(({ owner }) => owner),
 ];

@@ -112,7 +112,7 @@ const addToLinks = async (
       statistics.values(),
       {
         account: ({ account }) => account,
-        last_accessed: ({ lastAccessed }) => lastAccessed,
+        last_accessed: ({ lastAccessed: at }) => (at === null ? null : new Date(at)),
         visitors: ({ visitors: [newest] }) => newest,
         visitors_before: ({ visitors: [, before] }) => before,
       },

@@ -1,8 +1,6 @@
 import { groupBy } from '../../ops/platform/group-by.js';
-import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
-import { binaryArray } from '../../ops/platform/postgres/binary-array.js';
 import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
-import { textArray } from '../../ops/platform/postgres/text-array.js';
+import { textArray } from '../../ops/platform/postgres/statement.js';
 import { firstDayOf, monthOf, type Quarter } from '../../schemas/statistics/calendar.js';
 import {
   emptyDocument,
@@ -141,7 +139,7 @@ export const readStatistics = async <Owner extends Statistics>(
      LEFT JOIN ${schema}.${owners.days} d ON d.day = t.day ${inPartition(owners, 'd')} AND d.${name} =
        CASE WHEN t.day <> $2 OR t.series NOT LIKE $3 OR t.clicks + $4 > $5 THEN t.${name} END
      WHERE t.${name} = ANY ($1::text[]) ${inPartition(owners, 't')}`,
-    [arrayLiteral([...visits.keys()]), latest.day, `[${latest.quarter},%`, most, maxValues],
+    [[...visits.keys()], latest.day, `[${latest.quarter},%`, most, maxValues],
   );
   const known = new Map(rows.map((row) => [row.owner, row]));
   const statisticsOf = new Map<string, Owner>();
@@ -221,11 +219,10 @@ const columnsOf = (cells: object): readonly Column[] => Object.keys(cells) as Co
 const unnestOf = (columns: readonly Column[]): string =>
   unnest(columns.map((column) => types[column]));
 
-const parametersOf = <Item>(cells: Cells<Item>, items: readonly Item[]): Buffer[] =>
+const parametersOf = <Item>(cells: Cells<Item>, items: readonly Item[]): unknown[] =>
   Object.entries(cells).map(([column, valueOf]) => {
-    const type = types[column as Column];
-    const values = items.map(valueOf) as never[];
-    return type === 'text' ? textArray(values) : binaryArray(type, values);
+    const values = items.map(valueOf);
+    return types[column as Column] === 'text' ? textArray(values as string[]) : values;
   });
 
 /** Visits are not ordered by time, so the latest click must be kept. */

@@ -4,12 +4,11 @@ import type { Logger } from '../logging.js';
 import { retry } from '../concurrency/retry.js';
 import { isConflict, isUnavailable } from '../error-codes.js';
 import { hasCode } from '../errors.js';
-import { arrayLiteral } from './array-literal.js';
 import { RoutedClient } from './client.js';
 import { responseGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
 import { stateGeneration } from './generation.js';
 import type { Silence } from './silence.js';
-import { encodeStatement, type Write } from './statement.js';
+import { encodeParameter, encodeStatement, type Write } from './statement.js';
 import type { Tracer } from '../tracing.js';
 
 /** A pool, a connection or a transaction. */
@@ -18,15 +17,11 @@ export type Queryable = Pick<pg.ClientBase, 'query'>;
 export type Client = Queryable;
 export type Pool = WatchedPool;
 
-/** Returns an array literal for each field: the arguments of `unnest`. */
+/** Returns an array for each field: the arguments of `unnest`. */
 export const valuesByField = <Row>(
   rows: readonly Row[],
   ...fields: readonly (keyof Row)[]
-): string[] =>
-  fields.map((field) => {
-    yieldCpu();
-    return arrayLiteral(rows.map((row) => row[field]));
-  });
+): unknown[][] => fields.map((field) => rows.map((row) => row[field]));
 
 /** Returns an `unnest` of one parameter for each column. */
 export const unnest = (types: readonly string[]): string =>
@@ -83,6 +78,15 @@ const types: pg.CustomTypesConfig = {
   },
 };
 
+/** Encodes the parameters of a call of `query`: `(text, values)` or `({ text, values })`. */
+const encodeCall = ([query, values, ...others]: unknown[]): unknown[] => {
+  if (Array.isArray(values)) return [query, values.map(encodeParameter), ...others];
+  const { values: own } = query as { readonly values?: unknown };
+  return Array.isArray(own)
+    ? [{ ...(query as object), values: own.map(encodeParameter) }, values, ...others]
+    : [query, values, ...others];
+};
+
 /** Sends the statements of an event-loop iteration in one write, which costs as much as a small statement. */
 class CorkedClient extends RoutedClient {
   #corked = false;
@@ -102,7 +106,7 @@ class CorkedClient extends RoutedClient {
         stream.uncork();
       });
     }
-    return super.query(...(query as [string])) as never;
+    return super.query(...(encodeCall(query) as [string])) as never;
   };
 }
 
