@@ -1,10 +1,6 @@
 /** The thread that converts visits to events and appends them to the log; see `shipping.ts`. */
 import { workerData } from 'node:worker_threads';
-import {
-  atNormalPriority,
-  lowerThreadPriority,
-  serveCalls,
-} from '../../ops/platform/concurrency/thread.js';
+import { lowerThreadPriority, serveCalls } from '../../ops/platform/concurrency/thread.js';
 import type { KafkaSettings } from '../../ops/event-log/kafka/settings.js';
 import type { EventLog } from '../../ops/event-log/port.js';
 import { createLogger, logWarnings } from '../../ops/platform/logging.js';
@@ -57,7 +53,7 @@ open().catch(() => undefined);
 
 const shipping = shipHere(async (records) => {
   const append = await open();
-  await atNormalPriority(() => append(topics.visits.name, records));
+  await append(topics.visits.name, records);
 });
 
 serveCalls<ShippingThread>({

@@ -1,5 +1,4 @@
 import pg from 'pg';
-import { yieldCpu } from '../concurrency/thread.js';
 import type { Logger } from '../logging.js';
 import { retry } from '../concurrency/retry.js';
 import { isConflict, isUnavailable } from '../error-codes.js';
@@ -90,11 +89,6 @@ const encodeCall = ([query, values, ...others]: unknown[]): unknown[] => {
 /** Sends the statements of an event-loop iteration in one write, which costs as much as a small statement. */
 class CorkedClient extends RoutedClient {
   #corked = false;
-
-  constructor(config?: pg.ClientConfig) {
-    super(config);
-    this.connection.on('dataRow', yieldCpu);
-  }
 
   override readonly query: pg.Client['query'] = (...query: unknown[]) => {
     const { stream } = this.connection;
