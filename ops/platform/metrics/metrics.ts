@@ -1,10 +1,10 @@
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { coalesce } from '../concurrency/deferred.js';
-import { EventLoopQueue } from '../concurrency/periodic.js';
-import { type Figure, type Gauges, type Labels, type Sample, samplesOf } from './figure.js';
 import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
+import { collectDefaultMetrics, Counter, Gauge, Registry, type Metric } from 'prom-client';
+import { coalesce } from '../concurrency/deferred.js';
+import { EventLoopQueue } from '../concurrency/periodic.js';
 import type { Logger } from '../logging.js';
+import { samplesOf, type Figure, type Gauges, type Labels, type Sample } from './figure.js';
 
 const loopCheckMs = 500;
 
@@ -41,16 +41,7 @@ export const createMetrics = () => {
   for (const kind of ['handles', 'requests', 'resources']) {
     registry.removeSingleMetric(`nodejs_active_${kind}_total`);
   }
-  const histograms: DurationHistogram[] = [];
-
-  const histogram = (name: string, help: string): DurationHistogram => {
-    if (registry.getSingleMetric(name) ?? histograms.some((known) => known.name === name)) {
-      throw new Error(`the metric ${name} exists already`);
-    }
-    const created = new DurationHistogram(name, help);
-    histograms.push(created);
-    return created;
-  };
+  const histogram = (name: string, help: string) => createHistogram(registry, name, help);
   const figures = new Map<string, Figure[]>();
   /** A name with labels may have several figures, such as one for each connection pool. */
   const expose = (Kind: typeof Counter | typeof Gauge, figure: Figure): void => {
@@ -87,11 +78,7 @@ export const createMetrics = () => {
     ).child(),
   );
 
-  const text = async (): Promise<string> => {
-    const known = await registry.metrics();
-    return [known, ...histograms.map((created) => created.text())].join('\n');
-  };
-
+  const text = (): Promise<string> => registry.metrics();
   const render = coalesce(async () => Buffer.from(await text()), scrapePauseMs);
   const responses = new EventLoopQueue();
 
@@ -126,9 +113,6 @@ const bounds = [
   0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;
 
-/** Values of the label `le`. */
-const upperBounds = [...bounds.map(String), '+Inf'];
-
 /** The series of a histogram. */
 export class Durations {
   /** The counts of the buckets are not cumulative; the last bucket has no bound. */
@@ -148,45 +132,39 @@ export class Durations {
   }
 }
 
-// JSON escapes values as Prometheus does, except control characters, which our labels do not contain.
-const labelled = (name: string, labels: Labels): string => {
-  const pairs = Object.entries(labels).map(([label, value]) => `${label}=${JSON.stringify(value)}`);
-  return pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`;
+/**
+ * Registers a histogram that is cheap enough for redirects: prom-client renders it, but its `observe` joins the labels at
+ * each call.
+ */
+const createHistogram = (registry: Registry, name: string, help: string) => {
+  const children: { readonly labels: Labels; readonly durations: Durations }[] = [];
+  const valuesOf = ({ labels: sharedLabels, durations: { counts, sum } }: (typeof children)[0]) => {
+    let count = 0;
+    const buckets = Array.from(counts, (inBucket, bucket) => {
+      count += inBucket;
+      const labels = { le: bounds[bucket] ?? '+Inf' };
+      return { metricName: `${name}_bucket`, labels, sharedLabels, value: count };
+    });
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, sharedLabels, value: sum },
+      { metricName: `${name}_count`, sharedLabels, value: count },
+    ];
+  };
+  const get = () => ({ name, help, type: 'histogram', values: children.flatMap(valuesOf) });
+  // The types of prom-client require the methods of its own metrics, which a registry does not call.
+  registry.registerMetric({ name, get } as unknown as Metric);
+  return {
+    /** Creates a series with these labels. */
+    child(labels: Labels = {}): Durations {
+      const durations = new Durations();
+      children.push({ labels, durations });
+      return durations;
+    },
+  };
 };
 
-/** A Prometheus histogram that is cheap enough for redirects: prom-client's `observe` joins the labels at each call. */
-class DurationHistogram {
-  readonly #children: { readonly labels: Labels; readonly durations: Durations }[] = [];
-
-  constructor(
-    readonly name: string,
-    private readonly help: string,
-  ) {}
-
-  /** Creates a series with these labels. */
-  child(labels: Labels = {}): Durations {
-    const durations = new Durations();
-    this.#children.push({ labels, durations });
-    return durations;
-  }
-
-  /** Renders Prometheus' text format. */
-  text(): string {
-    const { name } = this;
-    const lines = this.#children.flatMap(({ labels, durations: { counts, sum } }) => {
-      // Any client can cause this work, so the labels are rendered once for all buckets.
-      const beginning = labelled(`${name}_bucket`, { ...labels, le: '' }).slice(0, -2);
-      let count = 0;
-      const buckets = upperBounds.map((le, bucket) => {
-        count += counts[bucket] ?? 0;
-        return `${beginning}${le}"} ${count}`;
-      });
-      const total = `${labelled(`${name}_count`, labels)} ${count}`;
-      return [...buckets, `${labelled(`${name}_sum`, labels)} ${sum}`, total];
-    });
-    return [`# HELP ${name} ${this.help}`, `# TYPE ${name} histogram`, ...lines, ''].join('\n');
-  }
-}
+type DurationHistogram = ReturnType<typeof createHistogram>;
 
 /** Methods with their own label; clients may send about thirty others. */
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
