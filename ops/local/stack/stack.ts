@@ -192,18 +192,7 @@ export const startStack = async (config: Config, options: StackOptions) => {
       addresses,
       pids: parts.pids(),
       /** Only a new installation creates it; the key is shown this once. */
-      firstKey:
-        apis.flatMap(({ ready: { firstKey, console, firstKeyHeader } }) =>
-          firstKey === undefined
-            ? []
-            : [
-                {
-                  firstKey,
-                  ...(console !== undefined && { console }),
-                  ...(firstKeyHeader !== undefined && { firstKeyHeader }),
-                },
-              ],
-        )[0] ?? null,
+      firstKey: apis.find(({ ready }) => ready.key)?.ready.key ?? null,
       /** Makes the services not ready, although they still serve. */
       beginDraining: () => {
         parts.beginDraining();
