@@ -9,7 +9,7 @@ import { describeExit, launch, type Child } from '../process/child.js';
 import { ServerFailed } from '../process/errors.js';
 import { endOrphans, processesIn } from '../process/orphans.js';
 import { startServer } from '../process/server.js';
-import { serviceDirs, topology, type ServiceKind } from './topology.js';
+import { serviceDirs, topology, type ServiceKind } from './parts.js';
 
 const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
 

@@ -7,9 +7,9 @@ import { hasBroker, startKafkaCluster } from '../kafka/index.js';
 import { startEmbeddedPostgres } from '../postgres/index.js';
 import { freePort } from '../process/server.js';
 import { startRedis } from '../redis.js';
-import { Parts, type Restarted } from './parts.js';
-import { endOrphanServices, startService, type ServiceProcess } from './service.js';
 import {
+  Parts,
+  type Restarted,
   brokerDirs,
   maxBrokers,
   serviceDir,
@@ -17,7 +17,8 @@ import {
   type Servers,
   type ServiceKind,
   type Variables,
-} from './topology.js';
+} from './parts.js';
+import { endOrphanServices, startService, type ServiceProcess } from './service.js';
 
 interface StackOptions {
   readonly counts: Readonly<Record<ServiceKind, number>>;
