@@ -1,4 +1,4 @@
-import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
+import { breakerSamples } from '../ops/platform/concurrency/retry.js';
 import type { Sample } from '../ops/platform/metrics/figure.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { AdmissionOutcome } from './admission/command.js';

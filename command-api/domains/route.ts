@@ -1,8 +1,7 @@
 import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
 import { readDomains, readDomainsOf } from '../../ops/ledger/domains.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import { ResolverUnavailable } from '../../ops/platform/dns-query.js';
-import type { TxtLookup } from '../../ops/platform/txt-records.js';
+import { ResolverUnavailable, type TxtLookup } from '../../ops/platform/networks/dns.js';
 import { domainNameOf } from '../../schemas/domain-name.js';
 import type { Domain } from '../../schemas/folds/domain.js';
 import { changeDomainRequest, claimDomainRequest } from '../../schemas/http/domains.js';

@@ -4,7 +4,7 @@ import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/d
 import { isStatementFault, statusOf } from '../../ops/platform/error-codes.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
-import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
+import type { RequestRecorder } from '../../ops/platform/metrics/metrics.js';
 import type { Tracer } from '../../ops/platform/tracing.js';
 import { noSniff } from '../../ops/http/no-sniff.js';
 import { requestIdOf } from '../../ops/http/request-id.js';

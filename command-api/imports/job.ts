@@ -4,7 +4,7 @@ import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js'
 import { findActiveDomains, type ActiveDomains } from '../../ops/ledger/active-domains.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { readPlatform } from '../../ops/ledger/platform.js';
-import { EventLoopShare } from '../../ops/platform/concurrency/event-loop-share.js';
+import { EventLoopShare } from '../../ops/platform/concurrency/periodic.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';

@@ -1,6 +1,5 @@
 /** Receives import files: reads their records as they arrive, and stores them in portions. */
-import { EventLoopShare } from '../../ops/platform/concurrency/event-loop-share.js';
-import { periodically } from '../../ops/platform/concurrency/periodic.js';
+import { EventLoopShare, periodically } from '../../ops/platform/concurrency/periodic.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { newId } from '../../ops/platform/new-id.js';

@@ -1,7 +1,4 @@
-import {
-  createCircuitBreaker,
-  type BreakerState,
-} from '../../ops/platform/concurrency/circuit-breaker.js';
+import { createCircuitBreaker, type BreakerState } from '../../ops/platform/concurrency/retry.js';
 import { DeadlinePassed, withinDeadline } from '../../ops/platform/concurrency/deadline.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import type { Logger } from '../../ops/platform/logging.js';

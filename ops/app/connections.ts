@@ -2,10 +2,11 @@ import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
 import type { DeadlineName } from '../platform/postgres/deadlines.js';
 import { listenToPostgres, type Channel } from '../platform/postgres/listener.js';
-import { measurePool } from '../platform/postgres/pool-metrics.js';
 import { createPool, type Pool, type WatchedPool } from '../platform/postgres/pool.js';
 import { Silence } from '../platform/postgres/silence.js';
 import type { Tracer } from '../platform/tracing.js';
+import type { Redis } from 'ioredis';
+import type { Config } from '../config/config.js';
 
 /** Connects a thread to PostgreSQL: pools, and a listener whose pings detect an unresponsive server. */
 export const connectDatabase = ({
@@ -52,3 +53,74 @@ export const connectDatabase = ({
 };
 
 export type Database = Omit<ReturnType<typeof connectDatabase>, 'stop'>;
+
+const measurePool = (metrics: Gauges, name: string, pool: Pool): void => {
+  const gauge = (metric: string, help: string, value: () => number): void => {
+    metrics.gauge({
+      name: metric,
+      help,
+      labels: ['pool'],
+      read: () => [[{ pool: name }, value()]],
+    });
+  };
+  gauge(
+    'linklog_postgres_pool_connections',
+    'Connections to PostgreSQL, idle ones included',
+    () => pool.totalCount,
+  );
+  gauge(
+    'linklog_postgres_pool_idle_connections',
+    'Idle connections to PostgreSQL',
+    () => pool.idleCount,
+  );
+  gauge(
+    'linklog_postgres_pool_max_connections',
+    'Maximum number of connections to PostgreSQL',
+    () => pool.options.max,
+  );
+  gauge(
+    'linklog_postgres_pool_waiting_requests',
+    'Requests that wait for a connection to PostgreSQL',
+    () => pool.waitingCount,
+  );
+};
+
+/** How long a connection may wait for a response before it is replaced (ms). */
+const silentMs = 1_000;
+const reconnectDelayMs = 500;
+
+/** Opens a client that connects in the background and rejects commands while Redis is unreachable. */
+export const openRedis = async (url: string, logger: Logger): Promise<Redis> => {
+  const { Redis } = await import('ioredis');
+  const redis = new Redis(url, {
+    connectionName: 'linklog',
+    connectTimeout: 2_000,
+    socketTimeout: silentMs,
+    retryStrategy: () => reconnectDelayMs,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+  });
+  let isLost = false;
+  redis.on('error', (err: unknown) => {
+    // One line for each loss rather than for each attempt.
+    if (isLost) return;
+    isLost = true;
+    logger.warn({ err }, 'the connection to Redis was lost');
+  });
+  redis.on('ready', () => {
+    if (isLost) logger.info('the connection to Redis is back');
+    isLost = false;
+  });
+  return redis;
+};
+
+/** The tracer of a process or thread; `null` without a collector, and then the SDK is not loaded. */
+export const openTracer = async (
+  tracing: Config['tracing'],
+  logger: Logger,
+): Promise<Tracer | null> => {
+  if (!tracing) return null;
+  const { createOpenTelemetryTracer } = await import('../platform/opentelemetry.js');
+  return createOpenTelemetryTracer({ ...tracing, serviceName: 'linklog', logger });
+};

@@ -10,7 +10,7 @@ import { createPool } from '../platform/postgres/pool.js';
 import { copyClusterTemplate } from '../test/support/cluster.js';
 import { temporaryDir } from '../test/support/process.js';
 import { VisitorKeys } from '../../redirect-edge/visitors/visitor-keys.js';
-import { eraseDeletedKeys } from './deleted-keys.js';
+import { eraseDeletedKeys } from './database.js';
 
 const logger = createLogger('silent');
 

@@ -25,7 +25,6 @@ import {
 } from '../event-log/log-binding.js';
 import type { EventLog, KnownEnd } from '../event-log/port.js';
 import { openPostgresLog } from '../event-log/postgres-log.js';
-
 import type { Logger } from '../platform/logging.js';
 import type { OnRecorded } from '../event-log/outbox/outbox-metrics.js';
 import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../event-log/outbox/port.js';
@@ -37,7 +36,7 @@ import {
   startRelay,
   type ProjectedEvents,
 } from '../event-log/outbox/relay.js';
-import { startOrStop, type Register } from '../platform/process/start-in-order.js';
+import { startOrStop, type Register } from '../platform/process/lifecycle.js';
 import { openRelayedDelivery } from '../event-log/outbox/relayed-delivery.js';
 import type { Channel, NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
@@ -74,7 +73,7 @@ export interface OpenedLog {
 
 interface Options {
   readonly pool: Pool;
-  /** For queries that requests wait for; by default `pool`. */
+  /** The pool of queries that requests wait for; the default is `pool`. */
   readonly requestPool?: Pool;
   /** The database of the pool. */
   readonly url: string;
@@ -82,7 +81,7 @@ interface Options {
   readonly logger: Logger;
   readonly onRecorded?: OnRecorded;
   /**
-   * By default `service`, the only user that relays and prunes. A `command` does not bind the log. During a `restore`,
+   * The default is `service`, the only user that relays and prunes. A `command` does not bind the log. During a `restore`,
    * the ledger is older than the log.
    */
   readonly user?: 'service' | 'thread' | 'command' | 'restore';

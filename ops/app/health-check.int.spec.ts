@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DependencyFault } from '../platform/dependency-fault.js';
+import { DependencyFault } from '../platform/errors.js';
 import { createLogger } from '../platform/logging.js';
 import { createHealthCheck } from './health-check.js';
 

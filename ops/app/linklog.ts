@@ -10,14 +10,13 @@ import { exposeLogFaults } from '../event-log/kafka/log-faults.js';
 import { installationOf } from '../event-log/log-binding.js';
 import type { Logger } from '../platform/logging.js';
 import { exposeConnections } from '../http/connections.js';
-import { exposeHealth } from './health-metrics.js';
-import { createMetrics } from '../platform/metrics/metrics.js';
-import { measureDisks } from '../platform/metrics/disk-metrics.js';
+import { createHealthCheck, exposeHealth } from './health-check.js';
+import { createMetrics, measureDisks } from '../platform/metrics/metrics.js';
 import { measureOutbox, measureRelay } from '../event-log/outbox/outbox-metrics.js';
 import { exposePasswords, PasswordHasher } from '../platform/passwords/password-hasher.js';
 import { measureServer } from '../platform/postgres/query-metrics.js';
-import { requireWritable } from '../platform/postgres/writable.js';
-import { openRedis } from '../platform/redis.js';
+import { requireWritable } from '../platform/postgres/connection-fault.js';
+import { openRedis, openTracer } from './connections.js';
 import {
   adminTokenOf,
   openDataDir,
@@ -29,18 +28,15 @@ import { lockInDatabase } from './data-dir-lock.js';
 import { openDatabase } from './database.js';
 import { startEdgeProcesses } from './edge-processes.js';
 import { logChannels, openEventLog } from './event-log.js';
-import { createHealthCheck } from './health-check.js';
 import { readPlatform } from '../ledger/platform.js';
 import { startMonitoring } from './monitoring.js';
-import { actAsProjectionOwner } from './projection-owner.js';
-import { warnOfMemoryLimit } from './memory-limit.js';
+import { actAsProjectionOwner } from './projection-worker.js';
+import { requireShared, type Role, roles as allRoles, warnOfMemoryLimit } from './roles.js';
 import { openProjectorThread } from './projectors-in-thread.js';
 import type { ProjectorService } from './projectors.js';
 import { printRestarted } from './ready-line.js';
 import { registerProcess } from './registration.js';
-import { requireShared, roles as allRoles, type Role } from './roles.js';
-import { openTracer } from './tracer.js';
-import { startInOrder } from '../platform/process/start-in-order.js';
+import { startInOrder } from '../platform/process/lifecycle.js';
 
 /** Time for requests in flight, and then for shipping the spool (ms each). The whole stop takes 10 s at most. */
 const graceMs = 3_000;
@@ -144,9 +140,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       },
       optional: {
         ...(redis && { redis: () => redis.ping() }),
-        ...(projectors?.checkSeals && { seals: projectors.checkSeals }),
-        ...(projectors?.checkWebhooks && { webhooks: projectors.checkWebhooks }),
-        ...(projectors?.checkArchive && { archive: projectors.checkArchive }),
+        ...projectors?.checks,
       },
       projections: () => projectionStatus(logPool, log),
       missingEvents: () => missingEvents(logPool),
@@ -182,7 +176,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
         ...{ log, outbox, passwords, countries, health, metrics, tracer, logger },
       });
     }
-    // For a start that fails from here on; the edge's `stop` is idempotent.
+    // A start that fails from here on calls it; the edge's `stop` is idempotent.
     onStop(() => edge?.stop(graceMs));
     const edgeProcesses = isShared
       ? await startEdgeProcesses({

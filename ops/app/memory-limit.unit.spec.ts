@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { warnOfMemoryLimit } from './memory-limit.js';
+import { warnOfMemoryLimit } from './roles.js';
 
 describe('memory limit of everything in one process', () => {
   const linesFor = (limit: number): readonly string[] => {

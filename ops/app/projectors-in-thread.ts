@@ -18,15 +18,12 @@ export interface ProjectorSettings {
 export interface ProjectorThread {
   start(settings: ProjectorSettings): Promise<{
     readonly figures: readonly Omit<Figure, 'read'>[];
-    readonly seals: boolean;
-    readonly webhooks: boolean;
-    readonly archive: boolean;
+    /** The names of `ProjectorService.checks`. */
+    readonly checks: readonly string[];
   }>;
   samples(name: string): Promise<readonly Sample[]>;
   secondsBehind(): Promise<ReadonlyMap<string, number>>;
-  checkSeals(): Promise<void>;
-  checkWebhooks(): Promise<void>;
-  checkArchive(): Promise<void>;
+  check(name: string): Promise<void>;
   compaction: ProjectorService['compaction'];
   failed(): Promise<never>;
   stop(): Promise<void>;
@@ -70,7 +67,7 @@ export const openProjectorThread = (logger: Logger) => {
 
   return {
     async start(settings: ProjectorSettings, metrics: Gauges): Promise<ProjectorService> {
-      const { figures, seals, webhooks, archive } = await thread.call('start', settings);
+      const { figures, checks } = await thread.call('start', settings);
       const byName = new Map(figures.map((figure) => [figure.name, figure]));
       for (const { name, ...figure } of byName.values()) {
         const read = () => callWithin(() => thread.call('samples', name), []);
@@ -82,9 +79,7 @@ export const openProjectorThread = (logger: Logger) => {
       failed.catch(() => undefined);
       return {
         secondsBehind: () => callWithin(() => thread.call('secondsBehind'), new Map()),
-        checkSeals: seals ? () => thread.call('checkSeals') : null,
-        checkWebhooks: webhooks ? () => thread.call('checkWebhooks') : null,
-        checkArchive: archive ? () => thread.call('checkArchive') : null,
+        checks: Object.fromEntries(checks.map((name) => [name, () => thread.call('check', name)])),
         compaction: () => thread.call('compaction'),
         failed,
         async stop() {

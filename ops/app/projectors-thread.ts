@@ -1,15 +1,12 @@
 /** The entry point of the thread that `projectors-in-thread.ts` starts. */
-import { lowerThreadPriority } from '../platform/concurrency/thread-priority.js';
-import { serveCalls } from '../platform/concurrency/thread.js';
-import { createLogger } from '../platform/logging.js';
+import { lowerThreadPriority, serveCalls } from '../platform/concurrency/thread.js';
+import { createLogger, logWarnings } from '../platform/logging.js';
 import { samplesOf, type Figure } from '../platform/metrics/figure.js';
-import { logWarnings } from '../platform/process/warnings.js';
-import { connectDatabase } from './connections.js';
+import { connectDatabase, openTracer } from './connections.js';
 import { logChannels, openEventLog } from './event-log.js';
 import { startProjectorService } from './projectors.js';
 import type { ProjectorSettings, ProjectorThread } from './projectors-in-thread.js';
-import { openTracer } from './tracer.js';
-import { startInOrder } from '../platform/process/start-in-order.js';
+import { startInOrder } from '../platform/process/lifecycle.js';
 
 /** The same as that of the shipping thread: on a shared core, redirects get three quarters of the CPU time. */
 lowerThreadPriority(5);
@@ -56,9 +53,7 @@ serveCalls<ProjectorThread>({
       figures: figures.map(({ name, help, labels = [], shared = false }) => ({
         ...{ name, help, labels, shared },
       })),
-      seals: service.checkSeals !== null,
-      webhooks: service.checkWebhooks !== null,
-      archive: service.checkArchive !== null,
+      checks: Object.keys(service.checks),
     };
   },
   async samples(name) {
@@ -69,9 +64,7 @@ serveCalls<ProjectorThread>({
     return samples.flat();
   },
   secondsBehind: async () => (await started()).service.secondsBehind(),
-  checkSeals: async () => (await started()).service.checkSeals?.(),
-  checkWebhooks: async () => (await started()).service.checkWebhooks?.(),
-  checkArchive: async () => (await started()).service.checkArchive?.(),
+  check: async (name) => (await started()).service.checks[name]?.(),
   compaction: async () => (await started()).service.compaction(),
   failed: async () => (await started()).service.failed,
   stop: async () => (await started()).stop(),

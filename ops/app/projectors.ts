@@ -12,7 +12,7 @@ import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
 import type { Database } from './connections.js';
 import type { OpenedLog } from './event-log.js';
-import { startInOrder, type Stoppable } from '../platform/process/start-in-order.js';
+import { startInOrder, type Stoppable } from '../platform/process/lifecycle.js';
 
 /** Imported only if configured, because the client of EventStoreDB takes 0.5 s to load. */
 const archiveModule = () => import('../../projectors/log/archive/archive.js');
@@ -23,16 +23,15 @@ export type ProjectorConfig = Pick<
 >;
 
 export interface ProjectorService extends Stoppable {
-  /** By projection. Never rejects. */
+  /** Returns the lag of each projection. Never rejects. */
   secondsBehind(): Promise<ReadonlyMap<string, number>>;
-  /** Rejects with `ChainBroken` if a partition is no longer sealed; `null` if this process does not seal. */
-  readonly checkSeals: (() => Promise<void>) | null;
+  /**
+   * The checks of the parts that run in this process, by name. `seals` rejects with `ChainBroken` if a partition is no
+   * longer sealed, `webhooks` while they are not delivered, `archive` while EventStoreDB is unavailable.
+   */
+  readonly checks: Readonly<Record<string, () => Promise<void>>>;
   /** The progress of the compaction; `null` if this process does not compact. */
   compaction(): Promise<ReturnType<Compactor['progress']>>;
-  /** Rejects while webhooks are not delivered; `null` if this process does not deliver. */
-  readonly checkWebhooks: (() => Promise<void>) | null;
-  /** Rejects while EventStoreDB is unavailable; `null` without an archive. */
-  readonly checkArchive: (() => Promise<void>) | null;
   /** Never resolves. Rejects if the projectors, the sealing or the archive must end. */
   readonly failed: Promise<never>;
 }
@@ -66,6 +65,10 @@ export const startProjectorService = (deps: {
     onStop(() => compactor?.stop());
     const brokenChains = (): ReadonlyMap<string, ChainBroken> =>
       new Map([...(sealing?.brokenChains() ?? []), ...(compactor?.brokenChains() ?? [])]);
+    const checkSeals = (): Promise<void> => {
+      const [broken] = brokenChains().values();
+      return broken ? Promise.reject(broken) : Promise.resolve();
+    };
     if (sealing) {
       failures.push(sealing.failed);
       metrics.gauge({
@@ -111,15 +114,12 @@ export const startProjectorService = (deps: {
     }
     return {
       secondsBehind: () => Promise.resolve(projectors.secondsBehind()),
-      checkSeals:
-        sealing &&
-        (() => {
-          const [broken] = brokenChains().values();
-          return broken ? Promise.reject(broken) : Promise.resolve();
-        }),
+      checks: {
+        ...(sealing && { seals: checkSeals }),
+        ...(deliverer && { webhooks: () => deliverer.check() }),
+        ...(archive && { archive: () => archive.check() }),
+      },
       compaction: () => Promise.resolve(compactor?.progress() ?? null),
-      checkWebhooks: deliverer && (() => deliverer.check()),
-      checkArchive: archive && (() => archive.check()),
       failed: firstFailure(failures),
     };
   });

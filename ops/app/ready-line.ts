@@ -1,7 +1,7 @@
 import type { FirstKey } from '../../command-api/main.js';
 import { linklogCommand, quoted } from '../platform/process/own-command.js';
 
-export interface ShownKey extends FirstKey {
+interface ShownKey extends FirstKey {
   /** The file with the header of the key. */
   readonly firstKeyHeader?: string;
 }

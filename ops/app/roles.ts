@@ -1,5 +1,6 @@
 import { ConfigError } from '../platform/process/config-error.js';
 import type { Config } from '../config/config.js';
+import type { Logger } from '../platform/logging.js';
 
 export const roles = ['api', 'edge', 'projectors'] as const;
 
@@ -35,4 +36,17 @@ export const requireShared = (config: Config, running: ReadonlySet<Role>): void 
   // All APIs share one token, and short links point to the edges.
   need('ADMIN_TOKEN', config.adminToken);
   if (!running.has('edge')) need('SHORT_URL_HOST', config.shortUrlHost);
+};
+
+/** What everything in one process, its PostgreSQL and a command beside them need. */
+const neededBytes = 384 * 1_024 ** 2;
+
+/** Warns if the container has less memory than everything in one process needs: the kernel may kill its programs. */
+export const warnOfMemoryLimit = (logger: Logger, limit = process.constrainedMemory()): void => {
+  // 0: the limit is unknown.
+  if (limit === 0 || limit >= neededBytes) return;
+  logger.warn(
+    { limit, needed: neededBytes },
+    'the memory limit is too small for everything in one process',
+  );
 };

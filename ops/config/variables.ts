@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import type { KafkaSettings, KafkaTls } from '../event-log/kafka/settings.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
-import type { DnsServer } from '../platform/dns-query.js';
+import type { DnsServer } from '../platform/networks/dns.js';
 import { sslModes } from '../platform/postgres/connection-url.js';
 import { trustIn } from '../http/client-address.js';
 import { parseUrl } from '../../schemas/parse-url.js';

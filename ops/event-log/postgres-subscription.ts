@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { Backoff } from '../platform/concurrency/retry.js';
-import { WakeUp } from '../platform/concurrency/wake-up.js';
+import { WakeUp } from '../platform/concurrency/deferred.js';
 import type { Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';

@@ -7,7 +7,7 @@
  */
 import pLimit from 'p-limit';
 import { topicNames } from '../../schemas/events/topics.js';
-import { WakeUp } from '../platform/concurrency/wake-up.js';
+import { WakeUp } from '../platform/concurrency/deferred.js';
 import type { Logger } from '../platform/logging.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import type { EventLog } from '../event-log/port.js';

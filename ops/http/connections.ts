@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { EventLoopQueue } from '../platform/concurrency/event-loop-queue.js';
+import { EventLoopQueue } from '../platform/concurrency/periodic.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
 import { addressOf, networkOf, type ProxyTrust } from './client-address.js';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { EventLoopQueue } from '../platform/concurrency/event-loop-queue.js';
+import { EventLoopQueue } from '../platform/concurrency/periodic.js';
 import { refusalBytes, refusalOf, refuse, type ParseError } from './refusal.js';
 
 /** Requests of a connection whose responses wait for earlier ones. Beyond it, the connection is paused. */

@@ -1,4 +1,4 @@
-import { coalesce } from '../platform/concurrency/coalesce.js';
+import { coalesce } from '../platform/concurrency/deferred.js';
 import { retry } from '../platform/concurrency/retry.js';
 import type { Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';

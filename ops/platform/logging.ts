@@ -16,6 +16,9 @@ const describeError = (error: unknown): unknown => {
   };
 };
 
+/** Fields that are removed at the top level and one level below. */
+const secrets = ['key', 'password', 'passwordHash', 'url', 'address'];
+
 /** Characters of a request path in a log line, because a client may send 15 KB. */
 const maxPathLength = 200;
 
@@ -37,16 +40,7 @@ export const createLogger = (level: string): Logger =>
         paths: [
           'authorization',
           'headers.authorization',
-          'key',
-          'password',
-          'passwordHash',
-          'url',
-          'address',
-          '*.key',
-          '*.password',
-          '*.passwordHash',
-          '*.url',
-          '*.address',
+          ...secrets.flatMap((name) => [name, `*.${name}`]),
         ],
         remove: true,
       },
@@ -79,4 +73,16 @@ export const createFloodLog = (
     unlogged = 0;
     return before;
   };
+};
+
+/** Reports the warnings of Node.js and of libraries in this thread, which Node.js would print on stderr as text. */
+export const reportWarnings = (report: (warning: Error) => void): void => {
+  process.removeAllListeners('warning');
+  process.on('warning', report);
+};
+
+export const logWarnings = (logger: Logger): void => {
+  reportWarnings((err) => {
+    logger.warn({ err }, 'node.js emitted a warning');
+  });
 };

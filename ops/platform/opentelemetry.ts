@@ -13,7 +13,7 @@ import { endsWithin } from './concurrency/deadline.js';
 import { createFloodLog, type Logger } from './logging.js';
 import type { Tracer } from './tracing.js';
 
-export type OtlpProtocol = 'http/json' | 'http/protobuf';
+type OtlpProtocol = 'http/json' | 'http/protobuf';
 
 /** How long a stop waits for the collector (ms). */
 const flushWithinMs = 1_000;

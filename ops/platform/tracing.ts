@@ -5,7 +5,7 @@
 
 type Attributes = Readonly<Record<string, string | number>>;
 
-export interface SpanOptions {
+interface SpanOptions {
   /** Never contains values of a request. */
   readonly name: string;
   readonly kind: 'server' | 'client' | 'producer' | 'consumer';
@@ -13,13 +13,13 @@ export interface SpanOptions {
   readonly parent: string | null;
   /** The traceparents of related spans. */
   readonly links?: readonly string[];
-  /** Of `performance.now()`; by default now. */
+  /** A time of `performance.now()`; the default is now. */
   readonly startedAt?: number;
   /** Names of the semantic conventions. Never addresses, URLs, codes of links or secrets. */
   readonly attributes: Attributes;
 }
 
-export interface SpanEnd {
+interface SpanEnd {
   readonly attributes?: Attributes;
   /** Why the span failed: a code or the name of a class, never a message; `null`: it succeeded. */
   readonly failure?: string | null;

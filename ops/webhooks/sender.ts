@@ -1,5 +1,4 @@
-import type { DnsServer } from '../platform/dns-query.js';
-import { addressLookup } from '../platform/networks/address-lookup.js';
+import { addressLookup, type DnsServer } from '../platform/networks/dns.js';
 import { guardedPost, type PostOutcome } from '../platform/networks/guarded-request.js';
 import { networkGuard } from '../platform/networks/network-guard.js';
 import { defaultFeedNames, typesOfNames } from '../../schemas/feed.js';

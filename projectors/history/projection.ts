@@ -1,6 +1,5 @@
-import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField } from '../../ops/platform/postgres/pool.js';
-import { textArray } from '../../ops/platform/postgres/text-array.js';
+import { textArray } from '../../ops/platform/postgres/statement.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 import {
   accountsPartition,
@@ -64,7 +63,7 @@ export const history: Projection<PositionedHistoryRow> = {
                  (SELECT max(sequence) AS sequence FROM ${schema}.events e
                   WHERE e.subject = c.subject AND e.partition < ${accountsPartition}) newest
                WHERE sequence IS NOT NULL`,
-        values: [arrayLiteral(subjects)],
+        values: [subjects],
       });
       return new Map(rows.map(({ subject, sequence }) => [subject, sequence]));
     },

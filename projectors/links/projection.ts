@@ -1,4 +1,3 @@
-import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { isLinkEvent, type LinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -63,7 +62,7 @@ const readRows = async (
   const { rows } = await tx.query<RedirectRow>({
     name: `redirects-read-${schema}`,
     text: `SELECT ${redirectColumns.join()} FROM ${schema}.links WHERE subject = ANY ($1::text[])`,
-    values: [arrayLiteral([...subjects])],
+    values: [[...subjects]],
   });
   return new Map(rows.map((row) => [row.subject, row]));
 };
@@ -151,7 +150,7 @@ const readSequences: ReadSequences = async (tx, schema, subjects) => {
   const { rows } = await tx.query<{ subject: string; sequence: number }>({
     name: `redirects-sequences-${schema}`,
     text: `SELECT subject, sequence FROM ${schema}.links WHERE subject = ANY ($1::text[])`,
-    values: [arrayLiteral(subjects)],
+    values: [subjects],
   });
   return new Map(rows.map(({ subject, sequence }) => [subject, sequence]));
 };

@@ -1,4 +1,4 @@
-import { concurrently } from '../../ops/platform/concurrency/concurrently.js';
+import { concurrently } from '../../ops/platform/concurrency/deferred.js';
 import { retry } from '../../ops/platform/concurrency/retry.js';
 import {
   checkPosition,

@@ -1,5 +1,4 @@
 import type { EventLog, LogRecord, TopicPartition } from '../../ops/event-log/port.js';
-import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import type { Client } from '../../ops/platform/postgres/pool.js';
 import { originOf } from '../../schemas/events/envelope.js';
 import {
@@ -118,7 +117,7 @@ export class Deduplicator {
       name: `dead-letters-of-${schema}`,
       text: `SELECT DISTINCT subject FROM ${schema}.dead_letters
              WHERE topic = $1 AND subject = ANY ($2::text[])`,
-      values: [topic, arrayLiteral(subjects)],
+      values: [topic, subjects],
     });
     for (const { subject } of rows) this.blocked.add(subject);
   }

@@ -1,5 +1,4 @@
 import type { EventLog, TopicPartition } from '../../ops/event-log/port.js';
-import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { ledgerSource, originOf, spoolIdOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
@@ -161,7 +160,7 @@ export const readHighWaterMarks = async (
     name: `marks-of-${schema}`,
     text: `SELECT origin, sequence, raised_on - date 'epoch' AS day FROM ${schema}.high_water_marks
            WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
-    values: [topic, partition, arrayLiteral(origins)],
+    values: [topic, partition, origins],
   });
   return new Map(rows.map(({ origin, ...mark }) => [origin, mark]));
 };

@@ -1,4 +1,3 @@
-import { atNormalPriority } from '../../ops/platform/concurrency/thread-priority.js';
 import { PositionMoved, type Delivery, type EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -22,8 +21,6 @@ export const startProjection = (options: {
   const { pool, log, projection } = options;
   const handle = createBatchHandler(options);
   const lag = new LagTracker();
-  const atItsPace: typeof atNormalPriority = (work) =>
-    projection.mayWaitMs === undefined ? atNormalPriority(work) : work();
   const subscription = log.subscribe({
     group: `projection-${projection.name}`,
     topics: projection.topics,
@@ -32,7 +29,7 @@ export const startProjection = (options: {
     position: (topic, partition) =>
       readCheckpoint(pool, liveSchema(projection.name), topic, partition),
     handle: async (batch) => {
-      await lag.applying(batch, () => atItsPace(() => handle(batch)));
+      await lag.applying(batch, () => handle(batch));
     },
   });
   return {

@@ -1,5 +1,4 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
-import { yieldCpu } from '../../ops/platform/concurrency/thread-priority.js';
 import type { LogRecord } from '../../ops/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import {
@@ -101,9 +100,7 @@ export const readRecords = (
   topic: TopicName,
   records: readonly LogRecord[],
 ): readonly IncomingRecord[] =>
-  records.map((record, index) => {
-    // Not for each record, because `yieldCpu` reads the clock.
-    if (index % 8 === 0) yieldCpu();
+  records.map((record) => {
     const incoming = readRecord(topic, record);
     if (isUnknown(incoming)) throw incoming.error;
     return incoming;

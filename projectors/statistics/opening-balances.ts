@@ -1,5 +1,4 @@
 /** The clicks that imported links bring along. They are part of the total clicks, but of no period. */
-import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { summedUnder } from '../../schemas/statistics/summed-visits.js';
@@ -86,7 +85,7 @@ export const readOpened: ReadSequences = async (tx, schema, subjects) => {
   const { rows } = await tx.query<{ subject: string }>({
     name: `stats-opened-${schema}`,
     text: `SELECT subject FROM ${schema}.links WHERE subject = ANY ($1::text[]) AND opening IS NOT NULL`,
-    values: [arrayLiteral(subjects)],
+    values: [subjects],
   });
   return new Map(rows.map(({ subject }) => [subject, 1]));
 };

@@ -1,7 +1,5 @@
 import { groupBy } from '../../ops/platform/group-by.js';
-import { binaryArray } from '../../ops/platform/postgres/binary-array.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
-import { textArray } from '../../ops/platform/postgres/text-array.js';
 import { topics } from '../../schemas/events/topics.js';
 import { summedUnder } from '../../schemas/statistics/summed-visits.js';
 import type { Projection, ProjectionSchema } from '../runtime/projection.js';
@@ -128,11 +126,8 @@ const updateByClicks = async (
            WHERE t.account = m.account_before AND t.clicks = m.clicks_before AND t.subject = m.subject`,
     values: [
       ...keysOf(links),
-      textArray(links.map(({ before }) => before.account)),
-      binaryArray(
-        'bigint',
-        links.map(({ before }) => before.clicks),
-      ),
+      links.map(({ before }) => before.account),
+      links.map(({ before }) => before.clicks),
     ],
   });
   if (rowCount !== links.length)
@@ -141,13 +136,10 @@ const updateByClicks = async (
     );
 };
 
-const keysOf = (links: readonly LinkStatistics[]): Buffer[] => [
-  textArray(links.map(({ account }) => account)),
-  binaryArray(
-    'bigint',
-    links.map(({ clicks }) => clicks),
-  ),
-  textArray(links.map(({ owner }) => owner)),
+const keysOf = (links: readonly LinkStatistics[]) => [
+  links.map(({ account }) => account),
+  links.map(({ clicks }) => clicks),
+  links.map(({ owner }) => owner),
 ];
 
 /** Links whose statistics are in memory together; more would outlive V8's young generation. */
@@ -181,7 +173,7 @@ const addToLinks = async (
       statistics.values(),
       {
         account: ({ account }) => account,
-        last_accessed: ({ lastAccessed }) => lastAccessed,
+        last_accessed: ({ lastAccessed: at }) => (at === null ? null : new Date(at)),
         visitors: ({ visitors: [newest] }) => newest,
         visitors_before: ({ visitors: [, before] }) => before,
       },

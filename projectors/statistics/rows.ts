@@ -1,7 +1,6 @@
 /** The tables of statistics by their owners, and statements that write rows from items. */
-import { binaryArray } from '../../ops/platform/postgres/binary-array.js';
 import { unnest, type Client } from '../../ops/platform/postgres/pool.js';
-import { textArray } from '../../ops/platform/postgres/text-array.js';
+import { textArray } from '../../ops/platform/postgres/statement.js';
 import type { ProjectionSchema } from '../runtime/projection.js';
 
 const types = {
@@ -72,11 +71,10 @@ const columnsOf = (cells: object): readonly Column[] => Object.keys(cells) as Co
 const unnestOf = (columns: readonly Column[]): string =>
   unnest(columns.map((column) => types[column]));
 
-const parametersOf = <Item>(cells: Cells<Item>, items: readonly Item[]): Buffer[] =>
+const parametersOf = <Item>(cells: Cells<Item>, items: readonly Item[]): unknown[] =>
   Object.entries(cells).map(([column, valueOf]) => {
-    const type = types[column as Column];
-    const values = items.map(valueOf) as never[];
-    return type === 'text' ? textArray(values) : binaryArray(type, values);
+    const values = items.map(valueOf);
+    return types[column as Column] === 'text' ? textArray(values as string[]) : values;
   });
 
 /** Visits are not ordered by time, so the latest click must be kept. */

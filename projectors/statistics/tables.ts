@@ -1,5 +1,4 @@
 import { groupBy } from '../../ops/platform/group-by.js';
-import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { firstDayOf, monthOf, type Quarter } from '../../schemas/statistics/calendar.js';
 import {
@@ -98,7 +97,7 @@ export const readStatistics = async <Owner extends Statistics>(
      LEFT JOIN ${schema}.${owners.days} d ON d.day = t.day ${inPartition(owners, 'd')} AND d.${name} =
        CASE WHEN t.day <> $2 OR t.series NOT LIKE $3 OR t.clicks + $4 > $5 THEN t.${name} END
      WHERE t.${name} = ANY ($1::text[]) ${inPartition(owners, 't')}`,
-    [arrayLiteral([...visits.keys()]), latest.day, `[${latest.quarter},%`, most, maxValues],
+    [[...visits.keys()], latest.day, `[${latest.quarter},%`, most, maxValues],
   );
   const known = new Map(rows.map((row) => [row.owner, row]));
   const statisticsOf = new Map<string, Owner>();

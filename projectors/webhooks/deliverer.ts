@@ -1,7 +1,7 @@
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Feed } from '../../ops/feed/feed.js';
 import { periodically } from '../../ops/platform/concurrency/periodic.js';
-import { DependencyFault } from '../../ops/platform/dependency-fault.js';
+import { DependencyFault } from '../../ops/platform/errors.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Gauges } from '../../ops/platform/metrics/figure.js';
 import { newId } from '../../ops/platform/new-id.js';

@@ -1,6 +1,6 @@
 import { parseChange } from '../../ops/ledger/changes.js';
 import { readPlatform } from '../../ops/ledger/platform.js';
-import { coalesce } from '../../ops/platform/concurrency/coalesce.js';
+import { coalesce } from '../../ops/platform/concurrency/deferred.js';
 import { retry } from '../../ops/platform/concurrency/retry.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { NotificationListener } from '../../ops/platform/postgres/listener.js';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import pino from 'pino';
 import { createLogger } from '../../ops/platform/logging.js';
 import { execute, transaction } from '../../ops/platform/postgres/pool.js';
-import { openRedis } from '../../ops/platform/redis.js';
+import { openRedis } from '../../ops/app/connections.js';
 import { startRedis, type RedisServer } from '../../ops/local/redis.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { startTcpProxy } from '../../ops/test/support/tcp-proxy.js';

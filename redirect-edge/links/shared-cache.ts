@@ -6,7 +6,7 @@ import {
   createCircuitBreaker,
   type BreakerState,
   type CircuitBreaker,
-} from '../../ops/platform/concurrency/circuit-breaker.js';
+} from '../../ops/platform/concurrency/retry.js';
 import { withinDeadline } from '../../ops/platform/concurrency/deadline.js';
 import { jsonText } from '../../ops/platform/json.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';

@@ -1,4 +1,4 @@
-import { DutyCycle } from '../../ops/platform/concurrency/duty-cycle.js';
+import { DutyCycle } from '../../ops/platform/concurrency/periodic.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { LinkCache, LinkReader } from './link-reader.js';
 

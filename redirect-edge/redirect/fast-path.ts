@@ -1,7 +1,7 @@
 import { endsWithin } from '../../ops/platform/concurrency/deadline.js';
 import { addressOf } from '../../ops/http/client-address.js';
 import type { FastPath } from '../../ops/http/fast-path.js';
-import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
+import type { RequestRecorder } from '../../ops/platform/metrics/metrics.js';
 import type { Tracer } from '../../ops/platform/tracing.js';
 import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
 import { serves, type DomainResolver, type ServedDomain } from '../domains/served-domain.js';

@@ -5,7 +5,7 @@ import { hasCode } from '../../ops/platform/errors.js';
 import { namesHtml } from '../../ops/http/names-html.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
-import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
+import type { RequestRecorder } from '../../ops/platform/metrics/metrics.js';
 import type { Tracer } from '../../ops/platform/tracing.js';
 import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
 import { messages } from '../../schemas/http/errors.js';

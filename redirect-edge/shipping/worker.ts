@@ -1,14 +1,9 @@
 /** The thread that appends visits to the log; see `shipping.ts`. */
 import { workerData } from 'node:worker_threads';
-import {
-  atNormalPriority,
-  lowerThreadPriority,
-} from '../../ops/platform/concurrency/thread-priority.js';
-import { serveCalls } from '../../ops/platform/concurrency/thread.js';
+import { lowerThreadPriority, serveCalls } from '../../ops/platform/concurrency/thread.js';
 import type { KafkaSettings } from '../../ops/event-log/kafka/settings.js';
 import type { EventLog } from '../../ops/event-log/port.js';
-import { createLogger } from '../../ops/platform/logging.js';
-import { logWarnings } from '../../ops/platform/process/warnings.js';
+import { createLogger, logWarnings } from '../../ops/platform/logging.js';
 import { topics } from '../../schemas/events/topics.js';
 import { shipHere, type ShippingThread, type WorkerSettings } from './shipping.js';
 
@@ -58,7 +53,7 @@ open().catch(() => undefined);
 
 const shipping = shipHere(async (records) => {
   const append = await open();
-  await atNormalPriority(() => append(topics.visits.name, records));
+  await append(topics.visits.name, records);
 });
 
 serveCalls<ShippingThread>({

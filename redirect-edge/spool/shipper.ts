@@ -1,9 +1,8 @@
 import { open, unlink, type FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { untilAborted } from '../../ops/platform/concurrency/deferred.js';
+import { untilAborted, type WakeUp } from '../../ops/platform/concurrency/deferred.js';
 import { retry } from '../../ops/platform/concurrency/retry.js';
-import type { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
-import type { Durations } from '../../ops/platform/metrics/durations.js';
+import type { Durations } from '../../ops/platform/metrics/metrics.js';
 import type { SpoolContext } from './folder.js';
 import { maxRecordBytes } from './record.js';
 import { setAside } from './set-aside.js';

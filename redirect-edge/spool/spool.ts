@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
+import { WakeUp } from '../../ops/platform/concurrency/deferred.js';
 import { Adoption } from './adoption.js';
 import { Appender, type Done } from './appender.js';
 import {

@@ -1,4 +1,4 @@
-import { EventLoopShare } from '../../../ops/platform/concurrency/event-loop-share.js';
+import { EventLoopShare } from '../../../ops/platform/concurrency/periodic.js';
 import { bulkRequest, type BulkResult } from '../../../schemas/http/bulk.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {

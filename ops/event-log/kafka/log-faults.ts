@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { untilAborted } from '../../platform/concurrency/deferred.js';
 import { periodically, type Periodic } from '../../platform/concurrency/periodic.js';
-import { DependencyFault } from '../../platform/dependency-fault.js';
+import { DependencyFault } from '../../platform/errors.js';
 import type { Logger } from '../../platform/logging.js';
 import type { Gauges } from '../../platform/metrics/figure.js';
 import type { KnownEnd, PartitionRange } from '../port.js';

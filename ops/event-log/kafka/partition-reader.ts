@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import { topicNames, type TopicName } from '../../../schemas/events/topics.js';
-import { deferred } from '../../platform/concurrency/deferred.js';
+import { deferred, WakeUp } from '../../platform/concurrency/deferred.js';
 import { retry } from '../../platform/concurrency/retry.js';
-import { WakeUp } from '../../platform/concurrency/wake-up.js';
 import type { Batch } from '../port.js';
 import type { ClusterAdmin } from './admin.js';
 import { createGroupMember, logRecordOf, type GroupMember } from './group-member.js';

@@ -1,6 +1,5 @@
-import { coalesce } from '../../platform/concurrency/coalesce.js';
+import { coalesce, deferred, type Deferred } from '../../platform/concurrency/deferred.js';
 import { endsWithin } from '../../platform/concurrency/deadline.js';
-import { deferred, type Deferred } from '../../platform/concurrency/deferred.js';
 import { retry } from '../../platform/concurrency/retry.js';
 import type { NotificationListener } from '../../platform/postgres/listener.js';
 import type { Pool } from '../../platform/postgres/pool.js';

@@ -41,7 +41,7 @@ const fastFailover = {
   'controller.quorum.election.backoff.max.ms': '200',
 } as const;
 
-/** For tests: additional listeners with authentication or TLS. */
+/** Tests add listeners with authentication or TLS. */
 export interface BrokerExtras {
   readonly extraListeners?: Readonly<Record<string, number>>;
   readonly extraProperties?: Readonly<Record<string, string>>;

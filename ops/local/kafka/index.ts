@@ -1,9 +1,9 @@
 import { Kafka, logLevel } from 'kafkajs';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { retry } from '../../platform/concurrency/retry.js';
-import { launch, stopChild, untilReady } from '../process/child.js';
-import { ServerFailed } from '../process/errors.js';
+import { launch, runToSuccess, stopChild, untilReady } from '../process/child.js';
+import { ServerFailed, ServerUnavailable } from '../process/errors.js';
 import { openServerDir, stablePort, startServer, type ServerOptions } from '../process/server.js';
 import {
   brokerArguments,
@@ -15,9 +15,59 @@ import {
   type BrokerExtras,
   type BrokerPorts,
 } from './broker.js';
-import { kafkaJars, kafkaVersions, type KafkaVersion } from './jars.js';
+import { createHash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { inheritedEnvironment } from '../../config/config.js';
+import { hasCode } from '../../platform/errors.js';
+import { projectFile } from '../../platform/files/project-file.js';
+import type { Logger } from '../../platform/logging.js';
+import { cacheDir, provideInCache } from '../process/program-cache.js';
 
-export { kafkaVersions, type KafkaVersion } from './jars.js';
+/** The versions that the tests run on. The first one is the default, also of the pom. */
+export const kafkaVersions = ['4.3.1', '3.9.1'] as const;
+export type KafkaVersion = (typeof kafkaVersions)[number];
+
+const pom = projectFile('ops', 'local', 'kafka', 'pom.xml');
+
+export const resolveJars = async (version: KafkaVersion, dir: string): Promise<void> => {
+  const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime'];
+  const choice = [`-Dkafka.version=${version}`, `-DoutputDirectory=${dir}`];
+  await runToSuccess(null, 'mvn', ['-B', '-q', '-f', pom, ...goal, ...choice], {
+    env: inheritedEnvironment(),
+    failure: `Maven could not download Kafka ${version}`,
+    retryable: true,
+    explain: (error) =>
+      hasCode(error, 'ENOENT')
+        ? new ServerUnavailable(
+            `Kafka ${version} is downloaded with Maven, but mvn is not in PATH; install it (apt-get install maven), or set KAFKA_BROKERS to an existing Kafka`,
+            { cause: error },
+          )
+        : error,
+  });
+};
+
+/**
+ * Returns the directory of Kafka's jars, fetched from Maven's repository if they are not cached.
+ *
+ * @throws ServerUnavailable if Maven is missing or the cache is not writable
+ */
+const kafkaJars = async (version: KafkaVersion, logger: Logger): Promise<string> => {
+  // The digest of the pom is part of the name, because another pom may resolve to other jars.
+  const digest = createHash('sha256')
+    .update(await readFile(pom))
+    .digest('hex');
+  const cache = cacheDir() ?? join(tmpdir(), 'linklog-cache');
+  const fill = async (dir: string): Promise<void> => {
+    logger.info({ version }, 'downloading Kafka');
+    await resolveJars(version, dir);
+  };
+  const name = `kafka-${version}-${digest.slice(0, 8)}`;
+  const jars = await provideInCache(cache, name, fill, logger);
+  if (jars !== null) return jars;
+  throw new ServerUnavailable(
+    `Kafka's jars cannot be stored in ${cache} (not writable, or writable by other users); set KAFKA_BROKERS to an existing Kafka`,
+  );
+};
 
 interface BrokerOptions extends Pick<ServerOptions, 'dataDir' | 'port'>, BrokerExtras {
   /** The port of a proxy that clients connect to; by default the broker's own port. */
@@ -32,7 +82,7 @@ interface KafkaSetup extends Pick<ServerOptions, 'logger' | 'tied'> {
 
 export interface KafkaOptions extends KafkaSetup, BrokerOptions {}
 
-export interface KafkaClusterOptions extends KafkaSetup {
+interface KafkaClusterOptions extends KafkaSetup {
   readonly brokers: readonly BrokerOptions[];
 }
 

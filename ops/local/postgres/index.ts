@@ -10,7 +10,7 @@ import { ServerFailed, ServerUnavailable } from '../process/errors.js';
 import { freePort, startServer } from '../process/server.js';
 import { chooseAccount, makeHome, postgresAccount } from './account.js';
 import { explainFailure, installedPackage, provideBinaries } from './binaries.js';
-import { createCluster } from './cluster.js';
+import { createCluster, postgresArguments } from './cluster.js';
 import {
   connectionUrl,
   layoutOf,
@@ -22,7 +22,6 @@ import {
   type ClusterLayout,
 } from './layout.js';
 import { endOrphanPostgres, postgresPids, removeUnfinished } from './orphans.js';
-import { postgresArguments } from './settings.js';
 
 /** Crash recovery replays 1 GB of WAL at most (max_wal_size), which takes seconds. */
 const readyTimeoutMs = 180_000;

@@ -1,8 +1,15 @@
 import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
-import { processExists, procStat, readProc } from '../../platform/process/proc.js';
 import { runProgram, type Account } from '../process/child.js';
-import { endOrphans, killAll, processesIn, type EndStep } from '../process/orphans.js';
+import {
+  endOrphans,
+  killAll,
+  processesIn,
+  processExists,
+  procStat,
+  readProc,
+  type EndStep,
+} from '../process/orphans.js';
 import { readPostmasterPid, type ClusterLayout } from './layout.js';
 
 const programs = ['postgres', 'initdb'];

@@ -1,14 +1,58 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
 import { once } from 'node:events';
-import { closeSync } from 'node:fs';
+import { closeSync, createReadStream, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endsWithin } from '../../platform/concurrency/deadline.js';
 import { deferred } from '../../platform/concurrency/deferred.js';
 import type { Logger } from '../../platform/logging.js';
 import { ServerFailed } from './errors.js';
-import { boundLogFile, lastLines, openLogFile, tailOf } from './log-file.js';
+import { copyFile, rename, stat, truncate } from 'node:fs/promises';
+import { nullOn } from '../../platform/errors.js';
+
+const maxBytes = 8 * 1024 * 1024;
+const checkMs = 30_000;
+const tailBytes = 16 * 1024;
+
+/**
+ * Renames the log of the last run to `<path>.1` and opens a new one. The server writes to the file directly, so no
+ * output is lost when we are killed.
+ *
+ * @returns a file descriptor for the server's stdout and stderr
+ */
+export const openLogFile = async (path: string): Promise<number> => {
+  await nullOn(rename(path, `${path}.1`), 'ENOENT');
+  // 'ax': in append mode, truncation leaves no hole; and an exclusive open follows no symbolic link.
+  return openSync(path, 'ax', 0o600);
+};
+
+/** Moves the content of a log to `<path>.1` if it is longer than `limit` bytes. */
+export const cutLogFile = async (path: string, limit = maxBytes): Promise<void> => {
+  if ((await stat(path)).size <= limit) return;
+  // Copied, because the server would continue to write to a renamed file.
+  await copyFile(path, `${path}.1`);
+  await truncate(path);
+};
+
+/** Bounds the log to about 16 MiB, `<path>.1` included. @returns a function that stops this */
+const boundLogFile = (path: string, logger: Logger): (() => void) => {
+  const timer = setInterval(() => {
+    cutLogFile(path).catch((error: unknown) => {
+      logger.warn({ err: error, path }, 'cannot bound the log of a server');
+    });
+  }, checkMs).unref();
+  return () => {
+    clearInterval(timer);
+  };
+};
+
+const lastLines = (output: string): string => output.trimEnd().split('\n').slice(-15).join('\n');
+
+export const tailOf = async (path: string): Promise<string> => {
+  const { size } = await stat(path);
+  return lastLines(await text(createReadStream(path, { start: Math.max(0, size - tailBytes) })));
+};
 
 export interface Account {
   readonly uid: number;
@@ -79,7 +123,7 @@ export const runToSuccess = async (
 };
 
 export interface ChildOptions {
-  /** For messages, such as `Kafka`. */
+  /** The name in messages, such as `Kafka`. */
   readonly name: string;
   readonly program: string;
   readonly args: readonly string[];
@@ -106,7 +150,7 @@ export interface ChildOptions {
 
 const explained = ({ explain }: ChildOptions, error: unknown): unknown => explain?.(error) ?? error;
 
-export interface Exit {
+interface Exit {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
 }

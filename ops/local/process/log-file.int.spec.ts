@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { closeSync, readFileSync, symlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { folderFixture } from '../../test/support/fixtures.js';
-import { cutLogFile, openLogFile, tailOf } from './log-file.js';
+import { cutLogFile, openLogFile, tailOf } from './child.js';
 
 describe('local servers: log file', () => {
   const dir = folderFixture({ per: 'test' });

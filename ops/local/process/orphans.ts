@@ -1,11 +1,34 @@
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasCode, nullOnThrow } from '../../platform/errors.js';
 import type { Logger } from '../../platform/logging.js';
-import { procStat } from '../../platform/process/proc.js';
 import { runProgram, type Account } from './child.js';
 import { ServerFailed } from './errors.js';
+
+/** Reads a file of /proc. ESRCH: the process has ended. EACCES: /proc is mounted with hidepid. */
+export const readProc = (file: string): string | null =>
+  nullOnThrow(() => readFileSync(`/proc/${file}`, 'utf8'), 'ENOENT', 'ESRCH', 'EACCES', 'EPERM');
+
+/** Returns a process's program and parent; `null` if it is not in /proc. */
+export const procStat = (pid: number) => {
+  const text = readProc(`${pid}/stat`);
+  if (text === null) return null;
+  // The second field is the program's name in parentheses, which may contain spaces and ")".
+  const end = text.lastIndexOf(')');
+  const [, parent] = text.slice(end + 2).split(' ');
+  return { program: text.slice(text.indexOf('(') + 1, end), parent: Number(parent) };
+};
+
+export const processExists = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: the process belongs to another user.
+    return !hasCode(error, 'ESRCH');
+  }
+};
 
 /** The process has exited meanwhile. */
 const goneCodes = ['ENOENT', 'ESRCH'] as const;
@@ -70,7 +93,7 @@ const send = (pid: number, signal: NodeJS.Signals): void => {
  * @throws ServerFailed if a process survives SIGKILL
  */
 export const endOrphans = async (options: {
-  /** For messages, such as `Kafka`. */
+  /** The name in messages, such as `Kafka`. */
   readonly name: string;
   readonly dir: string;
   readonly find: () => Promise<number[]>;

@@ -7,11 +7,12 @@ import { hasCode } from '../../platform/errors.js';
 import { describeExit, lastOutput, stopChild, type Child, type ChildOptions } from './child.js';
 import { ServerFailed } from './errors.js';
 import { endOrphans, processesIn } from './orphans.js';
+import type { Logger } from '../../platform/logging.js';
 
 export interface ServerOptions extends Pick<ChildOptions, 'logger' | 'tied'> {
   /** Created if missing. The caller ensures that no other process uses it. */
   readonly dataDir: string;
-  /** By default any free port. */
+  /** The default is any free port. */
   readonly port?: number;
 }
 
@@ -58,7 +59,7 @@ const exitOf = async (child: Child, isExpected: () => boolean): Promise<ServerEx
   return { status: 'died', reason: describeExit(exit), output };
 };
 
-/** About 6 s. */
+/** The attempts take about 6 s. */
 const retries = { attempts: 25, pauses: { firstMs: 250, longestMs: 250 } };
 
 /**
@@ -153,3 +154,42 @@ export const startServer = async (options: {
 };
 
 export type Server = Awaited<ReturnType<typeof startServer>>;
+
+/** The back-off between restarts; a server that lived for 10 s is not in a crash loop. */
+const restarts = { pauses: { firstMs: 100, longestMs: 5_000 }, steadyMs: 10_000 };
+
+/** Restarts a server whenever it dies, until the signal is aborted or the server is stopped. */
+export const keepRunning = (
+  server: Server,
+  {
+    name,
+    signal,
+    onRestarted,
+    logger,
+  }: {
+    /** The name in the log, such as `api 0`. */
+    readonly name: string;
+    readonly signal: AbortSignal;
+    readonly onRestarted?: () => void;
+    readonly logger: Logger;
+  },
+): void => {
+  let isDead = false;
+  const runOnce = async (): Promise<void> => {
+    if (isDead) {
+      await server.restart();
+      signal.throwIfAborted();
+      onRestarted?.();
+    }
+    const exit = await server.exited;
+    isDead = true;
+    if (exit.status === 'died') {
+      throw new ServerFailed(`${name} died (${exit.reason})`, { output: exit.output });
+    }
+  };
+  const onFailure = (err: unknown): void => {
+    logger.warn({ err, part: name }, 'restarting a process that is down');
+  };
+  // Failures are logged above and retried; `retry` rejects only if the signal is aborted.
+  retry(runOnce, { ...restarts, signal, onFailure }).catch(() => undefined);
+};

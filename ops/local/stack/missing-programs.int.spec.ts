@@ -29,7 +29,7 @@ describe('local servers: missing program', () => {
     ],
     [
       'mvn',
-      '../kafka/jars.js',
+      '../kafka/index.js',
       (folder) => `resolveJars('4.3.1', ${JSON.stringify(folder)})`,
       'Kafka 4.3.1 is downloaded with Maven, but mvn is not in PATH; install it (apt-get install maven), or set KAFKA_BROKERS to an existing Kafka',
     ],

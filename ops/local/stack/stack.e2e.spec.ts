@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../config/config.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
@@ -165,10 +164,6 @@ describe('local servers: npm run stack', function () {
     process.kill(pidOf('kafka', 0), 'SIGKILL');
     expect(await visits('stacked')).to.deep.equal([302, 302]);
     for (const index of [0, 1]) process.kill(pidOf('edge', index), 'SIGKILL');
-    // The spool directory of an earlier version, of an edge that is not started again.
-    const [spool = ''] = await readdir(join(dataDir.path, 'spool'));
-    await mkdir(join(dataDir.path, 'edge-1', 'spool'));
-    await rename(join(dataDir.path, 'spool', spool), join(dataDir.path, 'edge-1', 'spool', spool));
     stack = startStack(dataDir.path, ['--apis', '1', '--edges', '1', '--projectors', '1']);
     ready = (await readyLine(stack)) as Ready;
     expect(left.filter(isAlive)).to.deep.equal([]);

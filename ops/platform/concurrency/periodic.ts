@@ -1,5 +1,42 @@
+import { setImmediate as nextIteration, setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../logging.js';
-import { DutyCycle, type PauseFactors } from './duty-cycle.js';
+
+/** The pause per unit of work, in an idle and in a busy process. */
+interface PauseFactors {
+  readonly idle: number;
+  readonly busy: number;
+}
+
+const defaultFactors: PauseFactors = { idle: 1, busy: 9 };
+/** Bounds the pause (ms) after work that waited for an unresponsive server. */
+const maxPauseMs = 2_000;
+
+/**
+ * Throttles background work, so that requests get the core: by default to half of the time in an idle process and a tenth
+ * in a busy one.
+ */
+export class DutyCycle {
+  #since = performance.now();
+  /** The utilization of the event loop during the last pause. */
+  #busy = 1;
+
+  constructor(
+    private readonly signal: AbortSignal,
+    private readonly factors = defaultFactors,
+  ) {}
+
+  /** Pauses after a piece of work, which started at the end of the last pause. The signal ends the pause. */
+  async pause(): Promise<void> {
+    const workedMs = performance.now() - this.#since;
+    const before = performance.eventLoopUtilization();
+    const { idle, busy } = this.factors;
+    const ms = Math.min(maxPauseMs, workedMs * (idle + (busy - idle) * this.#busy));
+    // Only the signal, which the caller checks, rejects the sleep.
+    await sleep(ms, undefined, { signal: this.signal }).catch(() => undefined);
+    this.#busy = performance.eventLoopUtilization(before).utilization;
+    this.#since = performance.now();
+  }
+}
 
 /** Runs a task periodically: after a pause of the duty cycle while it has work, otherwise every `everyMs`. */
 export const periodically = (options: {
@@ -7,7 +44,6 @@ export const periodically = (options: {
   readonly everyMs: number;
   /** Does a piece of work. Returns its amount, or 0 if no work is left. */
   readonly task: () => Promise<number>;
-  /** Of the duty cycle. */
   readonly factors?: PauseFactors;
   readonly logger: Logger;
 }) => {
@@ -50,3 +86,39 @@ export const periodically = (options: {
 };
 
 export type Periodic = ReturnType<typeof periodically>;
+
+/** The longest work without an iteration of the event loop (ms). */
+const maxWorkMs = 4;
+
+/** Bounds how long other requests wait for a long work. */
+export class EventLoopShare {
+  #since = performance.now();
+
+  /** Checked between the parts of the work: whether others are to run before the next one. */
+  get isUsedUp(): boolean {
+    return performance.now() - this.#since >= maxWorkMs;
+  }
+
+  async renew(): Promise<void> {
+    await nextIteration();
+    this.#since = performance.now();
+  }
+}
+
+/**
+ * Runs one callback in each iteration of the event loop, in order. For work that many clients may cause concurrently, so
+ * that other clients wait for one callback rather than all.
+ */
+export class EventLoopQueue {
+  readonly #waiting: (() => void)[] = [];
+
+  add(callback: () => void): void {
+    if (this.#waiting.push(callback) === 1) setImmediate(this.#run);
+  }
+
+  readonly #run = (): void => {
+    const [callback] = this.#waiting.splice(0, 1);
+    if (this.#waiting.length > 0) setImmediate(this.#run);
+    callback?.();
+  };
+}

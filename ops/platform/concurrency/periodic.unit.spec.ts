@@ -1,8 +1,9 @@
 import { expect } from 'chai';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { eventually } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
-import { periodically } from './periodic.js';
 import { deferred } from './deferred.js';
+import { DutyCycle, EventLoopQueue, periodically } from './periodic.js';
 import { withVirtualTime } from './testing/virtual-time.js';
 
 describe('platform: periodic task', () => {
@@ -65,4 +66,72 @@ describe('platform: periodic task', () => {
       expect(await advance(5 * everyMs), 'pending timers').to.equal(0);
       expect(count.runs).to.equal(1);
     }));
+});
+
+const work = (ms: number): void => {
+  for (const end = performance.now() + ms; performance.now() < end;);
+};
+
+describe('concurrency: duty cycle', () => {
+  it('ends its pauses in a process that is always busy', async () => {
+    const dutyCycle = new DutyCycle(new AbortController().signal);
+    let stopped = false;
+    const keepBusy = (): void => {
+      work(1);
+      if (!stopped) setImmediate(keepBusy);
+    };
+    keepBusy();
+    for (let piece = 0; piece < 3; piece += 1) {
+      work(1);
+      await dutyCycle.pause();
+    }
+    stopped = true;
+  });
+
+  it('ends a pause when the signal is aborted', async () => {
+    const stopping = new AbortController();
+    const dutyCycle = new DutyCycle(stopping.signal);
+    work(20);
+    const pause = dutyCycle.pause();
+    stopping.abort();
+    await pause;
+    await dutyCycle.pause();
+    expect(stopping.signal.aborted).to.be.true;
+  });
+});
+
+describe('event-loop queue', () => {
+  it('runs one callback in each iteration of the event loop, in order', async () => {
+    const queue = new EventLoopQueue();
+    const ran: number[] = [];
+    queue.add(() => {
+      ran.push(1);
+      queue.add(() => ran.push(3));
+    });
+    queue.add(() => ran.push(2));
+    for (const expected of [[], [1], [1, 2], [1, 2, 3]]) {
+      expect(ran).to.deep.equal(expected);
+      await nextIteration();
+    }
+  });
+
+  it('runs later callbacks after an error', async () => {
+    const queue = new EventLoopQueue();
+    const ran: string[] = [];
+    const errors: unknown[] = [];
+    const listeners = process.listeners('uncaughtException');
+    process
+      .removeAllListeners('uncaughtException')
+      .once('uncaughtException', (e) => errors.push(e));
+    queue.add(() => {
+      throw new Error('broken');
+    });
+    queue.add(() => ran.push('second'));
+
+    await nextIteration();
+    await nextIteration();
+    for (const listener of listeners) process.on('uncaughtException', listener);
+    expect(errors).to.have.lengthOf(1);
+    expect(ran).to.deep.equal(['second']);
+  });
 });

@@ -1,4 +1,5 @@
-/** Calls asynchronous methods of a worker thread. Arguments and results are cloned, except shared memory. */
+/** Worker threads: calls of their asynchronous methods, and their priority. */
+import { platform, setPriority } from 'node:os';
 import { parentPort, Worker, type WorkerOptions } from 'node:worker_threads';
 import { ConfigError } from '../process/config-error.js';
 import { deferred, type Deferred } from './deferred.js';
@@ -125,4 +126,9 @@ export const serveCalls = <Methods extends MethodsOf<Methods>>(methods: Methods)
     }
   };
   port.on('message', (call: Call) => void serve(call));
+};
+
+/** Lowers the priority of this thread. Other systems than Linux have no thread priorities. */
+export const lowerThreadPriority = (niceness: number): void => {
+  if (platform() === 'linux') setPriority(niceness);
 };

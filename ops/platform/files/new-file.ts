@@ -11,7 +11,7 @@ export class FileExists extends Error {
   }
 }
 
-export class CannotWrite extends Error {
+class CannotWrite extends Error {
   readonly code = 'CANNOT_WRITE';
 
   constructor(file: string, cause: unknown) {

@@ -1,4 +1,4 @@
-import type { Labels } from './durations.js';
+export type Labels = Readonly<Record<string, string>>;
 
 export type Sample = readonly [labels: Labels, value: number];
 

@@ -9,10 +9,10 @@ import { fixture } from '../../test/support/fixture.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 import { eventually } from '../../test/support/waiting.js';
 import { deferred } from '../concurrency/deferred.js';
-import { addressLookup } from './address-lookup.js';
+import { addressLookup } from './dns.js';
 import { guardedPost, type PostOptions, type PostOutcome } from './guarded-request.js';
 import { networkGuard, type NetworkGuard } from './network-guard.js';
-import { noContent, ok, timedOut } from './testing/hostile-responses.js';
+import { hostileResponses, noContent, ok, timedOut } from './testing/hostile-responses.js';
 import { hostileUrls, receiverAddress, setHostileNames } from './testing/hostile-targets.js';
 import { listen, type RawListener, type Respond } from './testing/raw-listener.js';
 import { needs } from '../../test/support/needs.js';
@@ -150,6 +150,15 @@ describe('guarded requests', () => {
         ]);
       },
     ));
+
+  for (const [what, respond, expected] of hostileResponses) {
+    it(`report ${what}`, () =>
+      withReceiver(respond, async (url) => {
+        const outcome = await post(url);
+        const result = outcome.type === 'responded' ? outcome.status : outcome.error;
+        expect(result).to.equal(expected ?? timedOut(timeoutMs));
+      }));
+  }
 
   it('do not follow redirects', async () => {
     for (const status of [301, 302, 303, 307, 308]) {

@@ -22,13 +22,13 @@ type Outcome =
 export type PostOutcome = Outcome & { readonly durationMs: number };
 
 export interface PostOptions {
-  /** From the look-up of the name to the end of the response (ms). */
+  /** The time from the look-up of the name to the end of the response (ms). */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
 /** Sends a POST request. Follows no redirect. Never rejects. */
-export type GuardedPost = (
+type GuardedPost = (
   url: URL,
   headers: OutgoingHttpHeaders,
   body: string | Buffer,
@@ -47,7 +47,7 @@ const fallback: Pick<TcpNetConnectOpts, 'autoSelectFamily' | 'autoSelectFamilyAt
 const closed = 'the connection was closed before a response';
 const unreachable = 'the host is unreachable';
 
-/** By error code. */
+/** The descriptions of failures, by error code. */
 const failures: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: closed,

@@ -1,6 +1,6 @@
 import { isIP, isIPv4, type BlockList } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { AddressLookup } from './address-lookup.js';
+import type { AddressLookup } from './dns.js';
 
 /** The only block of IPv6 whose addresses IANA assigns to networks of the Internet. */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');

@@ -1,7 +1,7 @@
 import { BlockList } from 'node:net';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { ResolverUnavailable } from '../dns-query.js';
+import { ResolverUnavailable } from './dns.js';
 import { isPublic, networkGuard, type Verdict } from './network-guard.js';
 
 /** Groups of four bytes as they are written in an IPv6 address. */

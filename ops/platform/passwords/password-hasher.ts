@@ -2,15 +2,17 @@ import pLimit from 'p-limit';
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { BoundedMap } from '../bounded-map.js';
-import { FairQueue } from '../concurrency/fair-queue.js';
+import { Overloaded } from '../concurrency/batcher.js';
 import { startThread, type Thread } from '../concurrency/thread.js';
 import type { Metrics } from '../metrics/metrics.js';
-import { bytesOf } from './password-bytes.js';
 
 export interface HashingThread {
-  hash(password: string): Promise<string>;
-  verify(hash: string, password: string): Promise<boolean>;
+  hash(password: Uint8Array): Promise<string>;
+  verify(hash: string, password: Uint8Array): Promise<boolean>;
 }
+
+/** Normalizes, because keyboards produce different code points for the same characters. */
+const bytesOf = (password: string): Buffer => Buffer.from(password.normalize('NFC'), 'utf8');
 
 /**
  * Hashes in low-priority threads, one for each concurrent password. In libuv's threads, which have the priority of the
@@ -23,11 +25,11 @@ export class Hashing {
 
   /** Returns the argon2id hash, which includes its parameters and its salt. */
   hash(password: string): Promise<string> {
-    return this.#use((thread) => thread.call('hash', password));
+    return this.#use((thread) => thread.call('hash', bytesOf(password)));
   }
 
   verify(hash: string, password: string): Promise<boolean> {
-    return this.#use((thread) => thread.call('verify', hash, password));
+    return this.#use((thread) => thread.call('verify', hash, bytesOf(password)));
   }
 
   async #use<Value>(work: (thread: Thread<HashingThread>) => Promise<Value>): Promise<Value> {
@@ -50,6 +52,89 @@ export class Hashing {
   }
 }
 
+/** Never rejects. */
+type Job = () => Promise<void>;
+
+/**
+ * A bounded queue of expensive jobs, of which at most `concurrency` run at a time. Groups are served round-robin, so many
+ * jobs of one group delay another group by a single job.
+ */
+export class FairQueue {
+  /** `refused` counts since the start. */
+  readonly load = { running: 0, waiting: 0, refused: 0 };
+  /** The map has the order of insertion: the first group is served next. */
+  readonly #groups = new Map<string, Job[]>();
+
+  constructor(
+    private readonly concurrency: number,
+    private readonly maxWaiting: number,
+  ) {}
+
+  /** @throws Overloaded if the group or the queue has no capacity for these jobs. */
+  ensureCapacity(group: string, maxInGroup: number, jobs: number): void {
+    const { load } = this;
+    const waitingInGroup = this.#groups.get(group)?.length ?? 0;
+    if (waitingInGroup + jobs > maxInGroup || load.waiting + jobs > this.maxWaiting) {
+      load.refused += jobs;
+      throw new Overloaded(load.waiting);
+    }
+  }
+
+  /**
+   * Runs all of `works` in their order, or none.
+   *
+   * @throws Overloaded as `ensureCapacity`; the first error of a work
+   */
+  async run<Result>(
+    group: string,
+    maxInGroup: number,
+    works: readonly (() => Promise<Result>)[],
+  ): Promise<Result[]> {
+    this.ensureCapacity(group, maxInGroup, works.length);
+    const jobs = this.#groups.get(group) ?? [];
+    const outcomes = works.map(
+      (work) =>
+        new Promise<Result>((resolve) => {
+          jobs.push(() => {
+            const done = work();
+            resolve(done);
+            return done.then(
+              () => undefined,
+              () => undefined,
+            );
+          });
+        }),
+    );
+    if (jobs.length > 0) this.#groups.set(group, jobs);
+    this.load.waiting += works.length;
+    this.#startNext();
+    return Promise.all(outcomes);
+  }
+
+  #startNext(): void {
+    while (this.load.running < this.concurrency) {
+      const job = this.#takeNext();
+      if (!job) return;
+      this.load.running += 1;
+      void job().then(() => {
+        this.load.running -= 1;
+        this.#startNext();
+      });
+    }
+  }
+
+  #takeNext(): Job | undefined {
+    const [next] = this.#groups;
+    if (!next) return undefined;
+    const [group, jobs] = next;
+    const job = jobs.shift();
+    this.#groups.delete(group);
+    if (jobs.length > 0) this.#groups.set(group, jobs);
+    this.load.waiting -= 1;
+    return job;
+  }
+}
+
 /** Each hash needs a thread and 19 MiB. On two cores, one is for redirects. */
 const concurrency = availableParallelism() > 2 ? 2 : 1;
 /** Some seconds of work on one core. */
@@ -60,7 +145,7 @@ const maxNewOfKey = 100;
 const maxChecksWaiting = 64;
 /** The throttle admits five concurrent checks for each link. */
 const maxChecksOfNetwork = 16;
-/** About 4 MB. */
+/** 10,000 MACs take about 4 MB. */
 const maxKnown = 10_000;
 
 /**

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { isUnavailable } from '../error-codes.js';
-import { hasCode, messageOf } from '../errors.js';
+import { DependencyFault, hasCode, messageOf } from '../errors.js';
 import { ConfigError } from '../process/config-error.js';
 import { TlsFailed } from './client.js';
-import type { Queryable } from './pool.js';
+import { type Pool, type Queryable, withConnection } from './pool.js';
 
 /** The oldest supported major version of PostgreSQL. */
 const oldestVersion = 16;
@@ -50,3 +50,12 @@ export const namingDatabaseUrl = (cause: unknown): unknown => {
   if (!isUnavailable(cause)) return cause;
   return new Error(`DATABASE_URL: PostgreSQL cannot be reached: ${reason}`, { cause });
 };
+
+/** @throws DependencyFault with SQLSTATE 25006 on a standby, or if `default_transaction_read_only` is set */
+export const requireWritable = (pool: Pool): Promise<void> =>
+  withConnection(pool, async (client) => {
+    const { rows } = await client.query<{ readOnly: boolean }>(
+      `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
+    );
+    if (rows[0]?.readOnly === true) throw new DependencyFault('25006', 'postgres is read-only');
+  });

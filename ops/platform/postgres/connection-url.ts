@@ -15,7 +15,7 @@ const fileParameters = ['sslrootcert', 'sslcert', 'sslkey'] as const;
 
 export type SslMode = (typeof sslModes)[number];
 /** `read-write`: not a standby, and `default_transaction_read_only` is off; `primary`: not a standby. */
-export type SessionKind = (typeof sessionKinds)[number];
+type SessionKind = (typeof sessionKinds)[number];
 
 export interface TlsSettings {
   readonly mode: SslMode;

@@ -1,15 +1,13 @@
 import pg from 'pg';
-import { yieldCpu } from '../concurrency/thread-priority.js';
 import type { Logger } from '../logging.js';
 import { retry } from '../concurrency/retry.js';
 import { isConflict, isUnavailable } from '../error-codes.js';
 import { hasCode } from '../errors.js';
-import { arrayLiteral } from './array-literal.js';
 import { RoutedClient } from './client.js';
 import { responseGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
 import { stateGeneration } from './generation.js';
 import type { Silence } from './silence.js';
-import { encodeStatement, type Write } from './statement.js';
+import { encodeParameter, encodeStatement, type Write } from './statement.js';
 import type { Tracer } from '../tracing.js';
 
 /** A pool, a connection or a transaction. */
@@ -18,22 +16,18 @@ export type Queryable = Pick<pg.ClientBase, 'query'>;
 export type Client = Queryable;
 export type Pool = WatchedPool;
 
-/** Returns an array literal for each field: the arguments of `unnest`. */
+/** Returns an array for each field: the arguments of `unnest`. */
 export const valuesByField = <Row>(
   rows: readonly Row[],
   ...fields: readonly (keyof Row)[]
-): string[] =>
-  fields.map((field) => {
-    yieldCpu();
-    return arrayLiteral(rows.map((row) => row[field]));
-  });
+): unknown[][] => fields.map((field) => rows.map((row) => row[field]));
 
 /** Returns an `unnest` of one parameter for each column. */
 export const unnest = (types: readonly string[]): string =>
   `unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})`;
 
 /** PostgreSQL is silent, so the statement was not sent. */
-export class DatabaseSilent extends Error {
+class DatabaseSilent extends Error {
   readonly code = 'DATABASE_SILENT';
 
   constructor() {
@@ -83,14 +77,18 @@ const types: pg.CustomTypesConfig = {
   },
 };
 
+/** Encodes the parameters of a call of `query`: `(text, values)` or `({ text, values })`. */
+const encodeCall = ([query, values, ...others]: unknown[]): unknown[] => {
+  if (Array.isArray(values)) return [query, values.map(encodeParameter), ...others];
+  const { values: own } = query as { readonly values?: unknown };
+  return Array.isArray(own)
+    ? [{ ...(query as object), values: own.map(encodeParameter) }, values, ...others]
+    : [query, values, ...others];
+};
+
 /** Sends the statements of an event-loop iteration in one write, which costs as much as a small statement. */
 class CorkedClient extends RoutedClient {
   #corked = false;
-
-  constructor(config?: pg.ClientConfig) {
-    super(config);
-    this.connection.on('dataRow', yieldCpu);
-  }
 
   override readonly query: pg.Client['query'] = (...query: unknown[]) => {
     const { stream } = this.connection;
@@ -102,7 +100,7 @@ class CorkedClient extends RoutedClient {
         stream.uncork();
       });
     }
-    return super.query(...(query as [string])) as never;
+    return super.query(...(encodeCall(query) as [string])) as never;
   };
 }
 
@@ -138,30 +136,13 @@ export class WatchedPool extends pg.Pool {
     }
   }
 
-  override connect(): Promise<pg.PoolClient>;
-  override connect(
-    callback: (
-      error: Error | undefined,
-      client: pg.PoolClient | undefined,
-      done: () => void,
-    ) => void,
-  ): void;
-  override connect(
-    callback?: (
-      error: Error | undefined,
-      client: pg.PoolClient | undefined,
-      done: () => void,
-    ) => void,
-  ): Promise<pg.PoolClient> | undefined {
-    if (this.silence?.isSilent === true) {
-      if (!callback) return Promise.reject(new DatabaseSilent());
-      callback(new DatabaseSilent(), undefined, () => undefined);
-      return undefined;
-    }
-    if (!callback) return super.connect();
-    super.connect(callback);
+  override connect = ((callback?: Parameters<pg.Pool['connect']>[0]) => {
+    const isSilent = this.silence?.isSilent === true;
+    if (!callback) return isSilent ? Promise.reject(new DatabaseSilent()) : super.connect();
+    if (isSilent) callback(new DatabaseSilent(), undefined, () => undefined);
+    else super.connect(callback);
     return undefined;
-  }
+  }) as pg.Pool['connect'];
 }
 
 /**
@@ -180,18 +161,18 @@ export const planByKey = (scope: 'SESSION' | 'LOCAL'): string =>
 
 export const createPool = (options: {
   readonly url: string;
-  /** In `pg_stat_activity`. */
+  /** The name in `pg_stat_activity`. */
   readonly name: string;
   readonly max: number;
-  /** By default those of background work. */
+  /** The default is `background`. */
   readonly deadlines?: DeadlineName;
   readonly silence?: Silence;
   /**
-   * For statements that find rows by keys: each is planned once, with index scans only. To plan the statement of admission
+   * Whether statements find rows by keys: each is planned once, with index scans only. To plan the statement of admission
    * took five times as long as to execute it.
    */
   readonly plansByKey?: boolean;
-  /** For callers that create spans of their transactions. */
+  /** Callers create spans of their transactions with it. */
   readonly tracer?: Tracer | null;
   readonly logger: Logger;
 }): WatchedPool => {
@@ -296,8 +277,16 @@ const commit = async (client: Client, onBroken: OnBroken): Promise<void> => {
   if (ended === 'ROLLBACK') throw new TransactionAborted();
 };
 
-/** Returns the client of a transaction, which sends nothing after `end`. */
-const openTransaction = (client: Client) => {
+/**
+ * Runs `work`, which begins a transaction, and rolls it back after a failure. Its client sends nothing afterwards.
+ *
+ * @throws the error of `work`; that of the first failed statement instead of that of a skipped one
+ */
+const uncommitted = async <Result>(
+  client: Client,
+  onBroken: OnBroken,
+  work: (tx: Client) => Promise<Result>,
+): Promise<Result> => {
   let isOpen = true;
   let firstFailure: unknown;
   const query = (...query: unknown[]): unknown => {
@@ -308,14 +297,16 @@ const openTransaction = (client: Client) => {
     });
     return result;
   };
-  return {
-    tx: { query: query as Client['query'] },
-    /** Returns the error of the first failed statement if `error` is of a skipped one. */
-    reasonOf: (error: unknown): unknown => (hasCode(error, skipped) ? firstFailure : error),
-    end: (): void => {
-      isOpen = false;
-    },
-  };
+  try {
+    return await work({ query: query as Client['query'] });
+  } catch (error) {
+    const reason = hasCode(error, skipped) ? firstFailure : error;
+    isOpen = false;
+    await rollBack(client, reason, onBroken);
+    throw reason;
+  } finally {
+    isOpen = false;
+  }
 };
 
 const callAfterCommit = (pool: Pool, calls: Iterable<() => void>): void => {
@@ -364,18 +355,10 @@ export const transactionOn = async <Result>(
   work: (tx: Client) => Promise<Result>,
   onBroken: OnBroken = () => undefined,
 ): Promise<Result> => {
-  const { tx, reasonOf, end } = openTransaction(client);
-  let result: Result;
-  try {
+  const result = await uncommitted(client, onBroken, async (tx) => {
     await client.query(prepared('BEGIN'));
-    result = await work(tx);
-  } catch (error) {
-    const reason = reasonOf(error);
-    end();
-    await rollBack(client, reason, onBroken);
-    throw reason;
-  }
-  end();
+    return work(tx);
+  });
   await commit(client, onBroken);
   return result;
 };
@@ -433,20 +416,11 @@ export const lockingTransaction = <Locked, Result>(
 ): Promise<Result> =>
   retried(() =>
     withConnection(pool, async (client, onBroken) => {
-      const { tx, reasonOf, end } = openTransaction(client);
-      let write: Write<Result>;
-      let encoded: readonly pg.QueryConfig[];
-      try {
+      const { write, encoded } = await uncommitted(client, onBroken, async (tx) => {
         const [, locked] = await Promise.all([client.query(prepared('BEGIN')), lock(tx)]);
-        write = decide(locked);
-        encoded = write.statements.map(encodeStatement);
-      } catch (error) {
-        const reason = reasonOf(error);
-        end();
-        await rollBack(client, reason, onBroken);
-        throw reason;
-      }
-      end();
+        const write = decide(locked);
+        return { write, encoded: write.statements.map(encodeStatement) };
+      });
       const [written, ended] = await Promise.all([
         Promise.allSettled(encoded.map((statement) => client.query(statement))),
         Promise.allSettled([commit(client, onBroken)]).then(([end]) => end),

@@ -63,8 +63,8 @@ const explain = (dir: string, error: unknown): unknown => {
 const descriptorOf = (server: Server): number =>
   (server as Server & { readonly _handle: { readonly fd: number } })._handle.fd;
 
-export interface LivenessSocket {
-  /** For `stdio` of a child process, which then keeps the socket open too. */
+interface LivenessSocket {
+  /** A child process with it in its `stdio` keeps the socket open too. */
   readonly fd: number;
   /** Closes the descriptor of this process only. */
   handOver(): void;

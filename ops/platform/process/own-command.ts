@@ -3,7 +3,7 @@ import path from 'node:path';
 import { nullOnThrow } from '../errors.js';
 import { projectFile } from '../files/project-file.js';
 
-export interface Invocation {
+interface Invocation {
   /** The path of the started program, as it was given. */
   readonly program: string;
   readonly workingDir: string;

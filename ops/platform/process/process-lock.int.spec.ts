@@ -83,17 +83,6 @@ describe('platform: lock on a directory', () => {
     const own = JSON.parse(readFileSync(join(dir, 'lock'), 'utf8')) as object;
     return JSON.stringify({ ...own, ...change });
   };
-  /** As in a record of versions that have no socket. */
-  const earlier = { host: undefined, namespace: undefined };
-
-  it('is held by a live process of an earlier version, which has no socket', async () => {
-    const lock = await acquireLock(dir);
-    const left = record(earlier);
-    lock.release();
-    writeFileSync(join(dir, 'lock'), left);
-    expect(await isLocked(dir)).to.be.true;
-    expect((await refusal(acquireLock(dir))).pid).to.equal(process.pid);
-  });
 
   it('is held by a suspended process, also after many checks', async () => {
     const child = await startHolder(dir);
@@ -179,16 +168,6 @@ describe('platform: lock on a directory', () => {
       ['half written', () => '{"pid":1'],
       ['with a token that is no file name', () => record({ token: '../../x' })],
     ];
-    if (process.platform === 'linux') {
-      const boot = '00000000-0000-0000-0000-000000000000';
-      cases.push(
-        [
-          'by an earlier version, whose pid another process has',
-          () => record({ ...earlier, start: '1' }),
-        ],
-        ['by an earlier version, before a reboot', () => record({ ...earlier, boot })],
-      );
-    }
     for (const [how, content] of cases) {
       it(`is taken over: ${how}`, async () => {
         const lock = await acquireLock(dir);

@@ -16,8 +16,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { nullOnThrow } from '../errors.js';
+import { jsonText } from '../json.js';
 import { isListening, openLivenessSocket } from './liveness-socket.js';
-import { processExists, procStat, readProc } from './proc.js';
 
 /** Another process holds the lock. */
 export class LockHeld extends Error {
@@ -36,7 +36,7 @@ export class LockHeld extends Error {
 }
 
 export interface ProcessLock {
-  /** For `stdio` of a child process, which then holds the lock too. */
+  /** A child process with it in its `stdio` holds the lock too. */
   readonly fd: number;
   /** Leaves the lock to the child processes that have the descriptor. */
   handOver(): void;
@@ -48,36 +48,20 @@ const waitStepMs = 50;
 /** How long to wait for a takeover (ms), which lasts milliseconds unless its process is stopped. */
 const takeOverMs = 1_000;
 
-/**
- * The holder of a lock, which is alive while it listens on the socket that is named after `token`. The other fields are
- * for messages, and for earlier versions without a socket, which check `pid` and `start`.
- */
-interface Holder {
-  readonly pid: number;
-  /** In clock ticks since boot. */
-  readonly start: string | null;
-  /** The kernel's id of this boot. */
-  readonly boot: string | null;
-  /** New for each acquisition. */
-  readonly token: string;
-  /** The host name; `null` in records of earlier versions. */
-  readonly host: string | null;
-  /** The kernel's id of the PID namespace; `null` outside Linux. */
-  readonly namespace: string | null;
-}
-
 const recorded = z.object({
   pid: z.int().min(1),
-  start: z.string().nullable(),
-  boot: z.string().nullable(),
-  // Part of a file name.
+  // New for each acquisition, and part of file names.
   token: z.string().regex(/^[0-9a-f]{16}$/),
-  host: z.string().nullable().default(null),
-  namespace: z.string().nullable().default(null),
+  host: z.string(),
+  /** The kernel's id of the PID namespace; `null` outside Linux. */
+  namespace: z.string().nullable(),
 });
 
-/** `null` outside Linux and in sandboxes. */
-const bootId = (): string | null => readProc('sys/kernel/random/boot_id')?.trim() ?? null;
+/**
+ * The holder of a lock, which is alive while it listens on the socket that is named after `token`. The other fields are
+ * for messages.
+ */
+type Holder = z.infer<typeof recorded>;
 
 /** `null` outside Linux. */
 const pidNamespace = (): string | null =>
@@ -85,8 +69,6 @@ const pidNamespace = (): string | null =>
 
 const thisProcess = (): Holder => ({
   pid: process.pid,
-  start: procStat(process.pid)?.start ?? null,
-  boot: bootId(),
   token: randomBytes(8).toString('hex'),
   host: hostname(),
   namespace: pidNamespace(),
@@ -94,21 +76,8 @@ const thisProcess = (): Holder => ({
 
 const socketName = ({ token }: Holder): string => `lock-${token}`;
 
-/** Checks the pid of a holder of a version without a socket. Returns `true` if it may be alive. */
-const isEarlierHolderAlive = (holder: Holder): boolean => {
-  const boot = bootId();
-  if (holder.boot !== null && boot !== null && holder.boot !== boot) return false;
-  const stat = procStat(holder.pid);
-  if (stat === null) return processExists(holder.pid);
-  // A zombie has closed its files.
-  if (stat.state === 'Z' || stat.state === 'X') return false;
-  return holder.start === null || holder.start === stat.start;
-};
-
-const isHolderAlive = async (dir: string, holder: Holder): Promise<boolean> => {
-  if (holder.pid === 0) return false;
-  return holder.host === null ? isEarlierHolderAlive(holder) : isListening(dir, socketName(holder));
-};
+const isHolderAlive = async (dir: string, holder: Holder): Promise<boolean> =>
+  holder.pid !== 0 && (await isListening(dir, socketName(holder)));
 
 /** Returns the holder in a lock file, with pid 0 if it is unreadable; `null` if the file does not exist. */
 const readHolder = (file: string): Holder | null => {
@@ -117,14 +86,14 @@ const readHolder = (file: string): Holder | null => {
   try {
     const { ino, ctimeNs } = fstatSync(fd, { bigint: true });
     // Lock files are written atomically, so only a power loss leaves an unreadable one.
-    const token = `broken-${ino}-${ctimeNs}`;
-    const unknown = { pid: 0, start: null, boot: null, token, host: null, namespace: null };
-    try {
-      return recorded.parse(JSON.parse(readFileSync(fd, 'utf8')));
-    } catch (error) {
-      if (error instanceof SyntaxError || error instanceof z.ZodError) return unknown;
-      throw error;
-    }
+    const unknown = {
+      pid: 0,
+      token: `broken-${ino}-${ctimeNs}`,
+      host: '',
+      namespace: pidNamespace(),
+    };
+    const { success, data } = jsonText.pipe(recorded).safeParse(readFileSync(fd, 'utf8'));
+    return success ? data : unknown;
   } finally {
     closeSync(fd);
   }

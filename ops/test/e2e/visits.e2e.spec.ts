@@ -6,7 +6,7 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { nullOn } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
-import { openRedis } from '../../platform/redis.js';
+import { openRedis } from '../../app/connections.js';
 import type { HttpResponse, RequestOptions } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { serversFor } from '../support/product.js';

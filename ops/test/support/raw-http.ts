@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { WakeUp } from '../../platform/concurrency/wake-up.js';
+import { WakeUp } from '../../platform/concurrency/deferred.js';
 import { eventually } from './waiting.js';
 
 /** A connection to an address of a product, on which a test writes every byte. A reset counts as a close. */

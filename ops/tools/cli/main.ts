@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8';
 import { readConfig } from '../../config/config.js';
-import { reportWarnings } from '../../platform/process/warnings.js';
+import { reportWarnings } from '../../platform/logging.js';
 import { runCommandLine } from './program.js';
 
 // Collects garbage when the heap has grown by half: a replay uses 175 MB instead of 310, and a quarter more time.

@@ -1,6 +1,5 @@
 import { validate as isUuid, v5 as uuidv5 } from 'uuid';
-import { concurrently } from '../../../ops/platform/concurrency/concurrently.js';
-import { untilAborted } from '../../../ops/platform/concurrency/deferred.js';
+import { concurrently, untilAborted } from '../../../ops/platform/concurrency/deferred.js';
 import type { Batch, EventLog } from '../../../ops/event-log/port.js';
 import { groupBy } from '../../../ops/platform/group-by.js';
 import type { Logger } from '../../../ops/platform/logging.js';

@@ -1,5 +1,4 @@
-import { periodically } from '../../../ops/platform/concurrency/periodic.js';
-import { DutyCycle } from '../../../ops/platform/concurrency/duty-cycle.js';
+import { DutyCycle, periodically } from '../../../ops/platform/concurrency/periodic.js';
 import { isLine, lineLimits } from '../../../ops/event-log/lines.js';
 import type { EventLog } from '../../../ops/event-log/port.js';
 import { readRows, unpack, type LogRow } from '../../../ops/event-log/postgres-batches.js';
@@ -13,7 +12,7 @@ import {
 } from '../../../ops/event-log/postgres-segments.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import { advisoryLocks } from '../../../ops/advisory-locks.js';
-import { withAdvisoryLock } from '../../../ops/platform/postgres/advisory-lock.js';
+import { withAdvisoryLock } from '../../../ops/platform/postgres/own-connection.js';
 import type { Pool, Queryable } from '../../../ops/platform/postgres/pool.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { appliedThrough, subjectsSetAside } from '../../main.js';

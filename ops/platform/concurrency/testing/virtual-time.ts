@@ -9,7 +9,7 @@ interface Timer {
 }
 
 /** Moves the clock forward and fires the timers that are due, in their order. Returns the number of pending timers. */
-export type Advance = (ms: number) => Promise<number>;
+type Advance = (ms: number) => Promise<number>;
 
 /** Runs `work` with a clock and timers that only `advance` moves. Timers of `node:timers/promises` are real. */
 export const withVirtualTime = async (work: (advance: Advance) => Promise<void>): Promise<void> => {

@@ -3,7 +3,8 @@ import { serveCalls } from '../../concurrency/thread.js';
 import type { HashingThread } from '../password-hasher.js';
 
 serveCalls<Pick<HashingThread, 'hash'>>({
-  hash(password) {
+  hash(bytes) {
+    const password = Buffer.from(bytes).toString();
     if (password === 'exit') process.exit(3);
     setImmediate(() => {
       throw new Error('the idle thread fails');

@@ -4,7 +4,7 @@ import { projections } from '../../../../projectors/projections.js';
 import { joined } from '../../../../projectors/runtime/catch-up.js';
 import { requireKnownCheckpoints } from '../../../../projectors/runtime/checkpoints.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import { concurrently } from '../../../platform/concurrency/concurrently.js';
+import { concurrently } from '../../../platform/concurrency/deferred.js';
 import type { Batch, EventLog } from '../../../event-log/port.js';
 import { transactionOn, type Pool } from '../../../platform/postgres/pool.js';
 import type { ProgressOptions } from '../../cli/long-work.js';

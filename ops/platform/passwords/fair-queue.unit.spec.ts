@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { Overloaded } from './batcher.js';
-import { FairQueue } from './fair-queue.js';
+import { Overloaded } from '../concurrency/batcher.js';
+import { FairQueue } from './password-hasher.js';
 
 /** Work that the test ends. */
 const manual = () => {
