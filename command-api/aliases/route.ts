@@ -6,7 +6,7 @@ import { aliasPattern } from '../../schemas/link-subject.js';
 import { withBody, withQuery, type AdminRoutes } from '../http/operator-requests.js';
 import { failure, json } from '../http/reply.js';
 import { aliasOverrideDecider } from './command.js';
-import { listAliasOverrides } from './overrides.js';
+import { listAliasOverrides } from './forbidden-aliases.js';
 
 const invalidAlias = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
 

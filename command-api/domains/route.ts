@@ -14,12 +14,15 @@ import { actorIn } from '../http/request-actor.js';
 import { parseJsonAs, type Handler } from '../http/requests.js';
 import { planRefusal } from '../links/create/gates.js';
 import { logWithinMs } from '../links/create/route.js';
-import { checkGroups, type SafetyCheck } from '../safety/safety-check.js';
-import { safetyResponses } from '../safety/safety-replies.js';
+import { checkGroups, type SafetyCheck, safetyResponses } from '../safety/safety-check.js';
 import { liveClaim, type DomainRefusal } from './command.js';
-import { domainResponseOf, recordNameOf } from './domain-response.js';
-import { countLinksOn, createDomainHandler, type DomainOutcome } from './handler.js';
-import { isPublicSuffix } from './public-suffix.js';
+import { domainResponseOf, recordNameOf } from './view.js';
+import {
+  countLinksOn,
+  createDomainHandler,
+  isPublicSuffix,
+  type DomainOutcome,
+} from './handler.js';
 
 export interface DomainDeps extends PlanDeps {
   readonly pool: Pool;

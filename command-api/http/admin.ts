@@ -1,11 +1,10 @@
 import type Koa from 'koa';
 import type { Context } from 'koa';
-import { bearerToken, tokenMatcher } from '../../ops/http/bearer-token.js';
+import { bearerToken, tokenMatcher, type MetricsAccess } from '../../ops/http/metrics-access.js';
 import type { ProxyTrust } from '../../ops/http/client-address.js';
-import type { MetricsAccess } from '../../ops/http/metrics-access.js';
 import type { Metrics } from '../../ops/platform/metrics/metrics.js';
 import { messages } from '../../schemas/http/errors.js';
-import { browserPaths } from './browser-paths.js';
+import { browserPaths } from './static-files.js';
 import { actorHeader } from '../../schemas/http/operators.js';
 import { createApp, type AppDeps, type RequestState } from './app.js';
 import { isConsolePath } from '../console/server/console.js';

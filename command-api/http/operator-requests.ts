@@ -12,7 +12,7 @@ import type { WebhookCallsDeps } from '../webhooks/webhook-calls.js';
 import type { ManagedLinksDeps } from '../links/change/managed-links.js';
 import { json, type Reply } from './reply.js';
 import { bodyReader, parseJsonAs, parseQuery, type Handler, type Route } from './requests.js';
-import type { ProjectionWorker } from '../projections/worker.js';
+import type { ProjectionWorker } from '../projections/handler.js';
 
 /** The state of an authenticated request of an operator. */
 export interface AdminState extends RequestState {

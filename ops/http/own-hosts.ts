@@ -1,5 +1,5 @@
 import { parseUrl } from '../../schemas/parse-url.js';
-import { unmappedHost } from './mapped-address.js';
+import { unmappedHost } from './client-address.js';
 
 /** The address of one of our listeners. */
 export interface OwnAddress {

@@ -7,7 +7,7 @@ import {
   trustedHeader,
   type ProxyTrust,
 } from '../../ops/http/client-address.js';
-import { namedRequestId } from '../../ops/http/request-id.js';
+import { namedRequestId } from '../../ops/http/request-span.js';
 import { languageOf } from './language.js';
 import { referrerOf } from '../../ops/visitors/referrer.js';
 import type { ServedLink } from '../redirect/decision.js';

@@ -5,7 +5,7 @@ import { lockActiveDomains, type LockedDomain } from '../../../ops/ledger/domain
 import { findTaken, insertLinks, isSubjectTaken } from '../../../ops/ledger/links.js';
 import { traced } from '../../../ops/ledger/traced.js';
 import { newId } from '../../../ops/platform/new-id.js';
-import { type Outbox, type OutboxPosition } from '../../../ops/event-log/outbox/port.js';
+import type { Outbox, OutboxPosition } from '../../../ops/event-log/outbox/port.js';
 import { mayBeCausedByOneCommand } from '../../../ops/platform/error-codes.js';
 import { lockingTransaction, type Client, type Pool } from '../../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../../ops/platform/postgres/statement.js';
@@ -18,11 +18,8 @@ import {
   type CreateLink,
   type ReusedLink,
   type ShortenOutcome,
-  toResponse,
-  isStorable,
-  outlineOf,
-  type ResponseForm,
 } from './command.js';
+import { toResponse, isStorable, outlineOf, type ResponseForm } from './view.js';
 import {
   countCalls,
   type Admission,

@@ -21,12 +21,11 @@ import type { CreateLink, ShortenRefusal } from './command.js';
 import type { ShortenCommand } from './handler.js';
 import { keyAlphabet } from '../../keys/key-token.js';
 import { createFindForbidden } from '../../aliases/forbidden-aliases.js';
-import { checkGroups } from '../../safety/safety-check.js';
+import { checkGroups, safetyResponses } from '../../safety/safety-check.js';
 import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, unavailable, type Reply } from '../../http/reply.js';
 import { actorIn, type RequestCause } from '../../http/request-actor.js';
 import { parseAs, refusedWith, type Read, type Refused } from '../../http/requests.js';
-import { safetyResponses } from '../../safety/safety-replies.js';
 import {
   monthlyLimitReached,
   scopeRefusal,

@@ -4,7 +4,7 @@ import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox, OutboxDelivery } from '../../../ops/event-log/outbox/port.js';
 import { batchRequest } from '../../../schemas/http/batch.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { toResponse, failedItem, type ResponseForm, type BatchItem } from './command.js';
+import { toResponse, failedItem, type ResponseForm, type BatchItem } from './view.js';
 import type { IdempotentRequest } from '../../admission/idempotency-records.js';
 import type { Admission } from '../../admission/admission.js';
 import { createAdmittingHandler, createShortenHandler, type ShortenResult } from './handler.js';

@@ -1,6 +1,6 @@
 import { listAllLinksQuery } from '../../../schemas/http/operators.js';
 import { withQuery, type AdminRoutes } from '../../http/operator-requests.js';
-import { withAccount } from '../link-details.js';
+import { withAccount } from '../view.js';
 import { respondWithList } from './page.js';
 
 /** `GET /admin/links`: links of all accounts. */

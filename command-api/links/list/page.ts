@@ -1,15 +1,32 @@
 import type { z } from 'zod';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import { afterMessage, type listLinksQuery } from '../../../schemas/http/list-links.js';
-import { linkDetailsOf } from '../link-details.js';
+import { linkDetailsOf } from '../view.js';
 import { readCursor, writeCursor } from './link-query.js';
 import { readClicksTaken } from '../clicks.js';
 import { countLinks, listLinks, type ListedLink } from './link-list.js';
 import { areIncomplete } from '../../statistics/statistics.js';
 import type { ManagedLinksDeps } from '../change/managed-links.js';
-import { pageItems } from '../../http/page-items.js';
 import { failure, json, type Reply } from '../../http/reply.js';
 import { incompleteStats } from '../../statistics/route.js';
+import { maxPageBytes } from '../../../schemas/http/paging.js';
+
+/** Bytes of a page without its items. */
+const frameBytes = 1_000;
+
+/** The first items as JSON, up to the size limit of a page; at least one if there is one. */
+export const pageItems = (items: Iterable<object>): readonly string[] => {
+  const texts: string[] = [];
+  let bytes = frameBytes;
+  for (const item of items) {
+    const text = JSON.stringify(item);
+    // With a comma.
+    bytes += Buffer.byteLength(text) + 1;
+    if (bytes > maxPageBytes && texts.length > 0) break;
+    texts.push(text);
+  }
+  return texts;
+};
 
 interface ListRequest extends Readonly<z.output<typeof listLinksQuery>> {
   /** `null`: the links of all accounts. */

@@ -14,7 +14,7 @@ import { failure, prefers, type Reply } from '../../http/reply.js';
 import { actorIn } from '../../http/request-actor.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import { addressedLink } from '../addressed-link.js';
-import { goneReply } from '../gone.js';
+import { goneReply } from '../view.js';
 import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admission/admitted-call.js';
 
 export interface QrDeps extends PlanDeps {

@@ -5,7 +5,7 @@ import { createApiKeyHandler } from '../../../command-api/keys/handler.js';
 import { createConsoleAdmission } from '../../../command-api/admission/console-calls.js';
 import { expireDueLinks } from '../../../command-api/links/expire/expiry.js';
 import { createLinkBlockHandler } from '../../../command-api/links/block/handler.js';
-import { createLinkChanges } from '../../../command-api/links/change/handler.js';
+import { createLinkChanges } from '../../../command-api/links/change/managed-links.js';
 import { closeAllMinutes } from '../../../command-api/admission/metering.js';
 import { createQrCodeQuota } from '../../../command-api/links/qr/handler.js';
 import {
