@@ -3,7 +3,6 @@ import { reservedAliases, type ReservedWords } from './reserved-alias.js';
 import { readFileSync } from 'node:fs';
 import { parseList } from '../../ops/platform/files/list-file.js';
 import { projectFile } from '../../ops/platform/files/project-file.js';
-import type { OverridePage } from '../../schemas/http/operators.js';
 
 const words = (name: string): readonly string[] =>
   parseList(
@@ -34,25 +33,6 @@ export const readAliasOverrides = async (
     values: [aliases],
   });
   return new Map(rows.map(({ alias, account }) => [alias, account]));
-};
-
-/** Reads the overrides after an alias, in the order of aliases. */
-export const listAliasOverrides = async (
-  pool: Pool,
-  after: string,
-  limit: number,
-): Promise<OverridePage> => {
-  const { rows } = await pool.query<{ alias: string; account: string; since: Date }>({
-    name: 'overrides-list',
-    text: `SELECT alias, account, last_event_at AS since FROM ledger.alias_overrides
-           WHERE account IS NOT NULL AND alias > $1 ORDER BY alias LIMIT $2`,
-    values: [after, limit + 1],
-  });
-  const page = rows.slice(0, limit);
-  return {
-    overrides: page.map(({ since, ...override }) => ({ ...override, since: since.toISOString() })),
-    next: rows.length > limit ? (page.at(-1)?.alias ?? null) : null,
-  };
 };
 
 /** Which of these aliases are reserved, except for those that operators assigned to the account. */

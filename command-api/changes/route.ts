@@ -1,6 +1,6 @@
 import { listChangesQuery, type ChangePage } from '../../schemas/http/operators.js';
 import { withQuery, type AdminRoutes } from '../http/operator-requests.js';
-import { failure, json } from '../http/reply.js';
+import { failure, json, pageOf } from '../http/reply.js';
 import { z } from 'zod';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import {
@@ -45,11 +45,10 @@ export const listChanges = async (
            ORDER BY time DESC, subject DESC, sequence DESC LIMIT $4`,
     values: [new Date(time), subject, sequence, limit + 1],
   });
-  const page = rows.slice(0, limit);
-  const end = page.at(-1);
+  const { page, next } = pageOf(rows, limit, writeCursor);
   return {
     events: page.map((row) => JSON.parse(eventOfRow(row)) as ChangePage['events'][number]),
-    next: end && rows.length > limit ? writeCursor(end) : null,
+    next,
     actorNames: await readActorNames(
       pool,
       new Set(page.flatMap(({ actor }) => (actor === null ? [] : [actor]))),

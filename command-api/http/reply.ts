@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
+import type { OutboxDelivery, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import { once } from 'node:events';
 
@@ -111,6 +112,30 @@ export const noContent = (headers: Headers = {}): Reply => ({
 /** 503 with `Retry-After`, in seconds. */
 export const unavailable = (message: string = messages.unavailable, seconds = 1): ErrorReply =>
   failure(503, message, { 'Retry-After': String(seconds) });
+
+/** How long a response waits for the log (ms): clients get one within 2 s. */
+export const logWithinMs = 1_500;
+
+/** The response to a change, as soon as the log has its events. */
+export const whenPublished = async (
+  delivery: OutboxDelivery,
+  outboxPosition: OutboxPosition,
+  respond: () => Promise<Reply> | Reply,
+): Promise<Reply> =>
+  (await delivery.published(outboxPosition, logWithinMs))
+    ? respond()
+    : unavailable(messages.logUnavailable);
+
+/** A page of rows that were read with a limit of `limit + 1`, and the cursor after it; `null` at the end. */
+export const pageOf = <Row, Cursor>(
+  rows: readonly Row[],
+  limit: number,
+  cursorOf: (last: Row) => Cursor,
+): { readonly page: readonly Row[]; readonly next: Cursor | null } => {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return { page, next: last !== undefined && rows.length > limit ? cursorOf(last) : null };
+};
 
 /**
  * Sends JSON with one call of `writeHead`, which takes a third of the time of Koa's setters. A late response, after a

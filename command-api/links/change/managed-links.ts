@@ -21,7 +21,7 @@ import {
 import { linkDetailsOf, goneResponses } from '../view.js';
 import { noClicks, readClicks, readClicksTaken } from '../clicks.js';
 import { checkGroups, type SafetyCheck, safetyResponses } from '../../safety/safety-check.js';
-import { failure, unavailable, type Reply } from '../../http/reply.js';
+import { failure, logWithinMs, unavailable, type Reply } from '../../http/reply.js';
 import { decideAll, type LedgerRows } from '../../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../../ops/ledger/links.js';
 import type { LinkEvent } from '../../../schemas/events/catalogue.js';
@@ -126,8 +126,6 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
   }
 };
 
-/** How long a change waits for the log (ms): clients get a response within 2 s. */
-const logWithinMs = 1_500;
 /** A change is decided again after a web-safety check, after hashing, and after conflicting changes. */
 const maxRounds = 6;
 

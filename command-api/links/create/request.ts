@@ -136,31 +136,18 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return reply ? refusedWith(reply) : parsed;
   };
 
-  const commandFor = (request: ShortenRequest, state: RequestContext): ReadyRequest['create'] => {
-    const { alias, url, expiresIn, expiresAt, startsAt, maxClicks, title, note, tags } = request;
-    const { rules, forwardQuery } = request;
+  const readyRequest = (request: ShortenRequest, state: RequestContext): ReadyRequest => {
+    const { alias, domain, password, ...fields } = request;
     const { key } = state.call;
     const data = {
-      custom: alias !== null,
-      url,
-      expiresIn,
-      expiresAt,
-      startsAt,
-      maxClicks,
-      passwordHash: null,
-      title,
-      note,
-      tags,
-      rules,
-      forwardQuery: forwardQuery ?? false,
-      reuse: request.reuse,
-      keyId: key.rootId,
-      account: key.account,
+      ...fields,
+      ...{ custom: alias !== null, passwordHash: null },
+      ...{ forwardQuery: request.forwardQuery ?? false, keyId: key.rootId, account: key.account },
     };
     const metadata = actorIn(state, key.id);
-    const { domain } = request;
     const subject = alias === null ? newSubject(domain, state) : subjectOf({ domain, code: alias });
-    return { type: 'CreateLink', subject, data, metadata };
+    const create = { type: 'CreateLink', subject, data, metadata } as const;
+    return { type: 'ready', create, password };
   };
 
   /** The command of a plain request whose call was admitted, or its refusal. Pure. */
@@ -175,7 +162,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     const context = { call, platform, ...state };
     const reply = refusalOf(parsed.value, context) ?? unsafe;
     if (reply) return refusedWith(reply);
-    const links = [commandFor(parsed.value, context)];
+    const links = [readyRequest(parsed.value, context).create];
     const keyId = call.key.rootId;
     return {
       type: 'read',
@@ -247,8 +234,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
         const unsafe = safetyResponses[verdicts.shift() ?? 'unknown'];
         if (unsafe) return refusedWith(unsafe);
         if (isReserved(request)) return refusedWith(failure(400, messages.aliasReserved));
-        const create = commandFor(request, state);
-        return { type: 'ready', create, password: request.password };
+        return readyRequest(request, state);
       });
     },
     /**

@@ -9,7 +9,7 @@ import type { IdempotentRequest } from '../../admission/idempotency-records.js';
 import type { Admission } from '../../admission/admission.js';
 import { createAdmittingHandler, createShortenHandler, type ShortenResult } from './handler.js';
 import { noteIgnoredFields } from '../../http/ignored-fields.js';
-import { itemErrorOf, json, unavailable, type Reply } from '../../http/reply.js';
+import { itemErrorOf, json, logWithinMs, unavailable, type Reply } from '../../http/reply.js';
 import { parseAs, parseJson } from '../../http/requests.js';
 import type { UnadmittedCall, V2State } from '../../admission/admitted-call.js';
 import { createIdempotency, reusedHeader } from '../../admission/idempotency.js';
@@ -19,9 +19,6 @@ import {
   type LinkRequestDeps,
   type ReadyRequest,
 } from './request.js';
-
-/** Maximum time that a response waits for the log (ms); a client gets its response within 2 s. */
-export const logWithinMs = 1_500;
 
 export interface ShortenDeps extends LinkRequestDeps {
   readonly admission: Admission;
