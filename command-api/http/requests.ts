@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import Router, { type RouterContext } from '@koa/router';
+import Router from '@koa/router';
 import { koaBody } from 'koa-body';
 import type { Context } from 'koa';
 import type { z } from 'zod';
@@ -193,18 +193,10 @@ export const createDispatcher = <AnyRoute extends Route<never>>(
   routes: readonly AnyRoute[],
 ) => {
   const router = new Router({ prefix, sensitive: true, strict: true });
+  // The router only matches paths: its own dispatch would match each path again.
   const routeOfLayer = new Map(
-    routes.map((route) => {
-      const handle = async (ctx: RouterContext): Promise<void> => {
-        // No ID has a null character, which PostgreSQL does not accept in a query.
-        const parameter = (name: string): string =>
-          (ctx.params[name] ?? '').replaceAll('\0', '\ufffd');
-        send(ctx, await route.handler(ctx, ctx.state as never, parameter));
-      };
-      return [router.register(route.path, [route.method], handle), route];
-    }),
+    routes.map((route) => [router.register(route.path, [route.method], () => undefined), route]),
   );
-  const dispatch = router.routes();
 
   const fixedPaths = new Set(
     routes.flatMap(({ path }) => (path.includes(':') ? [] : [prefix + path])),
@@ -241,11 +233,16 @@ export const createDispatcher = <AnyRoute extends Route<never>>(
       return route ? prefix + route.path : null;
     },
     async dispatch(ctx: Context): Promise<void> {
-      const { methods } = match(ctx.path, ctx.method);
+      const { methods, found, parameters } = match(ctx.path, ctx.method);
       if (methods.length === 0) send(ctx, failure(404, messages.notFound));
-      else if (!methods.includes(ctx.method)) {
+      else if (!found) {
         send(ctx, failure(405, messages.methodNotAllowed, { Allow: methods.join(', ') }));
-      } else await dispatch(ctx as never, () => Promise.resolve());
+      } else {
+        // No ID has a null character, which PostgreSQL does not accept in a query.
+        const parameter = (name: string): string =>
+          (parameters[name] ?? '').replaceAll('\0', '\ufffd');
+        send(ctx, await found.handler(ctx, ctx.state as never, parameter));
+      }
     },
   };
 };

@@ -3,6 +3,7 @@ import {
   nextEvent,
   refused,
   type Command,
+  type CommandRequest,
   type Decider,
 } from '../../../schemas/decision.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
@@ -10,16 +11,12 @@ import { newEvent } from '../../../schemas/events/codec.js';
 import {
   evolveLedgerLink,
   initialState,
+  type LedgerLink,
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
-import {
-  linkStatusAt,
-  type Link,
-  type LinkState,
-  type ExistingLink,
-} from '../../../schemas/folds/link.js';
+import { type Link, type LinkState, type ExistingLink } from '../../../schemas/folds/link.js';
 import type { RedirectRule } from '../../../schemas/redirect-rules.js';
-import { linkOfSubject, type LinkIdentity } from '../../../schemas/link-subject.js';
+import { linkOfSubject, subjectOf, type LinkIdentity } from '../../../schemas/link-subject.js';
 
 /** The data of a new link, checked except against the ledger. The subject of the command is that of the link. */
 export interface NewLink {
@@ -98,10 +95,10 @@ export const createLinkDecider: Decider<
 /** Whether `reuse` returns this link: it is active, on this domain, has exactly this destination, and no option. */
 export const isReusable = (
   state: LinkState,
-  { account, url, domain }: Pick<Link, 'account' | 'url'> & Pick<LinkIdentity, 'domain'>,
-  now: Date,
+  { account, url, domain }: Destination,
 ): state is ExistingLink => {
-  if (state.status === 'none' || linkStatusAt(state, now) !== 'active') return false;
+  // A link without start and end needs no clock.
+  if (state.status !== 'active') return false;
   const { link } = state;
   const { custom, startsAt, expiresAt, maxClicks, passwordHash, title, note, tags } = link;
   const options = [startsAt, expiresAt, maxClicks, passwordHash, title, note, link.rules];
@@ -112,4 +109,90 @@ export const isReusable = (
     options.every((option) => option === null);
   const isOnDomain = linkOfSubject(link.subject).domain === domain;
   return hasNone && isOnDomain && link.account === account && link.url === url;
+};
+
+/** What a link has in common with a request with `reuse`. */
+export interface Destination extends Pick<LinkIdentity, 'domain'> {
+  readonly account: string;
+  readonly url: string;
+}
+
+export const nameOf = ({ account, url, domain }: Destination): string =>
+  `${account}\n${domain ?? ''}\n${url}`;
+
+export const destinationOf = ({ data, subject }: CommandRequest<CreateLink>): Destination => ({
+  account: data.account,
+  url: data.url,
+  domain: linkOfSubject(subject).domain,
+});
+
+/** Counts of links by a root key. */
+interface LinkCounts {
+  /** In the month. */
+  links: number;
+  allLinks: number;
+}
+
+/** The state of a group of requests, under its locks. */
+export interface LockedLinks {
+  readonly now: Date;
+  /** The subjects of this set are taken. Others count as free. */
+  readonly taken: ReadonlySet<string>;
+  /** The active domains of the requests. */
+  readonly domains: ReadonlyMap<string, { readonly account: string }>;
+  /** Links for requests with `reuse`, by `nameOf`. */
+  readonly reusable: ReadonlyMap<string, ReusedLink>;
+}
+
+/** Decides links one after the other, under the locks. Requests with `reuse` reuse links of the same group. */
+export const openGroup = (
+  { taken, reusable, domains, now }: LockedLinks,
+  { generateCode, newId }: { readonly generateCode: () => string; readonly newId: () => string },
+) => {
+  const reused = new Map(reusable);
+  const ledgerLinks = new Map<string, LedgerLink>();
+  const isTaken = (subject: string): boolean => taken.has(subject) || ledgerLinks.has(subject);
+  return {
+    /** The rows to insert, by subject. */
+    ledgerLinks,
+    /** @param meter counts a created link; `null` for an operator */
+    decideLink(
+      request: CommandRequest<CreateLink>,
+      linkLimit: number | null,
+      meter: LinkCounts | null,
+    ): ShortenOutcome {
+      const { data } = request;
+      const destination = destinationOf(request);
+      const { domain } = destination;
+      if (domain !== null && domains.get(domain)?.account !== data.account) {
+        return { type: 'domainInactive' };
+      }
+      const link = data.reuse ? reused.get(nameOf(destination)) : undefined;
+      if (link) return { type: 'reused', link };
+      if (meter && linkLimit !== null && meter.links >= linkLimit)
+        return { type: 'linksExhausted' };
+      let { subject } = request;
+      while (!data.custom && isTaken(subject))
+        subject = subjectOf({ domain, code: generateCode() });
+      if (isTaken(subject)) return { type: 'aliasTaken' };
+      const metadata = { ...request.metadata, now, id: newId() };
+      const { decide, evolve } = createLinkDecider;
+      const decision = decide({ ...request, subject, metadata }, initialState);
+      const event = decision.type === 'accepted' ? decision.events[0] : undefined;
+      if (!event)
+        throw new Error(`decide() returned ${decision.type} for the unused subject ${subject}`);
+      const ledgerLink = evolve(initialState, event);
+      if (ledgerLink.status === 'none')
+        throw new Error(`evolve() returned no link for LinkCreated of ${subject}`);
+      ledgerLinks.set(subject, ledgerLink);
+      if (meter) {
+        meter.links += 1;
+        meter.allLinks += 1;
+      }
+      if (data.reuse) {
+        reused.set(nameOf(destination), { subject, url: data.url, createdAt: event.time });
+      }
+      return { type: 'created', event };
+    },
+  };
 };

@@ -45,7 +45,7 @@ export const createRoutes: AdminRoutes = (deps) => {
           ...{ reuse: false, keyId: operatorsKeyId },
         };
         const result = await shorten({
-          ...{ keyId: null, linkLimit: null, idempotency: null },
+          ...{ keyHash: null, linkLimit: null, idempotency: null },
           links: [{ type: 'CreateLink', subject, data, metadata: state.actor }],
         });
         const outcomes = result.type === 'decided' ? result.outcomes : [];

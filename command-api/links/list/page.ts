@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { firstWithin } from '../../../ops/platform/first-within.js';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import { afterMessage, type listLinksQuery } from '../../../schemas/http/list-links.js';
 import { linkDetailsOf } from '../view.js';
@@ -11,22 +12,8 @@ import { failure, json, type Reply } from '../../http/reply.js';
 import { incompleteStats } from '../../statistics/route.js';
 import { maxPageBytes } from '../../../schemas/http/paging.js';
 
-/** Bytes of a page without its items. */
+/** Bytes of a page without its items, which commas separate. */
 const frameBytes = 1_000;
-
-/** The first items as JSON, up to the size limit of a page; at least one if there is one. */
-export const pageItems = (items: Iterable<object>): readonly string[] => {
-  const texts: string[] = [];
-  let bytes = frameBytes;
-  for (const item of items) {
-    const text = JSON.stringify(item);
-    // With a comma.
-    bytes += Buffer.byteLength(text) + 1;
-    if (bytes > maxPageBytes && texts.length > 0) break;
-    texts.push(text);
-  }
-  return texts;
-};
 
 interface ListRequest extends Readonly<z.output<typeof listLinksQuery>> {
   /** `null`: the links of all accounts. */
@@ -49,13 +36,16 @@ export const respondWithList = async (
     pool,
     limited.map(({ link }) => link.link.subject),
   );
-  const items = pageItems(
-    page.links.map((listed) => {
-      const { link, version, clicks } = listed;
-      const clicksTaken = taken.get(link.link.subject) ?? 0;
-      const known = { version, clicks, clicksTaken, shortUrlHost, now };
-      return toItem(linkDetailsOf(link, known), listed);
-    }),
+  const texts = page.links.map((listed) => {
+    const { link, version, clicks } = listed;
+    const clicksTaken = taken.get(link.link.subject) ?? 0;
+    const known = { version, clicks, clicksTaken, shortUrlHost, now };
+    return JSON.stringify(toItem(linkDetailsOf(link, known), listed));
+  });
+  const items = firstWithin(
+    texts,
+    maxPageBytes - frameBytes,
+    (text) => Buffer.byteLength(text) + 1,
   );
   const last = page.links[items.length - 1];
   const end = last && items.length < page.links.length ? last.cursor : page.next;

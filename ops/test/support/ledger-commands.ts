@@ -9,7 +9,6 @@ import { createLinkChanges } from '../../../command-api/links/change/managed-lin
 import { closeAllMinutes } from '../../../command-api/admission/metering.js';
 import { createQrCodeQuota } from '../../../command-api/links/qr/handler.js';
 import {
-  createAdmittingHandler,
   createShortenHandler,
   type ShortenCommand,
 } from '../../../command-api/links/create/handler.js';
@@ -66,9 +65,7 @@ export const ledgerCommands = (
   const creation = { ...ledger, clock, generateCode: randomCode };
   const admission = createAdmission(pool, clock, defaultPlanTable);
   const consoleAdmission = createConsoleAdmission(pool, admission);
-  const { shorten } = createShortenHandler(creation);
-  const { admitAndCreate } = createAdmittingHandler({
-    ...creation,
+  const { shorten, admitAndCreate } = createShortenHandler(creation, {
     admission,
     commandOf: (value: ShortenCommand) => ({ type: 'read', value }),
   });
