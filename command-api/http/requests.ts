@@ -8,7 +8,6 @@ import { urlFaultOf } from '../../schemas/http/link-fields.js';
 import { messageWithPath } from '../../schemas/http/rules.js';
 import { disallowedProperties } from '../../schemas/http/shorten.js';
 import type { RequestState } from './app.js';
-import { scanJson } from './json-scan.js';
 import { noteIgnoredFields } from './ignored-fields.js';
 import { readQuery, type QueryParameters } from './query.js';
 import type { RouteMethod } from './route-methods.js';
@@ -116,11 +115,25 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
 /** The maximum nesting of objects and arrays. */
 const maxJsonLevels = 32;
 
+const tooDeep = Symbol('more than `maxJsonLevels`');
+
+/** The first disallowed property name, at any depth; `tooDeep` if the value has more than `levels`. */
+const faultIn = (value: unknown, levels = maxJsonLevels): string | typeof tooDeep | null => {
+  if (typeof value !== 'object' || value === null) return null;
+  if (levels === 0) return tooDeep;
+  let found: string | null = null;
+  for (const [name, child] of Object.entries(value)) {
+    if (disallowedProperties.includes(name)) found ??= name;
+    const fault = faultIn(child, levels - 1);
+    if (fault === tooDeep) return fault;
+    found ??= fault;
+  }
+  return found;
+};
+
 /** Parses a body; an empty one counts as `{}`. */
 export const parseJson = (text: string): Read<unknown> => {
   const invalid = refusedWith(failure(400, messages.invalidJson));
-  const { tooDeep, found } = scanJson(text, maxJsonLevels, disallowedProperties);
-  if (tooDeep) return invalid;
   let json: unknown;
   try {
     json = text.trim() === '' ? {} : JSON.parse(text);
@@ -128,9 +141,11 @@ export const parseJson = (text: string): Read<unknown> => {
     // The parser's message may quote the body.
     return invalid;
   }
-  return found === null
+  const fault = faultIn(json);
+  if (fault === tooDeep) return invalid;
+  return fault === null
     ? { type: 'read', value: json }
-    : refusedWith(failure(400, `property ${found} should not exist`));
+    : refusedWith(failure(400, `property ${fault} should not exist`));
 };
 
 /** Parses a value with a schema; 400 with the message of the first invalid field. */
