@@ -57,7 +57,7 @@ export interface LockedKeys {
 }
 
 /** Decided calls. Their cost is not written yet. */
-export interface AdmittedGroup {
+interface AdmittedGroup {
   readonly admitted: readonly Admitted[];
   /** The meters for `saveMeters`. */
   readonly spent: Set<LockedMeter>;

@@ -34,7 +34,7 @@ const withoutPassword = (row: HistoryRow): HistoryRow => ({
  * The events that created links, by short subject, without password hashes. Reads the history projection, and the outbox
  * for links that are not projected yet. Omits subjects without such an event.
  */
-export const readCreatedLinks = async (
+const readCreatedLinks = async (
   pool: Pool,
   outbox: Outbox,
   subjects: readonly string[],

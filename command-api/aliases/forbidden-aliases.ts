@@ -22,7 +22,7 @@ export const readReservedWords = (): ReservedWords => ({
 });
 
 /** The account that an operator allowed to use a reserved alias, by alias (lower case). */
-export const readAliasOverrides = async (
+const readAliasOverrides = async (
   pool: Pool,
   aliases: readonly string[],
 ): Promise<ReadonlyMap<string, string>> => {
@@ -36,10 +36,7 @@ export const readAliasOverrides = async (
 };
 
 /** Which of these aliases are reserved, except for those that operators assigned to the account. */
-export type FindForbidden = (
-  aliases: readonly string[],
-  account: string,
-) => Promise<ReadonlySet<string>>;
+type FindForbidden = (aliases: readonly string[], account: string) => Promise<ReadonlySet<string>>;
 
 export const createFindForbidden = (pool: Pool): FindForbidden => {
   const findReservation = reservedAliases(readReservedWords());

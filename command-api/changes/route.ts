@@ -15,7 +15,7 @@ const cursor = z.tuple([z.int(), z.string(), z.int()]);
 type Cursor = z.infer<typeof cursor>;
 
 /** `null` if the text is not a cursor. */
-export const readChangesCursor = (text: string): Cursor | null => {
+const readChangesCursor = (text: string): Cursor | null => {
   try {
     return cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString()));
   } catch {
@@ -30,7 +30,7 @@ const writeCursor = ({ time, subject, sequence }: HistoryRow): string => {
 };
 
 /** Reads a page of the events of accounts and the platform, newest first. */
-export const listChanges = async (
+const listChanges = async (
   pool: Pool,
   after: Cursor | null,
   limit: number,

@@ -29,7 +29,7 @@ export interface StreamRequest {
 }
 
 /** The slot of a key's stream. */
-export interface StreamSlot {
+interface StreamSlot {
   readonly id: string;
   readonly rootId: string;
   /** The secret that started the stream: SHA-256, hexadecimal. */

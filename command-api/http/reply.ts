@@ -57,7 +57,7 @@ export type Reply = {
     >)
 );
 
-export type ErrorReply = Extract<Reply, { readonly type: 'error' }>;
+type ErrorReply = Extract<Reply, { readonly type: 'error' }>;
 
 export const json = (status: number, body: object | string, headers: Headers = {}): Reply => ({
   type: 'json',
@@ -87,7 +87,7 @@ export const itemErrorOf = (reply: Reply): object => {
 };
 
 /** Adds a header of the request to `Vary` of every response. */
-export const varyBy = (ctx: Context, header: string): void => {
+const varyBy = (ctx: Context, header: string): void => {
   const { headers } = ctx.state as ResponseState;
   const { Vary: others } = headers;
   headers['Vary'] = others === undefined ? header : `${others}, ${header}`;

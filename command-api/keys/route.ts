@@ -35,7 +35,7 @@ import {
   type V2State,
 } from '../admission/admitted-call.js';
 
-export interface KeyDeps extends Pick<PlanDeps, 'plans'> {
+interface KeyDeps extends Pick<PlanDeps, 'plans'> {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;

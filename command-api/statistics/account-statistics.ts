@@ -13,7 +13,7 @@ import { areIncomplete, readAccountStatistics } from './statistics.js';
 const maxLinkDays = 200_000;
 
 /** The links of an account, or those on one of its domains, on days from the first to before the second. */
-export interface Clicked {
+interface Clicked {
   readonly account: string;
   /** `null`: all links of the account. */
   readonly domain: string | null;

@@ -25,7 +25,7 @@ import { subjectOf } from '../../schemas/link-subject.js';
 const includeMessage = `include must name exactly one of ${tables.join(', ')} for text/csv`;
 
 /** The statistics that the response has as CSV; `null`: the response is JSON. */
-export const requestedTable = (
+const requestedTable = (
   ctx: Context,
   request: StatisticsRequest | null,
 ): Read<StatisticsTable | null> => {
@@ -58,7 +58,7 @@ const rowsOf = (stats: Stats, name: StatisticsTable): readonly (readonly string[
   return [head, ...rows.map(({ value, clicks }) => [value ?? '', String(clicks)])];
 };
 
-export const csvOf = (stats: Stats, name: StatisticsTable): Reply => ({
+const csvOf = (stats: Stats, name: StatisticsTable): Reply => ({
   type: 'raw',
   status: 200,
   contentType: 'text/csv; charset=utf-8',

@@ -64,7 +64,7 @@ export const areIncomplete = async (postgres: Queryable): Promise<boolean> => {
   return rows.length > 0;
 };
 
-export interface SubjectStatistics {
+interface SubjectStatistics {
   readonly clicks: number;
   readonly lastAccessed: Date | null;
   readonly ofPeriod: PeriodStats;

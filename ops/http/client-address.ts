@@ -15,7 +15,7 @@ export const unmappedHost = (host: string): string => {
 };
 
 /** The IPv4 address of an IPv4-mapped IPv6 address, in any notation; other IPv6 addresses unchanged. */
-export const unmapped = (address: string): string => {
+const unmapped = (address: string): string => {
   // Every notation of the prefix contains this group.
   if (!address.includes(':ffff:')) return address;
   const host = new URL(`http://[${address}]`).hostname;

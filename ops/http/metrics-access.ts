@@ -37,7 +37,7 @@ const refusals = {
   },
 } as const;
 
-export interface MetricsRefusal {
+interface MetricsRefusal {
   readonly body: (typeof refusals)[keyof typeof refusals];
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the request had a wrong token, which counts as a guess. */

@@ -2,7 +2,7 @@ import { parseUrl } from '../../schemas/parse-url.js';
 import { unmappedHost } from './client-address.js';
 
 /** The address of one of our listeners. */
-export interface OwnAddress {
+interface OwnAddress {
   readonly host: string;
   readonly port: number;
 }

@@ -13,7 +13,7 @@ export type ParseError = NodeJS.ErrnoException & {
 };
 
 /** The listener's error response to a request that does not reach the handler. */
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   readonly message: string;
 }

@@ -28,7 +28,7 @@ export interface Listen {
 }
 
 /** The address that a listener is bound to. */
-export interface Bound {
+interface Bound {
   readonly host: string;
   readonly port: number;
   /** A reachable URL: never a wildcard address. */
@@ -93,7 +93,7 @@ const close = (
     closeIdle();
   });
 
-export interface Handlers {
+interface Handlers {
   readonly http: RequestListener;
   readonly fastPath?: FastPath | null;
 }

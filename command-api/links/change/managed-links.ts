@@ -86,7 +86,7 @@ export interface VersionedLink {
   readonly version: number;
 }
 
-export type ChangeOutcome =
+type ChangeOutcome =
   | ({
       readonly type: 'done';
       /** Whether the log has the events yet. The change is in effect in either case. */

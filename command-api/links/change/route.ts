@@ -15,7 +15,7 @@ import { addressedLink } from '../addressed-link.js';
 import { gateRefusal } from '../create/gates.js';
 import { etagOf, ifMatch } from './if-match.js';
 
-export interface LinkDeps extends ManagedLinksDeps, PlanDeps {
+interface LinkDeps extends ManagedLinksDeps, PlanDeps {
   readonly isOwnHost: (destination: URL) => boolean;
 }
 

@@ -134,7 +134,7 @@ interface LinkCounts {
 }
 
 /** The state of a group of requests, under its locks. */
-export interface LockedLinks {
+interface LockedLinks {
   readonly now: Date;
   /** The subjects of this set are taken. Others count as free. */
   readonly taken: ReadonlySet<string>;

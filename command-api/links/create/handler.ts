@@ -47,7 +47,7 @@ export interface ShortenCommand {
 }
 
 /** A request whose call the transaction admits. It has no alias, domain or Idempotency-Key, and does not reuse links. */
-export interface UnadmittedRequest<Request> {
+interface UnadmittedRequest<Request> {
   readonly call: CallByHash;
   readonly request: Request;
   readonly traceparent?: string | undefined;
@@ -114,7 +114,7 @@ interface ShortenDeps {
 }
 
 /** Decides the calls of unadmitted requests, and their commands. */
-export interface CallDecider<Request> {
+interface CallDecider<Request> {
   readonly admission: Pick<Admission, 'decide'>;
   /** The command of an admitted request. Pure: a retried transaction calls it again. */
   readonly commandOf: (

@@ -85,7 +85,7 @@ interface CheckedRequest {
 }
 
 /** A request without alias, domain, password and `reuse`, checked before its call is admitted. */
-export interface PlainRequest extends CheckedRequest {
+interface PlainRequest extends CheckedRequest {
   readonly scope: Scope | null;
   readonly state: RequestCause & Pick<V2State, 'keyHash' | 'stalled'>;
 }

@@ -17,7 +17,7 @@ export type ResponseForm = { readonly shortUrlHost: string } & (
   { readonly type: 'link' } | { readonly type: 'batch'; readonly items: readonly BatchItem[] }
 );
 
-export type ShortenResponse =
+type ShortenResponse =
   | { readonly type: 'created'; readonly status: 201; readonly body: LinkResponse }
   | { readonly type: 'reused'; readonly status: 200; readonly body: LinkResponse }
   | { readonly type: 'batch'; readonly status: 200; readonly body: BatchResponse };

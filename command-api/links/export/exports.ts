@@ -31,14 +31,14 @@ const defaultLifeMs = 30 * 60_000;
  */
 const stallMs = 180_000;
 
-export interface ExportRequest {
+interface ExportRequest {
   readonly query: AccountQuery;
   readonly format: Format;
   readonly now: Date;
 }
 
 /** An export with a snapshot and its first links. One of the two methods must be called. */
-export interface OpenExport {
+interface OpenExport {
   /** Sends the file, after the head of the response was sent. */
   readonly start: (res: ServerResponse) => void;
   readonly cancel: () => void;

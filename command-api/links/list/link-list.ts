@@ -80,7 +80,7 @@ export interface ListedLink {
   readonly clicks: ClicksOfLink;
 }
 
-export interface ListedLinks {
+interface ListedLinks {
   readonly links: readonly ListedLink[];
   /** `null` on the last page. */
   readonly next: ListCursor | null;

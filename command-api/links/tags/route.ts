@@ -11,7 +11,7 @@ import type { Pool } from '../../../ops/platform/postgres/pool.js';
 /** Tags that are examined for one page. Those of deleted links only are not on it. */
 const maxExamined = 200;
 
-export interface TagsRequest {
+interface TagsRequest {
   readonly account: string;
   /** The folded beginning of the tags. */
   readonly prefix: string;
