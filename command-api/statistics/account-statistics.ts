@@ -6,7 +6,7 @@ import type { AccountStatsResponse, StatisticsRequest } from '../../schemas/http
 import { linkOfSubject, subjectRangeOf } from '../../schemas/link-subject.js';
 import { domainKeyOf } from '../../schemas/statistics/summed-visits.js';
 import { coverageOf } from './breakdowns.js';
-import { type ClickedLink, nextByClicks } from '../links/list/links-by-clicks.js';
+import { type ClickedLink, nextByClicks } from '../links/clicks.js';
 import { areIncomplete, readAccountStatistics } from './statistics.js';
 
 /** The maximum of links with clicks, summed over the days. */

@@ -18,8 +18,7 @@ import {
   type ListCursor,
   type ListQuery,
 } from './link-query.js';
-import { noClicks, readClicks, type ClicksOfLink } from '../clicks.js';
-import { clicksOf, nextByClicks } from './links-by-clicks.js';
+import { noClicks, readClicks, type ClicksOfLink, nextByClicks } from '../clicks.js';
 import {
   amongSubjects,
   findByTextIndex,
@@ -204,9 +203,10 @@ const findByClicks = async (
   if (isFiltered || (query.status !== undefined && query.status !== 'active')) {
     const matches = await findByCreation(tx, selection, null, effort.few + 1, effort);
     if (matches.end === null && matches.links.length <= effort.few) {
-      const clicks = await clicksOf(tx, matches.links);
+      const subjects = matches.links.map(({ subject }) => subject);
+      const clicks = await readClicks(tx, subjects);
       const sorted = matches.links
-        .map((link) => ({ ...link, clicks: clicks.get(link.subject) ?? 0 }))
+        .map((link) => ({ ...link, clicks: clicks.get(link.subject)?.clicks ?? 0 }))
         .sort(compareCursors);
       return {
         links: sorted.filter((link) => after === null || compareCursors(after, link) < 0),

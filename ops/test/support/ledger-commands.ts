@@ -7,7 +7,7 @@ import { expireDueLinks } from '../../../command-api/links/expire/expiry.js';
 import { createLinkBlockHandler } from '../../../command-api/links/block/handler.js';
 import { createLinkChanges } from '../../../command-api/links/change/managed-links.js';
 import { closeAllMinutes } from '../../../command-api/admission/metering.js';
-import { createQrCodeQuota } from '../../../command-api/links/qr/handler.js';
+import { createQrCodeQuota } from '../../../command-api/links/qr/route.js';
 import {
   createShortenHandler,
   type ShortenCommand,
