@@ -1,4 +1,3 @@
-import type { RequestListener } from 'node:http';
 import type Koa from 'koa';
 import type { Config } from '../ops/config/config.js';
 import type { ProxyTrust } from '../ops/http/client-address.js';
@@ -26,17 +25,17 @@ import { ownActors } from '../schemas/decision.js';
 import { messages } from '../schemas/http/errors.js';
 import { scopeNames } from '../schemas/scopes.js';
 import { createAdminApp } from './http/admin.js';
-import type { ProjectionWorker } from './projections/worker.js';
+import type { ProjectionWorker } from './projections/handler.js';
 import { createStreamSlots } from './events/stream-slots.js';
 import { openStreams } from './events/streams.js';
-import { createApp, type AppDeps, type RequestState } from './http/app.js';
+import { createApp, listenerOf, type AppDeps, type RequestState } from './http/app.js';
 import type { AllowedOrigins } from './http/cors.js';
 import { isConsolePath } from './console/server/console.js';
 import { developersConsole } from './console/server/developers.js';
 import { documentation } from './http/docs/files.js';
 import { createGuesses } from './http/guesses.js';
 import { failure, send } from './http/reply.js';
-import { browserPaths } from './http/browser-paths.js';
+import { browserPaths } from './http/static-files.js';
 import { createV2, v2Routes, type V2Deps } from './http/routes.js';
 import { LedgerClock, readClockMs } from '../ops/ledger/clock.js';
 import { createImportJob } from './imports/job.js';
@@ -132,14 +131,6 @@ const createApiApp = (
   return app;
 };
 
-const listener = (app: Koa<RequestState>): RequestListener => {
-  const handle = app.callback();
-  return (request, response) => {
-    // Koa handles errors; the promise never rejects.
-    void handle(request, response);
-  };
-};
-
 const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const { config, activeDomains, pool, outbox, safety, metrics, logger } = deps;
   const { plans, plansUrl, upgradeUrl, trustedProxies, corsOrigins, console: hasConsole } = config;
@@ -181,7 +172,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
     http: answerTlsAsk(
       { isDomain, shortUrlHost: deps.shortUrlHost },
-      onlyForHosts(config.admin.names, listener(adminApp)),
+      onlyForHosts(config.admin.names, listenerOf(adminApp)),
     ),
   }));
   onFailure(() => admin.stop(0));
@@ -194,7 +185,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
       maxImportBytes,
       txtRecords: txtLookup(config.dnsServers, verifyWithinMs),
     });
-    return { http: listener(app) };
+    return { http: listenerOf(app) };
   });
   if (hasConsole) consoleUrl = `${api.url}/console`;
 

@@ -25,7 +25,13 @@ import { groupBy } from '../../ops/platform/group-by.js';
 import { monthAfter } from '../../schemas/folds/key-meter.js';
 import type { PlatformFeature } from '../../schemas/folds/platform.js';
 import type { PlanTable } from '../../schemas/plans.js';
-import { admitCalls, type AdmissionOutcome, type Call, type CallingKey } from './command.js';
+import {
+  admitCalls,
+  type AdmissionOutcome,
+  type Call,
+  type CallingKey,
+  type LockTime,
+} from './command.js';
 
 /** A call, with the SHA-256 of its key; `null` if the request had no well-formed key. */
 export interface CallByHash extends Call {
@@ -40,18 +46,23 @@ export interface Admitted {
   readonly platform: PlatformSwitches;
 }
 
-/** Decided calls, under the locks of their roots' meters. Their cost is not written yet. */
-export interface AdmittedGroup {
-  readonly admitted: readonly Admitted[];
+/** The known keys of calls, and the locked meters of their roots. */
+export interface LockedKeys {
+  readonly platform: PlatformSwitches;
+  /** By SHA-256 of the secret. Keys that have ended are absent. */
+  readonly keys: ReadonlyMap<string | null, KeyRow>;
   /** By ID of the root key. */
   readonly meters: ReadonlyMap<string, LockedMeter>;
+  readonly time: LockTime;
+}
+
+/** Decided calls. Their cost is not written yet. */
+interface AdmittedGroup {
+  readonly admitted: readonly Admitted[];
   /** The meters for `saveMeters`. */
   readonly spent: Set<LockedMeter>;
-  /** For `countCalls`. */
-  readonly minutes: readonly CallsOfMinute[];
-  readonly keysUsed: readonly string[];
-  /** `clampedNow` of the time with the locks held. */
-  readonly now: Date;
+  /** The statements that count the admitted calls, without those that save the meters. */
+  readonly counted: readonly Statement[];
   /** Caches the outcomes for later calls; to be called after COMMIT. */
   readonly cache: () => void;
 }
@@ -116,8 +127,38 @@ const lockingStatement = `
     ORDER BY m.key_id FOR UPDATE OF m
   ) l ON true`;
 
+/** Reads the known keys by their hash, and locks the meters of their roots, in the order of their IDs. */
+export const lockKeys = async (
+  tx: Client,
+  hashes: readonly (string | null)[],
+  clock: LedgerClock,
+): Promise<LockedKeys> => {
+  const { rows } = await tx.query<Row>({
+    name: 'admission-lock',
+    text: lockingStatement,
+    values: [[...new Set(hashes)].filter((hash) => hash !== null)],
+  });
+  // When the last row is returned, all meters are locked.
+  const platform = rows.at(-1);
+  if (!platform) throw new Error('The ledger has no platform row');
+  const { databaseTime } = platform;
+  const now = clock.clampedNow(databaseTime);
+  const keys = new Map<string | null, KeyRow>();
+  const meters = new Map<string, LockedMeter>();
+  for (const row of rows) {
+    if (row.hash === null || (row.endsAt !== null && now >= row.endsAt)) continue;
+    keys.set(row.hash, row);
+    if (!meters.has(row.rootId)) meters.set(row.rootId, moveToMonth(row, now));
+  }
+  return { platform, keys, meters, time: { databaseTime, now } };
+};
+
 /** Adds admitted calls to their minutes, and updates when their keys were last used. */
-export const countCalls = ({ minutes, keysUsed, now }: AdmittedGroup): readonly Statement[] => {
+const countCalls = (
+  minutes: readonly CallsOfMinute[],
+  keysUsed: readonly string[],
+  now: Date,
+): readonly Statement[] => {
   const used: Statement = {
     name: 'keys-used',
     // An UPDATE alone would not lock the keys in the order of their IDs.
@@ -131,10 +172,15 @@ export const countCalls = ({ minutes, keysUsed, now }: AdmittedGroup): readonly 
   return [...countMinutes(minutes), ...(keysUsed.length > 0 ? [used] : [])];
 };
 
-const writeAll = (group: AdmittedGroup): Write<readonly Admitted[]> => ({
-  statements: [...saveMeters(group.spent), ...countCalls(group)],
-  resultOf: () => group.admitted,
-  afterCommit: group.cache,
+const writeAll = ({
+  admitted,
+  spent,
+  counted,
+  cache,
+}: AdmittedGroup): Write<readonly Admitted[]> => ({
+  statements: [...saveMeters(spent), ...counted],
+  resultOf: () => admitted,
+  afterCommit: cache,
 });
 
 /** Admits calls. The limits are exact on any number of nodes and through any crash. */
@@ -174,33 +220,14 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     refusals.set(keyHash, { until, admitted });
   };
 
-  /** Reads the known keys by their hash, and locks the meters of their roots. */
-  const lockKeys = async (tx: Client, calls: readonly CallByHash[]) => {
-    const hashes = new Set(calls.flatMap(({ keyHash }) => keyHash ?? []));
-    const { rows } = await tx.query<Row>({
-      name: 'admission-lock',
-      text: lockingStatement,
-      values: [[...hashes]],
-    });
-    // When the last row is returned, all meters are locked.
-    const platform = rows.at(-1);
-    if (!platform) throw new Error('The ledger has no platform row');
-    const { databaseTime } = platform;
-    const now = clock.clampedNow(databaseTime);
-    const keys = new Map<string | null, KeyRow>();
-    for (const row of rows) {
-      if (row.hash !== null && (row.endsAt === null || now < row.endsAt)) keys.set(row.hash, row);
-    }
-    return { platform, keys, time: { databaseTime, now } };
-  };
-
   /** Decides calls, under the locks of their roots' meters. */
-  const decideIn = async (tx: Client, calls: readonly CallByHash[]): Promise<AdmittedGroup> => {
-    const { platform, keys, time } = await lockKeys(tx, calls);
+  const decide = (
+    { platform, keys, meters, time }: LockedKeys,
+    calls: readonly CallByHash[],
+  ): AdmittedGroup => {
     const { now } = time;
     const minute = minuteOf(now);
     const admissions = new Map<CallByHash, AdmissionOutcome>();
-    const meters = new Map<string, LockedMeter>();
     const spent = new Set<LockedMeter>();
     const minutes: CallsOfMinute[] = [];
     const keysUsed = new Set<string>();
@@ -211,8 +238,8 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     for (const [rootId, callsOfRoot] of groupBy(callsOfKeys, ({ key }) => key.rootId)) {
       const [first] = callsOfRoot;
       if (!first) continue;
-      const meter = moveToMonth(first.row, now);
-      meters.set(rootId, meter);
+      const meter = meters.get(rootId);
+      if (!meter) throw new Error(`The key ${rootId} has no meter`);
       const { month, calls: monthCalls, links, qrCodes, windowStart, windowCalls } = meter;
       const { outcomes, window, metered } = admitCalls(
         callsOfRoot,
@@ -253,14 +280,25 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
         if (outcome) record(call, outcome);
       });
     };
-    return { admitted, meters, spent, minutes, keysUsed: [...keysUsed], now, cache };
+    return { admitted, spent, counted: countCalls(minutes, [...keysUsed], now), cache };
   };
+
+  const lockAll = (tx: Client, calls: readonly CallByHash[]): Promise<LockedKeys> =>
+    lockKeys(
+      tx,
+      calls.map(({ keyHash }) => keyHash),
+      clock,
+    );
 
   const batcher = createBatcher({
     maxBatch: maxGroup,
     maxWaiting,
     run: (calls: readonly CallByHash[]) =>
-      lockingTransaction(pool, (tx) => decideIn(tx, calls), writeAll),
+      lockingTransaction(
+        pool,
+        (tx) => lockAll(tx, calls),
+        (locked) => writeAll(decide(locked, calls)),
+      ),
     mayBeCausedByOneCommand,
   });
 
@@ -298,10 +336,10 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
       return Promise.resolve(refusal.admitted);
     },
     /** Decides calls in the caller's transaction, which writes their cost. */
-    decideIn,
+    decide,
     /** Decides calls in the caller's transaction, and writes their cost. */
     async admitIn(tx: Client, calls: readonly CallByHash[]): Promise<readonly Admitted[]> {
-      return execute(tx, writeAll(await decideIn(tx, calls)));
+      return execute(tx, writeAll(decide(await lockAll(tx, calls), calls)));
     },
     /** Whether the key's last call was admitted recently. False for a guessed key. */
     wasAdmittedRecently: (keyHash: string | null): boolean =>

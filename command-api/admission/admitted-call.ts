@@ -51,7 +51,7 @@ const headerText = (name: string): string =>
   name.replace(/[^\x20-\x7e]+/g, (text) => encodeURIComponent(text));
 
 /** The headers of every response to a known key. */
-export const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, string> => ({
+const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, string> => ({
   'X-RateLimit-Limit': String(window.limit),
   'X-RateLimit-Remaining': String(window.remaining),
   'X-RateLimit-Reset': String(Math.ceil(window.resetAt.getTime() / 1_000)),

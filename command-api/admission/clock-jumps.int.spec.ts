@@ -16,7 +16,7 @@ import { createClockWatch } from './clock-watch.js';
 import { expireDueLinks } from '../links/expire/expiry.js';
 import { findRecords, deleteExpiredRecords, saveRecords } from './idempotency-records.js';
 import { closeAllMinutes, closeMinutes } from './metering.js';
-import { createQrCodeQuota } from '../links/qr/handler.js';
+import { createQrCodeQuota } from '../links/qr/route.js';
 import { writeOnly } from '../../ops/platform/postgres/statement.js';
 import { fixture } from '../../ops/test/support/fixture.js';
 import { twoLedgersFixture } from '../../ops/test/support/fixtures.js';

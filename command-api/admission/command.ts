@@ -23,14 +23,14 @@ export interface CallingKey {
 }
 
 /** The per-minute window after a call. */
-export interface RateWindow {
+interface RateWindow {
   readonly limit: number;
   readonly remaining: number;
   readonly resetAt: Date;
 }
 
 /** The usage of a root in the month of a call. */
-export interface MonthlyUsage {
+interface MonthlyUsage {
   readonly calls: number;
   readonly links: number;
   readonly qrCodes: number;
@@ -39,13 +39,13 @@ export interface MonthlyUsage {
 }
 
 /** A call of a known key. */
-export interface CallOfKey {
+interface CallOfKey {
   readonly call: Call;
   readonly key: CallingKey;
 }
 
 /** A window of the per-minute limit, with the number of its calls. */
-export interface CallWindow {
+interface CallWindow {
   readonly startedAt: Date;
   readonly calls: number;
 }
@@ -89,7 +89,7 @@ interface CallCounts {
 }
 
 /** Admits a call if minute and month have room. */
-export const admissionDecider: Decider<
+const admissionDecider: Decider<
   AdmitCall,
   CallAdmitted,
   CallCounts,

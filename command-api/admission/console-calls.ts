@@ -4,7 +4,7 @@ import { transaction, type Client, type Pool } from '../../ops/platform/postgres
 import type { Admission, Admitted, CallByHash, ReserveCalls } from './admission.js';
 
 /** Calls of the console per root and UTC day that do not count toward the month. */
-export const freeCalls = 1_000;
+const freeCalls = 1_000;
 
 const maxGroup = 1_000;
 const maxWaiting = 20_000;

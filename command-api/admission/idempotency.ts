@@ -6,7 +6,7 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { topics } from '../../schemas/events/topics.js';
 import type { BatchResponse } from '../../schemas/http/batch.js';
 import { messages } from '../../schemas/http/errors.js';
-import { responseOfOutline, type BatchOutline } from '../links/create/command.js';
+import { responseOfOutline, type BatchOutline } from '../links/create/view.js';
 import {
   findRecords,
   type IdempotentRequest,
@@ -14,9 +14,50 @@ import {
 } from './idempotency-records.js';
 import { noteIgnoredFields } from '../http/ignored-fields.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
-import { readCreatedLinks } from '../links/create/created-links.js';
 import { parseJson, type Handler } from '../http/requests.js';
 import type { V2State } from './admitted-call.js';
+import type { EventNamed, LinklogEvent } from '../../schemas/events/catalogue.js';
+import { readEvent } from '../../schemas/events/codec.js';
+import {
+  accountsPartition,
+  eventOfRow,
+  type HistoryRow,
+} from '../../schemas/read-models/history.js';
+
+/** The schema of the event requires a password hash, and the history stores none. */
+const withoutPassword = (row: HistoryRow): HistoryRow => ({
+  ...row,
+  data: JSON.stringify({ ...(JSON.parse(row.data) as object), passwordHash: null }),
+});
+
+/**
+ * The events that created links, by short subject, without password hashes. Reads the history projection, and the outbox
+ * for links that are not projected yet. Omits subjects without such an event.
+ */
+const readCreatedLinks = async (
+  pool: Pool,
+  outbox: Outbox,
+  subjects: readonly string[],
+): Promise<ReadonlyMap<string, EventNamed<'LinkCreated'>>> => {
+  const created = new Map<string, EventNamed<'LinkCreated'>>();
+  const add = (event: LinklogEvent): void => {
+    if (event.type === 'linklog.LinkCreated.v4') created.set(event.subject, event);
+  };
+  const { rows } = await pool.query<HistoryRow>({
+    name: 'history-created',
+    text: `SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid,
+             traceparent, data
+           FROM projection_history.events WHERE subject = ANY ($1::text[]) AND sequence = 1
+             AND partition < ${accountsPartition}`,
+    values: [subjects],
+  });
+  for (const row of rows) add(readEvent(eventOfRow(withoutPassword(row))));
+  const missing = subjects.filter((subject) => !created.has(subject));
+  const known = missing.map((subject) => ({ subject, sequence: 0 }));
+  if (known.length === 0) return created;
+  for (const event of await outbox.after(pool, topics.links.name, known)) add(event);
+  return created;
+};
 
 const maxKeyLength = 255;
 /** A stored 200 of this path is a reused link. */

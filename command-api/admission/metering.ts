@@ -33,13 +33,13 @@ import { newEvent } from '../../schemas/events/codec.js';
 const pageSize = 500;
 
 /** Closes minutes of a root key, the subject, in ascending order. */
-export type CloseMinutes = Command<
+type CloseMinutes = Command<
   'CloseMinutes',
   { readonly account: string; readonly minutes: readonly Omit<CallsOfMinute, 'keyId'>[] }
 >;
 
 /** One event per minute. Admission has added the calls to the month, so only the sequence changes. */
-export const meteringDecider: Decider<
+const meteringDecider: Decider<
   CloseMinutes,
   EventNamed<'CallsMetered'>,
   Pick<LockedMeter, 'usageSequence'>

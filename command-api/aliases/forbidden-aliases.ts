@@ -1,13 +1,42 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import { readAliasOverrides } from './overrides.js';
-import { reservedAliases } from './reserved-alias.js';
-import { readReservedWords } from './reserved-words.js';
+import { reservedAliases, type ReservedWords } from './reserved-alias.js';
+import { readFileSync } from 'node:fs';
+import { parseList } from '../../ops/platform/files/list-file.js';
+import { projectFile } from '../../ops/platform/files/project-file.js';
+
+const words = (name: string): readonly string[] =>
+  parseList(
+    readFileSync(projectFile('command-api', 'aliases', 'reserved', `${name}.txt`), 'utf8'),
+  ).map(({ text }) => text);
+
+/** Reads the reserved list of the product. */
+export const readReservedWords = (): ReservedWords => ({
+  systemRoutes: words('system-routes'),
+  brands: words('brands'),
+  governments: words('governments'),
+  ordinaryNames: words('ordinary-names'),
+  loginWords: words('login-words'),
+  lures: words('lures'),
+  fillers: words('fillers'),
+  prepositions: words('prepositions'),
+});
+
+/** The account that an operator allowed to use a reserved alias, by alias (lower case). */
+const readAliasOverrides = async (
+  pool: Pool,
+  aliases: readonly string[],
+): Promise<ReadonlyMap<string, string>> => {
+  const { rows } = await pool.query<{ alias: string; account: string }>({
+    name: 'overrides-find',
+    text: `SELECT alias, account FROM ledger.alias_overrides
+           WHERE alias = ANY ($1::text[]) AND account IS NOT NULL`,
+    values: [aliases],
+  });
+  return new Map(rows.map(({ alias, account }) => [alias, account]));
+};
 
 /** Which of these aliases are reserved, except for those that operators assigned to the account. */
-export type FindForbidden = (
-  aliases: readonly string[],
-  account: string,
-) => Promise<ReadonlySet<string>>;
+type FindForbidden = (aliases: readonly string[], account: string) => Promise<ReadonlySet<string>>;
 
 export const createFindForbidden = (pool: Pool): FindForbidden => {
   const findReservation = reservedAliases(readReservedWords());

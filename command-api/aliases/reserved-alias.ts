@@ -153,7 +153,7 @@ export interface ReservedWords {
 export type Reservation = 'systemRoute' | 'brand' | 'government' | 'maliciousPattern';
 
 /** Why an alias is reserved; `null` if it is not. The caller checks for an override. */
-export type FindReservation = (alias: string) => Reservation | null;
+type FindReservation = (alias: string) => Reservation | null;
 
 const isVersion = /^v\d+$/;
 

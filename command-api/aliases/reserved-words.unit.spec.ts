@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { reservedAliases } from './reserved-alias.js';
-import { readReservedWords } from './reserved-words.js';
+import { readReservedWords } from './forbidden-aliases.js';
 
 /** The digits that look like a letter. */
 const lookAlikes: Readonly<Record<string, readonly string[]>> = {

@@ -1,14 +1,37 @@
 import { aliasOverrides } from '../../ops/ledger/alias-overrides.js';
 import { decideOne } from '../../ops/ledger/decide.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
-import { aliasOverrideRequest, listOverridesQuery } from '../../schemas/http/operators.js';
+import {
+  aliasOverrideRequest,
+  listOverridesQuery,
+  type OverridePage,
+} from '../../schemas/http/operators.js';
 import { aliasPattern } from '../../schemas/link-subject.js';
 import { withBody, withQuery, type AdminRoutes } from '../http/operator-requests.js';
-import { failure, json } from '../http/reply.js';
+import { failure, json, pageOf } from '../http/reply.js';
 import { aliasOverrideDecider } from './command.js';
-import { listAliasOverrides } from './overrides.js';
 
 const invalidAlias = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
+
+/** Reads the overrides after an alias, in the order of aliases. */
+const listAliasOverrides = async (
+  pool: Pool,
+  after: string,
+  limit: number,
+): Promise<OverridePage> => {
+  const { rows } = await pool.query<{ alias: string; account: string; since: Date }>({
+    name: 'overrides-list',
+    text: `SELECT alias, account, last_event_at AS since FROM ledger.alias_overrides
+           WHERE account IS NOT NULL AND alias > $1 ORDER BY alias LIMIT $2`,
+    values: [after, limit + 1],
+  });
+  const { page, next } = pageOf(rows, limit, ({ alias }) => alias);
+  return {
+    overrides: page.map(({ since, ...override }) => ({ ...override, since: since.toISOString() })),
+    next,
+  };
+};
 
 export const overrideRoutes: AdminRoutes = ({ respond, ...ledger }) => {
   const path = '/reserved-aliases/:alias/override';

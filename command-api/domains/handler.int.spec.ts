@@ -3,7 +3,7 @@ import { readDomains } from '../../ops/ledger/domains.js';
 import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 import type { Domain } from '../../schemas/folds/domain.js';
 import { claimLifeMs, recordValueOf } from './command.js';
-import { domainResponseOf } from './domain-response.js';
+import { domainResponseOf } from './view.js';
 import { createDomainHandler, type DomainOutcome } from './handler.js';
 
 const actor = { actor: 'key-1', requestId: null };

@@ -8,9 +8,8 @@ import {
 } from '../../schemas/http/domains.js';
 import { withBody, withQuery, type AdminRoutes } from '../http/operator-requests.js';
 import { json } from '../http/reply.js';
-import { domainResponseOf } from './domain-response.js';
-import { countLinksOn, createDomainHandler } from './handler.js';
-import { isPublicSuffix } from './public-suffix.js';
+import { domainResponseOf } from './view.js';
+import { countLinksOn, createDomainHandler, isPublicSuffix } from './handler.js';
 import { invalidDomain, refusalReply, unknownDomain } from './route.js';
 
 /** `/admin/domains`: domains without a DNS check. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isPublicSuffix } from './public-suffix.js';
+import { isPublicSuffix } from './handler.js';
 
 const suffixes = [
   ...['com', 'co.uk', 'github.io', 'blogspot.com', 'com.au', 'k12.ca.us', 'anything.ck'],

@@ -8,17 +8,19 @@ import { changeDomainRequest, claimDomainRequest } from '../../schemas/http/doma
 import { messages } from '../../schemas/http/errors.js';
 import { firstPlanWithDomains } from '../../schemas/plans.js';
 import type { PlanDeps, V2State } from '../admission/admitted-call.js';
-import { failure, json, noContent, unavailable, type Reply } from '../http/reply.js';
+import { failure, json, noContent, unavailable, whenPublished, type Reply } from '../http/reply.js';
 import { actorIn } from '../http/request-actor.js';
 import { parseJsonAs, type Handler } from '../http/requests.js';
 import { planRefusal } from '../links/create/gates.js';
-import { logWithinMs } from '../links/create/route.js';
-import { checkGroups, type SafetyCheck } from '../safety/safety-check.js';
-import { safetyResponses } from '../safety/safety-replies.js';
+import { checkGroups, type SafetyCheck, safetyResponses } from '../safety/safety-check.js';
 import { liveClaim, type DomainRefusal } from './command.js';
-import { domainResponseOf, recordNameOf } from './domain-response.js';
-import { countLinksOn, createDomainHandler, type DomainOutcome } from './handler.js';
-import { isPublicSuffix } from './public-suffix.js';
+import { domainResponseOf, recordNameOf } from './view.js';
+import {
+  countLinksOn,
+  createDomainHandler,
+  isPublicSuffix,
+  type DomainOutcome,
+} from './handler.js';
 
 export interface DomainDeps extends PlanDeps {
   readonly pool: Pool;
@@ -97,14 +99,12 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     return name === null || !domain ? null : { name, domain };
   };
 
-  const respond = async (
+  const respond = (
     outcome: DomainOutcome,
     respondTo: (done: Extract<DomainOutcome, { readonly type: 'done' }>) => Promise<Reply> | Reply,
-  ): Promise<Reply> => {
+  ): Promise<Reply> | Reply => {
     if (outcome.type === 'refused') return refusalReply(outcome.refusal);
-    return (await delivery.published(outcome.outboxPosition, logWithinMs))
-      ? respondTo(outcome)
-      : unavailable(messages.logUnavailable);
+    return whenPublished(delivery, outcome.outboxPosition, () => respondTo(outcome));
   };
 
   const withDomain = async (

@@ -1,19 +1,37 @@
 import type { Context } from 'koa';
-import type { Cursor } from '../../ops/feed/cursor.js';
-import type { Feed } from '../../ops/feed/feed.js';
+import { type Cursor, startCursor } from '../../ops/feed/cursor.js';
+import type { Feed, CursorFault } from '../../ops/feed/feed.js';
 import type { FeedEvent, FeedFilter } from '../../ops/feed/filter.js';
 import { HistoryIncomplete } from '../../ops/feed/stored-events.js';
 import { defaultFeedNames, typesOfNames } from '../../schemas/feed.js';
 import { messages } from '../../schemas/http/errors.js';
-import { eventsQuery, type EventsQuery } from '../../schemas/http/events.js';
+import { eventsQuery, type EventsQuery, cursorMalformed } from '../../schemas/http/events.js';
 import { maxPageBytes } from '../../schemas/http/paging.js';
 import { subjectOf } from '../../schemas/link-subject.js';
 import type { V2State } from '../admission/admitted-call.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
-import { parseQuery, type Handler } from '../http/requests.js';
-import { cursorOf } from './requested-cursor.js';
+import {
+  parseQuery,
+  type Handler,
+  refusedWith,
+  type Read,
+  type Refused,
+} from '../http/requests.js';
 import { maxStreams, type StreamSlots } from './stream-slots.js';
 import type { StreamRequest, Streams } from './streams.js';
+
+const refusals: Readonly<Record<CursorFault, Refused>> = {
+  malformed: refusedWith(failure(400, cursorMalformed)),
+  foreign: refusedWith(failure(409, messages.cursorForeign)),
+};
+
+/** Reads `start`, `now` or a cursor. */
+export const cursorOf = async (feed: Feed, after: string): Promise<Read<Cursor>> => {
+  if (after === 'start') return { type: 'read', value: startCursor };
+  if (after === 'now') return { type: 'read', value: await feed.ends() };
+  const cursor = await feed.decode(after);
+  return typeof cursor === 'string' ? refusals[cursor] : { type: 'read', value: cursor };
+};
 
 export interface EventsDeps {
   readonly feed: Feed;

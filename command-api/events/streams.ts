@@ -1,4 +1,3 @@
-/** The open streams of this process. */
 import { randomInt } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Cursor } from '../../ops/feed/cursor.js';
@@ -8,9 +7,10 @@ import { periodically } from '../../ops/platform/concurrency/periodic.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { findLiveSessions } from '../console/server/console-sessions.js';
-import { writePart } from '../http/write.js';
+import { writePart } from '../http/reply.js';
 import { findLiveScopes } from '../admission/live-keys.js';
 import type { StreamSlots } from './stream-slots.js';
+/** The open streams of this process. */
 
 /** How often an idle stream sends its position (ms). */
 const positionMs = 15_000;
@@ -29,7 +29,7 @@ export interface StreamRequest {
 }
 
 /** The slot of a key's stream. */
-export interface StreamSlot {
+interface StreamSlot {
   readonly id: string;
   readonly rootId: string;
   /** The secret that started the stream: SHA-256, hexadecimal. */

@@ -1,17 +1,16 @@
 import type Koa from 'koa';
 import type { Context } from 'koa';
-import { bearerToken, tokenMatcher } from '../../ops/http/bearer-token.js';
+import { bearerToken, tokenMatcher, type MetricsAccess } from '../../ops/http/metrics-access.js';
 import type { ProxyTrust } from '../../ops/http/client-address.js';
-import type { MetricsAccess } from '../../ops/http/metrics-access.js';
 import type { Metrics } from '../../ops/platform/metrics/metrics.js';
 import { messages } from '../../schemas/http/errors.js';
-import { browserPaths } from './browser-paths.js';
+import { browserPaths } from './static-files.js';
 import { actorHeader } from '../../schemas/http/operators.js';
-import { createApp, type AppDeps, type RequestState } from './app.js';
+import { createApp, metricsRoute, type AppDeps, type RequestState } from './app.js';
 import { isConsolePath } from '../console/server/console.js';
 import { operatorsConsole } from '../console/server/operators.js';
 import { createGuesses } from './guesses.js';
-import { failure, json, refusesMethod, send, type Reply } from './reply.js';
+import { failure, json, send, type Reply } from './reply.js';
 import { actorIn } from './request-actor.js';
 import { createDispatcher, parseAs } from './requests.js';
 import { consoleRoutes } from '../console/server/route.js';
@@ -90,21 +89,10 @@ export const createAdminApp = (
   });
 
   app.use(browserPaths(deps.hasConsole));
+  app.use(metricsRoute({ ...deps, guesses }));
   app.use(async (ctx) => {
     const state = ctx.state as AdminState;
     ctx.set('Cache-Control', 'no-store');
-    if (ctx.path === '/metrics') {
-      if (refusesMethod(ctx)) return;
-      const refused = deps.metricsAccess(ctx.headers);
-      if (refused) {
-        const reply = json(refused.body.statusCode, refused.body, refused.headers);
-        send(ctx, refused.isGuess ? guesses.refuse(ctx, reply) : reply);
-        return;
-      }
-      const { contentType } = deps.metrics;
-      send(ctx, { type: 'raw', status: 200, contentType, body: await deps.metrics.scrape() });
-      return;
-    }
     if (console && isConsolePath(ctx.path)) {
       await console.handle(ctx);
       return;

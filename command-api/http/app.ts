@@ -1,21 +1,23 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import Koa, { type Context, type Next } from 'koa';
 import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
 import { isStatementFault, statusOf } from '../../ops/platform/error-codes.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
-import type { RequestRecorder } from '../../ops/platform/metrics/metrics.js';
+import type { MetricsAccess } from '../../ops/http/metrics-access.js';
+import type { Metrics, RequestRecorder } from '../../ops/platform/metrics/metrics.js';
 import type { Tracer } from '../../ops/platform/tracing.js';
-import { noSniff } from '../../ops/http/no-sniff.js';
-import { requestIdOf } from '../../ops/http/request-id.js';
-import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
+import { noSniff } from '../../ops/http/refusal.js';
+import { requestIdOf, endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
 import type { Actor } from '../../schemas/decision.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
 import { traceIdOf, traceparentOf } from '../../schemas/traceparent.js';
 import { cors, type AllowedOrigins } from './cors.js';
+import type { Guesses } from './guesses.js';
 import {
   failure,
+  json,
   refusesMethod,
   send,
   unavailable,
@@ -54,6 +56,8 @@ export interface AppDeps {
   /** `null` without tracing. */
   readonly tracer: Tracer | null;
   readonly logger: Logger;
+  /** Whether the log has no lines for requests without an error. */
+  readonly isQuiet?: true;
 }
 
 /** The limit of log lines for free requests, per status. */
@@ -71,7 +75,7 @@ const sharedRoutes: ReadonlySet<string> = new Set(['/health', '/health/ready']);
  * @param routeOf returns the pattern of a path's route, for the metrics; `null` if there is none
  */
 export const createApp = (
-  { health, requests, tracer, logger }: AppDeps,
+  { health, requests, tracer, logger, isQuiet }: AppDeps,
   routeOf: (path: string) => string | null,
   allowedOrigins: AllowedOrigins = [],
 ): Koa<RequestState> => {
@@ -123,6 +127,7 @@ export const createApp = (
     const { status } = ctx;
     requests.record(route, method, status, started);
     endRequestSpan(span, status);
+    if (isQuiet) return;
     const ms = Math.round((performance.now() - started) * 10) / 10;
     const unlogged = isFree(ctx.state, status) ? floodOf(status)(performance.now()) : 0;
     if (unlogged === null) return;
@@ -153,4 +158,40 @@ export const createApp = (
   });
 
   return app;
+};
+
+/** GET /metrics of a listener of operators. */
+export const metricsRoute =
+  ({
+    metrics,
+    metricsAccess,
+    guesses,
+  }: {
+    readonly metrics: Pick<Metrics, 'scrape' | 'contentType'>;
+    readonly metricsAccess: MetricsAccess;
+    readonly guesses: Guesses;
+  }) =>
+  async (ctx: Context, next: Next): Promise<void> => {
+    if (ctx.path !== '/metrics') {
+      await next();
+      return;
+    }
+    ctx.set('Cache-Control', 'no-store');
+    if (refusesMethod(ctx)) return;
+    const refused = metricsAccess(ctx.headers);
+    if (refused) {
+      const reply = json(refused.body.statusCode, refused.body, refused.headers);
+      send(ctx, refused.isGuess ? guesses.refuse(ctx, reply) : reply);
+      return;
+    }
+    const { contentType } = metrics;
+    send(ctx, { type: 'raw', status: 200, contentType, body: await metrics.scrape() });
+  };
+
+export const listenerOf = (app: Koa<RequestState>): RequestListener => {
+  const handle = app.callback();
+  return (request, response) => {
+    // Koa handles errors; the promise never rejects.
+    void handle(request, response);
+  };
 };

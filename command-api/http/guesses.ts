@@ -1,19 +1,56 @@
 import type { Context } from 'koa';
-import type { ProxyTrust } from '../../ops/http/client-address.js';
-import { throttleGuesses } from '../../ops/http/guess-throttle.js';
+import { clientAddress, networkOf, type ProxyTrust } from '../../ops/http/client-address.js';
+import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { messages } from '../../schemas/http/errors.js';
 import { failure, type Reply } from './reply.js';
 
+/** The length of a window, from a network's first wrong guess (ms). */
+const windowMs = 60_000;
+/** Wrong guesses in a window. */
+const maxWrong = 10;
+/** Bounds the memory; beyond it, the oldest window is dropped. */
+const maxNetworks = 10_000;
+
+interface Window {
+  readonly endsAt: number;
+  wrong: number;
+}
+
+/** Counts wrong guesses at a secret: after ten, the network is throttled until the end of its window. */
+export class GuessThrottle {
+  readonly #windows = new BoundedMap<string, Window>(maxNetworks);
+
+  /** Time until the network may guess again (ms); 0 if it may now. */
+  waitMs(network: string, now: number): number {
+    const window = this.#windows.get(network);
+    return window && window.wrong >= maxWrong ? Math.max(0, window.endsAt - now) : 0;
+  }
+
+  countWrong(network: string, now: number): void {
+    const window = this.#windows.get(network);
+    if (window && now < window.endsAt) {
+      window.wrong += 1;
+      return;
+    }
+    this.#windows.set(network, { endsAt: now + windowMs, wrong: 1 });
+  }
+}
+
 /** Throttles wrong secrets by the client's network. A correct secret is never throttled. */
 export const createGuesses = (isTrusted: ProxyTrust) => {
-  const countWrong = throttleGuesses(isTrusted);
+  const throttle = new GuessThrottle();
   return {
     /** Counts a wrong secret. @returns `wrong`, or 429 after ten per minute */
     refuse({ req }: Context, wrong: Reply): Reply {
-      const retryAfter = countWrong(req);
-      if (retryAfter === 0) return wrong;
-      const headers = { 'Retry-After': String(retryAfter) };
-      return { ...failure(429, messages.tooManyAttempts, headers), retryAfter };
+      const network = networkOf(clientAddress(req, isTrusted));
+      const now = performance.now();
+      const retryAfter = Math.ceil(throttle.waitMs(network, now) / 1_000);
+      if (retryAfter > 0) {
+        const headers = { 'Retry-After': String(retryAfter) };
+        return { ...failure(429, messages.tooManyAttempts, headers), retryAfter };
+      }
+      throttle.countWrong(network, now);
+      return wrong;
     },
   };
 };

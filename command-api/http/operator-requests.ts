@@ -10,9 +10,9 @@ import type { ImportDeps } from '../imports/route.js';
 import type { ExportDeps } from '../links/export/route.js';
 import type { WebhookCallsDeps } from '../webhooks/webhook-calls.js';
 import type { ManagedLinksDeps } from '../links/change/managed-links.js';
-import { json, type Reply } from './reply.js';
+import { json, logWithinMs, type Reply } from './reply.js';
 import { bodyReader, parseJsonAs, parseQuery, type Handler, type Route } from './requests.js';
-import type { ProjectionWorker } from '../projections/worker.js';
+import type { ProjectionWorker } from '../projections/handler.js';
 
 /** The state of an authenticated request of an operator. */
 export interface AdminState extends RequestState {
@@ -39,9 +39,6 @@ export interface AdminDeps
 
 /** Creates the routes of one subject. Their paths are relative to /admin. */
 export type AdminRoutes = (deps: AdminDeps) => readonly Route<AdminState>[];
-
-/** How long a change waits for the log (ms): clients get a response within 2 s. */
-const logWithinMs = 1_500;
 
 export const createRespond =
   (delivery: OutboxDelivery): AdminDeps['respond'] =>

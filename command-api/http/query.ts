@@ -2,7 +2,7 @@
 export type QueryParameters = Readonly<Record<string, string | readonly string[]>>;
 
 /** `name` is `null` if the name itself is not UTF-8. */
-export type QueryRead =
+type QueryRead =
   | { readonly type: 'read'; readonly parameters: QueryParameters }
   | { readonly type: 'notUtf8'; readonly name: string | null };
 

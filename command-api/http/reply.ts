@@ -1,6 +1,24 @@
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
+import type { OutboxDelivery, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
+import { once } from 'node:events';
+
+/**
+ * Writes a part of a body, and waits for a slow client. Returns when the client disconnects, too. The listener closes
+ * connections without write progress.
+ */
+export const writePart = async (res: ServerResponse, part: string | Buffer): Promise<void> => {
+  if (res.destroyed || res.write(part)) return;
+  const controller = new AbortController();
+  const { signal } = controller;
+  try {
+    await Promise.race([once(res, 'drain', { signal }), once(res, 'close', { signal })]);
+  } finally {
+    // Removes the listeners of the event that did not occur.
+    controller.abort();
+  }
+};
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -39,7 +57,7 @@ export type Reply = {
     >)
 );
 
-export type ErrorReply = Extract<Reply, { readonly type: 'error' }>;
+type ErrorReply = Extract<Reply, { readonly type: 'error' }>;
 
 export const json = (status: number, body: object | string, headers: Headers = {}): Reply => ({
   type: 'json',
@@ -69,7 +87,7 @@ export const itemErrorOf = (reply: Reply): object => {
 };
 
 /** Adds a header of the request to `Vary` of every response. */
-export const varyBy = (ctx: Context, header: string): void => {
+const varyBy = (ctx: Context, header: string): void => {
   const { headers } = ctx.state as ResponseState;
   const { Vary: others } = headers;
   headers['Vary'] = others === undefined ? header : `${others}, ${header}`;
@@ -94,6 +112,30 @@ export const noContent = (headers: Headers = {}): Reply => ({
 /** 503 with `Retry-After`, in seconds. */
 export const unavailable = (message: string = messages.unavailable, seconds = 1): ErrorReply =>
   failure(503, message, { 'Retry-After': String(seconds) });
+
+/** How long a response waits for the log (ms): clients get one within 2 s. */
+export const logWithinMs = 1_500;
+
+/** The response to a change, as soon as the log has its events. */
+export const whenPublished = async (
+  delivery: OutboxDelivery,
+  outboxPosition: OutboxPosition,
+  respond: () => Promise<Reply> | Reply,
+): Promise<Reply> =>
+  (await delivery.published(outboxPosition, logWithinMs))
+    ? respond()
+    : unavailable(messages.logUnavailable);
+
+/** A page of rows that were read with a limit of `limit + 1`, and the cursor after it; `null` at the end. */
+export const pageOf = <Row, Cursor>(
+  rows: readonly Row[],
+  limit: number,
+  cursorOf: (last: Row) => Cursor,
+): { readonly page: readonly Row[]; readonly next: Cursor | null } => {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return { page, next: last !== undefined && rows.length > limit ? cursorOf(last) : null };
+};
 
 /**
  * Sends JSON with one call of `writeHead`, which takes a third of the time of Koa's setters. A late response, after a

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import Router, { type RouterContext } from '@koa/router';
+import Router from '@koa/router';
 import { koaBody } from 'koa-body';
 import type { Context } from 'koa';
 import type { z } from 'zod';
@@ -8,7 +8,6 @@ import { urlFaultOf } from '../../schemas/http/link-fields.js';
 import { messageWithPath } from '../../schemas/http/rules.js';
 import { disallowedProperties } from '../../schemas/http/shorten.js';
 import type { RequestState } from './app.js';
-import { scanJson } from './json-scan.js';
 import { noteIgnoredFields } from './ignored-fields.js';
 import { readQuery, type QueryParameters } from './query.js';
 import type { RouteMethod } from './route-methods.js';
@@ -116,11 +115,25 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
 /** The maximum nesting of objects and arrays. */
 const maxJsonLevels = 32;
 
+const tooDeep = Symbol('more than `maxJsonLevels`');
+
+/** The first disallowed property name, at any depth; `tooDeep` if the value has more than `levels`. */
+const faultIn = (value: unknown, levels = maxJsonLevels): string | typeof tooDeep | null => {
+  if (typeof value !== 'object' || value === null) return null;
+  if (levels === 0) return tooDeep;
+  let found: string | null = null;
+  for (const [name, child] of Object.entries(value)) {
+    if (disallowedProperties.includes(name)) found ??= name;
+    const fault = faultIn(child, levels - 1);
+    if (fault === tooDeep) return fault;
+    found ??= fault;
+  }
+  return found;
+};
+
 /** Parses a body; an empty one counts as `{}`. */
 export const parseJson = (text: string): Read<unknown> => {
   const invalid = refusedWith(failure(400, messages.invalidJson));
-  const { tooDeep, found } = scanJson(text, maxJsonLevels, disallowedProperties);
-  if (tooDeep) return invalid;
   let json: unknown;
   try {
     json = text.trim() === '' ? {} : JSON.parse(text);
@@ -128,9 +141,11 @@ export const parseJson = (text: string): Read<unknown> => {
     // The parser's message may quote the body.
     return invalid;
   }
-  return found === null
+  const fault = faultIn(json);
+  if (fault === tooDeep) return invalid;
+  return fault === null
     ? { type: 'read', value: json }
-    : refusedWith(failure(400, `property ${found} should not exist`));
+    : refusedWith(failure(400, `property ${fault} should not exist`));
 };
 
 /** Parses a value with a schema; 400 with the message of the first invalid field. */
@@ -193,18 +208,10 @@ export const createDispatcher = <AnyRoute extends Route<never>>(
   routes: readonly AnyRoute[],
 ) => {
   const router = new Router({ prefix, sensitive: true, strict: true });
+  // The router only matches paths: its own dispatch would match each path again.
   const routeOfLayer = new Map(
-    routes.map((route) => {
-      const handle = async (ctx: RouterContext): Promise<void> => {
-        // No ID has a null character, which PostgreSQL does not accept in a query.
-        const parameter = (name: string): string =>
-          (ctx.params[name] ?? '').replaceAll('\0', '\ufffd');
-        send(ctx, await route.handler(ctx, ctx.state as never, parameter));
-      };
-      return [router.register(route.path, [route.method], handle), route];
-    }),
+    routes.map((route) => [router.register(route.path, [route.method], () => undefined), route]),
   );
-  const dispatch = router.routes();
 
   const fixedPaths = new Set(
     routes.flatMap(({ path }) => (path.includes(':') ? [] : [prefix + path])),
@@ -241,11 +248,16 @@ export const createDispatcher = <AnyRoute extends Route<never>>(
       return route ? prefix + route.path : null;
     },
     async dispatch(ctx: Context): Promise<void> {
-      const { methods } = match(ctx.path, ctx.method);
+      const { methods, found, parameters } = match(ctx.path, ctx.method);
       if (methods.length === 0) send(ctx, failure(404, messages.notFound));
-      else if (!methods.includes(ctx.method)) {
+      else if (!found) {
         send(ctx, failure(405, messages.methodNotAllowed, { Allow: methods.join(', ') }));
-      } else await dispatch(ctx as never, () => Promise.resolve());
+      } else {
+        // No ID has a null character, which PostgreSQL does not accept in a query.
+        const parameter = (name: string): string =>
+          (parameters[name] ?? '').replaceAll('\0', '\ufffd');
+        send(ctx, await found.handler(ctx, ctx.state as never, parameter));
+      }
     },
   };
 };

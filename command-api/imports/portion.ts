@@ -302,17 +302,21 @@ export const decidePortion = async (
   /** The states of the rows' subjects, and of their other codes if they may need them. */
   const readStates = async (tx: Client): Promise<Pick<Locked, 'taken' | 'states' | 'checked'>> => {
     const subjects = ready.map(subjectOf);
-    const first = await findTaken(tx, subjects);
-    const known =
-      phase === 'check' ? await readChecked(tx, id, subjects) : new Map<string, string>();
+    const findOf = (codes: readonly string[]) =>
+      Promise.all([
+        findTaken(tx, codes),
+        phase === 'check' && codes.length > 0
+          ? readChecked(tx, id, codes)
+          : new Map<string, string>(),
+      ]);
+    const [first, known] = await findOf(subjects);
     const others =
       options.onConflict === 'suffix'
         ? suffixesOf(ready, new Set([...first, ...known.keys()]))
         : [];
-    const taken = new Set([...first, ...(await findTaken(tx, others))]);
+    const [otherTaken, otherChecked] = await findOf(others);
+    const taken = new Set([...first, ...otherTaken]);
     const states = taken.size === 0 ? null : await readManyLinkStates(tx, outbox, [...taken]);
-    const otherChecked =
-      phase === 'check' && others.length > 0 ? await readChecked(tx, id, others) : [];
     return {
       taken,
       states: new Map(Array.from(states ?? [], ([subject, { state }]) => [subject, state])),

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
-import { allowStall } from '../../ops/http/connections.js';
-import { withSlowBody } from '../../ops/http/slow-bodies.js';
+import { allowStall, withSlowBody } from '../../ops/http/connections.js';
 import { findActiveDomains, type ActiveDomains } from '../../ops/ledger/active-domains.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -15,10 +14,17 @@ import {
 } from '../../schemas/http/imports.js';
 import type { V2State } from '../admission/admitted-call.js';
 import type { RequestState } from '../http/app.js';
-import { failure, json, noContent, prefers, unavailable, type Reply } from '../http/reply.js';
+import {
+  failure,
+  json,
+  noContent,
+  prefers,
+  unavailable,
+  type Reply,
+  writePart,
+} from '../http/reply.js';
 import { actorIn } from '../http/request-actor.js';
 import { parseQuery, type Handler } from '../http/requests.js';
-import { writePart } from '../http/write.js';
 import { ImportFileFault } from './formats/records.js';
 import { countUnfinished, endImport, readImports, readOutcomes } from './store.js';
 import { ImportTooLarge, receiveFile, UploadTooSlow, type UploadRequest } from './upload.js';

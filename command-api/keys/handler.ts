@@ -46,7 +46,7 @@ export type ApiKeyOutcome =
   DoneWithKey | { readonly type: 'refused'; readonly refusal: ApiKeyRefusal };
 
 /** The token is not stored. */
-export type WithToken<Outcome> = Outcome & { readonly token: string };
+type WithToken<Outcome> = Outcome & { readonly token: string };
 
 export type IssuedKey = WithToken<DoneWithKey>;
 
@@ -100,8 +100,6 @@ const withAuthority = (
   metadata: Actor,
 ) =>
   ({ type, subject, data: { ...data, by }, metadata }) as unknown as CommandRequest<ApiKeyCommand>;
-
-export type ApiKeyHandler = ReturnType<typeof createApiKeyHandler>;
 
 export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
   const query = async (

@@ -1,17 +1,11 @@
 import { z } from 'zod';
-import {
-  changeKeyRequest,
-  createKeyRequest,
-  keyIdPattern,
-  type KeyResponse,
-  type KeyWithUsageResponse,
-} from '../../schemas/http/keys.js';
-import { createApiKeyHandler, type KeyWithUsage, type OperatorCommand } from './handler.js';
+import { changeKeyRequest, createKeyRequest, keyIdPattern } from '../../schemas/http/keys.js';
+import { createApiKeyHandler, type OperatorCommand } from './handler.js';
 import { pageLimit } from '../../schemas/http/paging.js';
 import type { Actor } from '../../schemas/decision.js';
-import { rootIdOf } from '../../schemas/folds/api-key.js';
 import { messages } from '../../schemas/http/errors.js';
-import { failure, json, type Reply } from '../http/reply.js';
+import { failure, json, pageOf, type Reply } from '../http/reply.js';
+import { keyWithUsageOf, operatorsKeyOf } from './view.js';
 import { withBody, withQuery, type AdminRoutes } from '../http/operator-requests.js';
 
 const pageQuery = z.object({
@@ -23,33 +17,8 @@ const pageQuery = z.object({
     .default(null),
 });
 
-const keyOf = ({
-  state: { status, key },
-  plan,
-}: Pick<KeyWithUsage, 'state' | 'plan'>): KeyResponse => ({
-  id: key.id,
-  name: key.name,
-  plan,
-  account: key.account,
-  scopes: [...key.scopes],
-  active: status === 'active',
-  rootId: rootIdOf(key),
-  expiresAt: key.expiresAt?.toISOString() ?? null,
-  createdAt: key.createdAt.toISOString(),
-});
-
 export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, respond }) => {
   const keys = createApiKeyHandler(pool, outbox);
-
-  const withUsage = (found: KeyWithUsage): KeyWithUsageResponse => {
-    const { plan, lastUsedAt, minuteCalls, month, calls, links, qrCodes } = found;
-    const limit = plans.plans[plan].requestsPerMinute;
-    return {
-      ...keyOf(found),
-      lastUsedAt: lastUsedAt?.toISOString() ?? null,
-      usage: { minute: { used: minuteCalls, limit }, month: { month, calls, links, qrCodes } },
-    };
-  };
 
   const unknownKey = failure(404, messages.keyNotFound);
 
@@ -64,7 +33,7 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, respond }) => {
     }
     const found = await keys.find(id);
     if (!found) throw new Error(`find() returned no key for ${id}`);
-    return respond(outcome.outboxPosition, 200, keyOf({ ...found, state: outcome.state }));
+    return respond(outcome.outboxPosition, 200, operatorsKeyOf({ ...found, state: outcome.state }));
   };
 
   return [
@@ -74,7 +43,7 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, respond }) => {
       handler: withBody(createKeyRequest, async (request, { actor }) => {
         const { token, state, outboxPosition } = await keys.issue(request, actor);
         return respond(outboxPosition, 201, {
-          ...keyOf({ state, plan: request.plan }),
+          ...operatorsKeyOf({ state, plan: request.plan }),
           key: token,
         });
       }),
@@ -84,9 +53,8 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, respond }) => {
       path: '/keys',
       handler: withQuery(pageQuery, async ({ limit, after }) => {
         const found = await keys.list(limit + 1, after);
-        const page = found.slice(0, limit);
-        const next = found.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
-        return json(200, { keys: page.map(withUsage), next });
+        const { page, next } = pageOf(found, limit, (last) => last.state.key.id);
+        return json(200, { keys: page.map((key) => keyWithUsageOf(key, plans)), next });
       }),
     },
     {
@@ -95,7 +63,7 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, respond }) => {
       handler: async (_ctx, _state, parameter) => {
         const id = parameter('id');
         const found = keyIdPattern.test(id) ? await keys.find(id) : null;
-        return found ? json(200, withUsage(found)) : unknownKey;
+        return found ? json(200, keyWithUsageOf(found, plans)) : unknownKey;
       },
     },
     {

@@ -1,6 +1,5 @@
 import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import { rootIdOf } from '../../schemas/folds/api-key.js';
 import { messages } from '../../schemas/http/errors.js';
 import {
   changeOwnKeyRequest,
@@ -8,7 +7,6 @@ import {
   makeKeyRequest,
   ownKeysQuery,
   rotateKeyRequest,
-  type OwnKeyResponse,
 } from '../../schemas/http/keys.js';
 import { maxLiveKeys, maxSecrets, type ApiKeyRefusal } from './command.js';
 import {
@@ -17,11 +15,18 @@ import {
   type CallingKey,
   type DoneWithKey,
   type KeyOwnerCommand,
-  type KeyWithUsage,
 } from './handler.js';
-import { failure, json, noContent, unavailable, type Reply } from '../http/reply.js';
+import {
+  failure,
+  json,
+  noContent,
+  pageOf,
+  unavailable,
+  whenPublished,
+  type Reply,
+} from '../http/reply.js';
+import { ownKeyOf } from './view.js';
 import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
-import { logWithinMs } from '../links/create/route.js';
 import {
   keyInvalid,
   scopeLacking,
@@ -30,7 +35,7 @@ import {
   type V2State,
 } from '../admission/admitted-call.js';
 
-export interface KeyDeps extends Pick<PlanDeps, 'plans'> {
+interface KeyDeps extends Pick<PlanDeps, 'plans'> {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
@@ -62,41 +67,24 @@ const callingKeyOf = ({ call, requestId, traceparent }: V2State): CallingKey => 
 export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) => {
   const keys = createApiKeyHandler(pool, outbox);
 
-  const toResponse = (
-    { state: { key, status }, plan, lastUsedAt }: KeyWithUsage,
-    { call }: V2State,
-  ): OwnKeyResponse => ({
-    id: key.id,
-    name: key.name,
-    plan,
-    scopes: [...key.scopes],
-    active: status === 'active',
-    rootId: rootIdOf(key),
-    expiresAt: key.expiresAt?.toISOString() ?? null,
-    createdAt: key.createdAt.toISOString(),
-    lastUsedAt: lastUsedAt?.toISOString() ?? null,
-    usage: usageOf(call, plans),
-  });
-
   /** The response to a command: of a change, as soon as the log has it. */
-  const respond = async (
+  const respond = (
     outcome: ApiKeyOutcome,
     respondTo: (done: DoneWithKey) => Promise<Reply> | Reply,
-  ): Promise<Reply> => {
+  ): Promise<Reply> | Reply => {
     if (outcome.type === 'refused') {
       const { refusal } = outcome;
       return refusal.type === 'scopeLacking' ? scopeLacking(refusal.scope) : refusals[refusal.type];
     }
-    return (await delivery.published(outcome.outboxPosition, logWithinMs))
-      ? respondTo(outcome)
-      : unavailable(messages.logUnavailable);
+    return whenPublished(delivery, outcome.outboxPosition, () => respondTo(outcome));
   };
 
   const withKey =
     (state: V2State, status: 200 | 201, more: { readonly key?: string } = {}) =>
     async ({ state: { key } }: DoneWithKey): Promise<Reply> => {
       const found = await keys.find(key.id);
-      return found ? json(status, { ...toResponse(found, state), ...more }) : unknownKey;
+      if (!found) return unknownKey;
+      return json(status, { ...ownKeyOf(found, usageOf(state.call, plans)), ...more });
     };
 
   const change = async (
@@ -114,9 +102,9 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     if (query.type === 'refused') return query.reply;
     const { limit, after } = query.value;
     const found = await keys.listFor(state.call.key, limit + 1, after ?? null);
-    const page = found.slice(0, limit);
-    const next = found.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
-    return json(200, { keys: page.map((key) => toResponse(key, state)), next });
+    const { page, next } = pageOf(found, limit, (last) => last.state.key.id);
+    const usage = usageOf(state.call, plans);
+    return json(200, { keys: page.map((key) => ownKeyOf(key, usage)), next });
   };
 
   const make: Handler<V2State> = async (_ctx, state) => {

@@ -5,6 +5,21 @@ import { linkCodeOf, subjectOf } from '../../schemas/link-subject.js';
 import { failure } from '../http/reply.js';
 import { parseQuery, refusedWith, type Read } from '../http/requests.js';
 
+/** The entity tag of a link's version. */
+export const etagOf = (version: number): string => `"${version}"`;
+
+/** Weak tags match too, because compressing proxies weaken tags. */
+const entityTag = /^(?:W\/)?"([1-9]\d*)"$/;
+
+/** The versions in `If-Match` (RFC 9110); `null` (no header, or `*`): any version. */
+export const ifMatch = (header: string | undefined): readonly number[] | null => {
+  if (header === undefined || header.trim() === '*') return null;
+  return header.split(',').flatMap((tag) => {
+    const version = entityTag.exec(tag.trim())?.[1];
+    return version === undefined ? [] : [Number(version)];
+  });
+};
+
 /** The subject of the link that a path with `:shortCode` and its `?domain=` address; 404 if no link can have it. */
 export const addressedLink = (ctx: Context, parameter: (name: string) => string): Read<string> => {
   const query = parseQuery(linkDomainQuery, ctx);

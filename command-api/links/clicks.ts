@@ -1,4 +1,33 @@
-import type { Queryable } from '../../ops/platform/postgres/pool.js';
+import type { Queryable, Client } from '../../ops/platform/postgres/pool.js';
+import type { ListCursor } from './list/link-query.js';
+
+export interface ClickedLink {
+  readonly subject: string;
+  readonly clicks: number;
+}
+
+/**
+ * Up to `limit` links with clicks after a cursor, in the order of clicks.
+ */
+export const nextByClicks = async (
+  tx: Client,
+  account: string,
+  after: Pick<ListCursor, 'clicks' | 'subject'> | null,
+  limit: number,
+): Promise<readonly ClickedLink[]> => {
+  const { clicks, subject } = after ?? { clicks: Number.MAX_SAFE_INTEGER, subject: '' };
+  const { rows } = await tx.query<ClickedLink>({
+    name: 'links-by-clicks',
+    text: `(SELECT subject, clicks FROM projection_stats.links_by_clicks
+            WHERE account = $1 AND clicks = $2 AND subject > $3 ORDER BY subject LIMIT $4)
+           UNION ALL
+           (SELECT subject, clicks FROM projection_stats.links_by_clicks
+            WHERE account = $1 AND clicks < $2 ORDER BY clicks DESC, subject LIMIT $4)
+           ORDER BY clicks DESC, subject LIMIT $4`,
+    values: [account, clicks, subject, limit],
+  });
+  return rows;
+};
 
 export interface ClicksOfLink {
   readonly clicks: number;

@@ -13,7 +13,7 @@ export interface Blocklist {
   has(url: string): boolean;
 }
 
-export type ParsedBlocklist =
+type ParsedBlocklist =
   | { readonly type: 'parsed'; readonly blocklist: Blocklist }
   | { readonly type: 'malformed'; readonly line: number; readonly entry: string };
 

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../../ops/platform/logging.js';
+import { firstWithin } from '../../ops/platform/first-within.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
 import { destinationsOf } from '../../schemas/redirect-rules.js';
@@ -83,16 +84,6 @@ export const blocklistScan = (version: string): Scan => ({
   sources: 'blocklist',
 });
 
-/** The first links whose destinations fit into one call, at least one link. */
-const pageOf = (links: readonly LiveLink[]): readonly LiveLink[] => {
-  let urls = 0;
-  const end = links.findIndex((link, index) => {
-    urls += destinationsOf(link).length;
-    return urls > maxUrlsPerCall && index > 0;
-  });
-  return end === -1 ? links : links.slice(0, end);
-};
-
 /** The duration of a lease (ms). A page takes one call (2 s) and a transaction. */
 const leaseMs = 30_000;
 /** The pause while the web safety service is unavailable (ms). */
@@ -159,7 +150,8 @@ export const createRecheck = (deps: {
 
   const checkPage = async (lease: Lease, scan: Scan): Promise<void> => {
     const found = await readLiveLinks(pool, lease, scan.ageMs, size);
-    const links = pageOf(found.links);
+    // Their destinations are checked in one call.
+    const links = firstWithin(found.links, maxUrlsPerCall, (link) => destinationsOf(link).length);
     if (!(await check(links, scan))) {
       await endLease(pool, lease, lease, retryMs);
       return;

@@ -1,10 +1,11 @@
+import { createHash } from 'node:crypto';
+import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { createCircuitBreaker, type BreakerState } from '../../ops/platform/concurrency/retry.js';
 import { DeadlinePassed, withinDeadline } from '../../ops/platform/concurrency/deadline.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { SafetyCheck, SafetyVerdict } from './safety-check.js';
 import { maxUrlsPerCall, type FindThreats, type ThreatMatch } from './threat-matches.js';
-import { createVerdictCache, type KnownVerdict } from './verdict-cache.js';
 import { parseDestination, parseUrl } from '../../schemas/parse-url.js';
 
 export const safeBrowsingLimits = {
@@ -31,6 +32,11 @@ interface Waiting {
   readonly url: string;
   readonly resolve: (verdict: SafetyVerdict) => void;
 }
+
+type KnownVerdict = 'safe' | 'unsafe';
+
+/** Digests have a fixed length, so the number of cached verdicts bounds their memory. */
+const digest = (url: string): string => createHash('sha256').update(url).digest('base64');
 
 const hourMs = 3_600_000;
 
@@ -81,7 +87,14 @@ export const createSafeBrowsing = (options: {
     calls: { answered: 0, failed: 0 },
     breaker: 'closed' as BreakerState,
   };
-  const cache = createVerdictCache({ maxEntries: limits.maxCached, now });
+  const verdicts = new BoundedMap<
+    string,
+    { readonly verdict: KnownVerdict; readonly until: number }
+  >(limits.maxCached);
+  const cachedVerdict = (url: string): KnownVerdict | null => {
+    const cached = verdicts.get(digest(url));
+    return cached && now() < cached.until ? cached.verdict : null;
+  };
   const breaker = createCircuitBreaker({
     failures: limits.failures,
     pauseMs: limits.pauseMs,
@@ -116,7 +129,8 @@ export const createSafeBrowsing = (options: {
       urls.map((url) => {
         const match = matches.get(url);
         const verdict = match ? 'unsafe' : 'safe';
-        cache.set(url, verdict, match ? (match.holdsMs ?? limits.unsafeMs) : limits.safeMs);
+        const forMs = match ? (match.holdsMs ?? limits.unsafeMs) : limits.safeMs;
+        verdicts.set(digest(url), { verdict, until: now() + forMs });
         return [url, verdict];
       }),
     );
@@ -126,10 +140,10 @@ export const createSafeBrowsing = (options: {
     scheduled = false;
     while (waiting.length > 0 && calls < limits.maxCalls) {
       const batch = waiting.splice(0, maxUrlsPerCall);
-      const resolveBatch = (verdicts: ReadonlyMap<string, KnownVerdict>): void => {
+      const resolveBatch = (found: ReadonlyMap<string, KnownVerdict>): void => {
         for (const { url, resolve } of batch) {
           pending.delete(url);
-          resolve(verdicts.get(url) ?? 'unknown');
+          resolve(found.get(url) ?? 'unknown');
         }
       };
       if (!breaker.permits()) {
@@ -137,8 +151,8 @@ export const createSafeBrowsing = (options: {
         continue;
       }
       calls += 1;
-      void call(batch.map(({ url }) => url)).then((verdicts) => {
-        resolveBatch(verdicts);
+      void call(batch.map(({ url }) => url)).then((found) => {
+        resolveBatch(found);
         calls -= 1;
         startCalls();
       });
@@ -173,15 +187,15 @@ export const createSafeBrowsing = (options: {
    */
   const recheck: SafetyCheck['check'] = async (urls) => {
     const forms = urls.map(comparedForm);
-    const verdicts = new Map<string, SafetyVerdict>();
-    for (const url of forms) if (cache.get(url) === 'unsafe') verdicts.set(url, 'unsafe');
-    const open = [...new Set(forms)].filter((url) => !verdicts.has(url));
+    const found = new Map<string, SafetyVerdict>();
+    for (const url of forms) if (cachedVerdict(url) === 'unsafe') found.set(url, 'unsafe');
+    const open = [...new Set(forms)].filter((url) => !found.has(url));
     while (open.length > 0 && breaker.permits()) {
       for (const [url, verdict] of await call(open.splice(0, maxUrlsPerCall))) {
-        verdicts.set(url, verdict);
+        found.set(url, verdict);
       }
     }
-    return forms.map((url) => verdicts.get(url) ?? 'unknown');
+    return forms.map((url) => found.get(url) ?? 'unknown');
   };
 
   /** Whether the root key may look up more URLs. Counts them. */
@@ -198,7 +212,7 @@ export const createSafeBrowsing = (options: {
 
   const check: SafetyCheck['check'] = async (urls, payer) => {
     const forms = urls.map(comparedForm);
-    const known = forms.map((url) => cache.get(url));
+    const known = forms.map(cachedVerdict);
     const hits = known.filter((verdict) => verdict !== null);
     activity.cache.hit += hits.length;
     activity.cache.miss += known.length - hits.length;

@@ -45,7 +45,7 @@ export const deleteEndedScans = async (
   );
 };
 
-export interface KnownScan {
+interface KnownScan {
   readonly name: string;
   /** The longest possible pause (ms). */
   readonly longestMs: number;

@@ -7,7 +7,7 @@ import { checkInOrder, type SafetyCheck } from './safety-check.js';
 import { createThreatFinder } from './threat-matches.js';
 
 /** A check of existing links, and the reason to block unsafe ones. */
-export interface Rechecker extends SafetyCheck {
+interface Rechecker extends SafetyCheck {
   readonly reason: string;
 }
 

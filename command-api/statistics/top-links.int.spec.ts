@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { fillLinksByClicks } from '../../ops/test/support/links-by-clicks.js';
-import { readTopLinks } from './top-links.js';
+import { readTopLinks } from './account-statistics.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 const links = 1_200;

@@ -10,11 +10,9 @@ export const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz',
 /** The values of a test's link. The code is random by default. */
 export type LinkValues = Partial<NewLink> & { readonly code?: string };
 
-type LinkOwner = Pick<TestKey, 'id' | 'account'>;
-
 /** The command to create a link, by default without options. */
 export const linkToCreate = (
-  key: LinkOwner,
+  key: Pick<TestKey, 'id' | 'account'>,
   { code = randomCode(), ...changes }: LinkValues = {},
 ): CommandRequest<CreateLink> => ({
   type: 'CreateLink',
@@ -40,8 +38,8 @@ export const linkToCreate = (
   metadata: { actor: key.id, requestId: 'request-1' },
 });
 
-export const shortenCommand = (key: LinkOwner, links: readonly LinkValues[]): ShortenCommand => ({
-  keyId: key.id,
+export const shortenCommand = (key: TestKey, links: readonly LinkValues[]): ShortenCommand => ({
+  keyHash: key.hash,
   linkLimit: null,
   idempotency: null,
   links: links.map((values) => linkToCreate(key, values)),

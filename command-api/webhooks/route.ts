@@ -19,12 +19,12 @@ import {
   failure,
   json,
   noContent,
-  unavailable,
+  pageOf,
+  whenPublished,
   type Reply,
 } from '../http/reply.js';
 import { actorIn } from '../http/request-actor.js';
 import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
-import { logWithinMs } from '../links/create/route.js';
 import { maxWebhooks, type WebhookRefusal } from './command.js';
 import { createWebhookHandler, type WebhookOutcome } from './handler.js';
 import { createWebhookCalls, termsOf, type WebhookCallsDeps } from './webhook-calls.js';
@@ -53,15 +53,15 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
     (await readWebhooks(pool, call.key.account, id)).get(id) ?? null;
 
   /** The response to a command, as soon as the log has its event. */
-  const respond = async (
+  const respond = (
     outcome: WebhookOutcome,
     respondTo: (id: string, webhook: Webhook) => Promise<Reply> | Reply,
-  ): Promise<Reply> => {
+  ): Promise<Reply> | Reply => {
     if (outcome.type === 'refused') return refusals[outcome.refusal.type];
-    if (!(await delivery.published(outcome.outboxPosition, logWithinMs))) {
-      return unavailable(messages.logUnavailable);
-    }
-    return exists(outcome.state) ? respondTo(outcome.id, outcome.state) : noContent();
+    const { id, state, outboxPosition } = outcome;
+    return whenPublished(delivery, outboxPosition, () =>
+      exists(state) ? respondTo(id, state) : noContent(),
+    );
   };
 
   const withSecret =
@@ -140,7 +140,7 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
     if (!(await find(state, id))) return unknownWebhook;
     const { status = null, after = null, limit } = query.value;
     const found = await listDeliveries(pool, id, { status, before: after, limit: limit + 1 });
-    const page = found.slice(0, limit);
+    const { page, next } = pageOf(found, limit, ({ id: last }) => last);
     const body: DeliveriesResponse = {
       deliveries: page.map(({ types, attempts, nextAttemptAt, ...rest }) => ({
         ...rest,
@@ -148,7 +148,7 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
         attempts: [...attempts],
         nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
       })),
-      next: found.length > limit ? (page.at(-1)?.id ?? null) : null,
+      next,
     };
     return json(200, body);
   };

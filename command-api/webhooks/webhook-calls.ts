@@ -1,4 +1,3 @@
-/** Calls that accounts and operators share. */
 import type { Cursor } from '../../ops/feed/cursor.js';
 import type { Feed } from '../../ops/feed/feed.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -8,10 +7,11 @@ import { readProgress, replaceCursor, type Progress } from '../../ops/webhooks/s
 import type { Webhook } from '../../schemas/folds/webhook.js';
 import type { TestedWebhookResponse, WebhookResponse } from '../../schemas/http/webhooks.js';
 import { webhookTested } from '../../schemas/webhook-tested.js';
-import { cursorOf } from '../events/requested-cursor.js';
+import { cursorOf } from '../events/route.js';
 import type { RequestState } from '../http/app.js';
 import type { Read } from '../http/requests.js';
 import { acceptedForLater, json, type Reply } from '../http/reply.js';
+/** Calls that accounts and operators share. */
 
 export interface WebhookCallsDeps {
   readonly pool: Pool;

@@ -1,4 +1,4 @@
-import type { ProjectionWorker } from '../../command-api/projections/worker.js';
+import type { ProjectionWorker } from '../../command-api/projections/handler.js';
 import { projectionStatus } from '../../projectors/main.js';
 import { projections } from '../../projectors/projections.js';
 import { NoPreviousProjection } from '../../projectors/runtime/previous.js';

@@ -1,6 +1,22 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import ipaddr from 'ipaddr.js';
 import { isIP, isIPv4, type BlockList, type Socket } from 'node:net';
-import { unmapped } from './mapped-address.js';
+
+/** The IPv4 address of an IPv4-mapped IPv6 address, in any notation; other IPv6 addresses unchanged. */
+const unmapped = (address: string): string => {
+  // Every notation of the prefix contains this group.
+  if (!address.includes(':ffff:')) return address;
+  const processed = ipaddr.process(address);
+  return processed.kind() === 'ipv4' ? processed.toString() : address;
+};
+
+/** The IPv4 address of an IPv4-mapped IPv6 host, in the notation of the URL parser; other hosts unchanged. */
+export const unmappedHost = (host: string): string => {
+  if (!host.startsWith('[')) return host;
+  const address = host.slice(1, -1);
+  const ipv4 = unmapped(address);
+  return ipv4 === address ? host : ipv4;
+};
 
 /** `192.0.2.1:4711` and `[2001:db8::1]:4711`, as some proxies write them. */
 const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
@@ -80,16 +96,10 @@ export const clientAddress = (
   return (header === null ? null : forwardedFor(header, isTrusted)) ?? peer;
 };
 
-/** The eight groups of an IPv6 address as the URL parser writes it: `[2001:db8::1]`. */
-const groupsOf = (address: string): string[] => {
-  const text = new URL(`http://[${address}]`).hostname.slice(1, -1);
-  const [head = '', tail] = text.split('::');
-  const before = head === '' ? [] : head.split(':');
-  if (tail === undefined) return before;
-  const after = tail === '' ? [] : tail.split(':');
-  const gap = Array.from({ length: 8 - before.length - after.length }, () => '0');
-  return [...before, ...gap, ...after];
-};
+const firstGroups = (address: string): readonly string[] =>
+  ipaddr.IPv6.parse(address)
+    .parts.slice(0, 4)
+    .map((group) => group.toString(16));
 
 /** Four groups as the URL parser writes them: the start of most addresses. */
 const fourGroups = /^(?:(?:0|[1-9a-f][0-9a-f]{0,3}):){4}/;
@@ -97,6 +107,6 @@ const fourGroups = /^(?:(?:0|[1-9a-f][0-9a-f]{0,3}):){4}/;
 /** The key of a client in throttles: an IPv4 address, or the /64 of an IPv6 address, which is one subscriber line. */
 export const networkOf = (address: string): string => {
   if (!address.includes(':')) return address;
-  const prefix = fourGroups.exec(address)?.[0] ?? `${groupsOf(address).slice(0, 4).join(':')}:`;
+  const prefix = fourGroups.exec(address)?.[0] ?? `${firstGroups(address).join(':')}:`;
   return `${prefix}:/64`;
 };

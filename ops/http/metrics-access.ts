@@ -1,7 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIPv4 } from 'node:net';
 import type { Logger } from '../platform/logging.js';
-import { bearerToken, tokenMatcher } from './bearer-token.js';
+import { createHash, timingSafeEqual } from 'node:crypto';
+
+const bearer = /^Bearer +(\S+) *$/i;
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** The token of the `Authorization` header; `undefined` if there is none. */
+export const bearerToken = ({ authorization = '' }: IncomingHttpHeaders): string | undefined =>
+  bearer.exec(authorization)?.[1];
+
+/** Returns a function that compares a token with each of `tokens`, in constant time. */
+export const tokenMatcher = (tokens: readonly string[]): ((token: string) => boolean) => {
+  const expected = tokens.map(digest);
+  return (token) => {
+    const given = digest(token);
+    return expected.filter((known) => timingSafeEqual(given, known)).length > 0;
+  };
+};
 
 /** Whether only programs of this machine reach a listener with this bind address. */
 const isLoopback = (host: string): boolean =>
@@ -20,7 +37,7 @@ const refusals = {
   },
 } as const;
 
-export interface MetricsRefusal {
+interface MetricsRefusal {
   readonly body: (typeof refusals)[keyof typeof refusals];
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the request had a wrong token, which counts as a guess. */

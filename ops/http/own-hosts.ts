@@ -1,8 +1,8 @@
 import { parseUrl } from '../../schemas/parse-url.js';
-import { unmappedHost } from './mapped-address.js';
+import { unmappedHost } from './client-address.js';
 
 /** The address of one of our listeners. */
-export interface OwnAddress {
+interface OwnAddress {
   readonly host: string;
   readonly port: number;
 }

@@ -47,7 +47,7 @@ interface Exchange {
  * The requests and responses of a connection of node:http. It limits the requests in progress, and sends error responses
  * of the listener in the order of the requests.
  */
-export class Pipeline {
+class Pipeline {
   #latest: Exchange | null = null;
   #queued = 0;
   #slices = 0;

@@ -1,6 +1,8 @@
 import { METHODS, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
-import { noSniff } from './no-sniff.js';
+
+/** In every response of every listener: browsers must not guess another content type. */
+export const noSniff = { 'X-Content-Type-Options': 'nosniff' } as const;
 
 /** An error of node:http for a request that it could not parse. */
 export type ParseError = NodeJS.ErrnoException & {
@@ -11,7 +13,7 @@ export type ParseError = NodeJS.ErrnoException & {
 };
 
 /** The listener's error response to a request that does not reach the handler. */
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   readonly message: string;
 }

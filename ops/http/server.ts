@@ -9,7 +9,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError } from '../platform/process/config-error.js';
 import type { ProxyTrust } from './client-address.js';
-import { maxConnections, OpenConnections } from './connections.js';
+import { maxConnections, OpenConnections, hasSlowBody } from './connections.js';
 import { installFastPath, type FastPath } from './fast-path.js';
 import { boundPipelines } from './pipeline.js';
 import {
@@ -20,7 +20,6 @@ import {
   refuse,
   type ParseError,
 } from './refusal.js';
-import { hasSlowBody } from './slow-bodies.js';
 
 /** The address that a listener binds to; port 0 means any free port. */
 export interface Listen {
@@ -29,7 +28,7 @@ export interface Listen {
 }
 
 /** The address that a listener is bound to. */
-export interface Bound {
+interface Bound {
   readonly host: string;
   readonly port: number;
   /** A reachable URL: never a wildcard address. */
@@ -94,7 +93,7 @@ const close = (
     closeIdle();
   });
 
-export interface Handlers {
+interface Handlers {
   readonly http: RequestListener;
   readonly fastPath?: FastPath | null;
 }

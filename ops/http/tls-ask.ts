@@ -1,8 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { domainNameOf } from '../../schemas/domain-name.js';
 import { messages } from '../../schemas/http/errors.js';
-import { noSniff } from './no-sniff.js';
-import { refuse } from './refusal.js';
+import { noSniff, refuse } from './refusal.js';
 
 const path = '/tls/ask';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { namesHtml } from '../../ops/http/names-html.js';
-import { noSniff } from '../../ops/http/no-sniff.js';
+import { noSniff } from '../../ops/http/refusal.js';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import type { ServedDomain } from '../domains/served-domain.js';
 import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { clientAddress, networkOf, type ProxyTrust } from '../../ops/http/client-address.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
-import { namedRequestId, requestIdOf } from '../../ops/http/request-id.js';
+import { namedRequestId, requestIdOf } from '../../ops/http/request-span.js';
 import { messages } from '../../schemas/http/errors.js';
 import {
   decideEntry,

@@ -7,7 +7,7 @@ import {
   trustedHeader,
   type ProxyTrust,
 } from '../../ops/http/client-address.js';
-import { namedRequestId } from '../../ops/http/request-id.js';
+import { namedRequestId } from '../../ops/http/request-span.js';
 import type { ServedLink } from '../redirect/decision.js';
 import { memoize, referrerOf, type VisitData } from '../../ops/visitors/visit-data.js';
 import { agentOf, type Agent } from '../../ops/visitors/agents.js';

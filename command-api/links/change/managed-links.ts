@@ -11,14 +11,47 @@ import { linkOfSubject } from '../../../schemas/link-subject.js';
 import { startsAfterEnd } from '../../../schemas/http/fields.js';
 import { tagsMessage } from '../../../schemas/http/link-fields.js';
 import type { ChangedLink, LinkDetails } from '../../../schemas/http/links.js';
-import type { LinkChange, LinkCommand, LinkRefusal } from './command.js';
-import { linkDetailsOf } from '../link-details.js';
-import { createLinkChanges } from './handler.js';
+import {
+  type LinkChange,
+  type LinkCommand,
+  type LinkRefusal,
+  linkChangeDecider,
+  type ManagedLink,
+} from './command.js';
+import { linkDetailsOf, goneResponses } from '../view.js';
 import { noClicks, readClicks, readClicksTaken } from '../clicks.js';
-import { checkGroups, type SafetyCheck } from '../../safety/safety-check.js';
-import { goneResponses } from '../gone.js';
-import { failure, unavailable, type Reply } from '../../http/reply.js';
-import { safetyResponses } from '../../safety/safety-replies.js';
+import { checkGroups, type SafetyCheck, safetyResponses } from '../../safety/safety-check.js';
+import { failure, logWithinMs, unavailable, type Reply } from '../../http/reply.js';
+import { decideAll, type LedgerRows } from '../../../ops/ledger/decide.js';
+import { ledgerLinks } from '../../../ops/ledger/links.js';
+import type { LinkEvent } from '../../../schemas/events/catalogue.js';
+
+const managedLinks = (outbox: Outbox): LedgerRows<ManagedLink, LinkEvent> => ({
+  async lock(tx, codes) {
+    const ledger = await ledgerLinks.lock(tx, codes);
+    // While the rows are locked, no new events are written.
+    const states = await readLinkStates(tx, outbox, codes);
+    return new Map(
+      codes.map((code) => [
+        code,
+        {
+          ledger: ledger.get(code) ?? linkChangeDecider.initialState.ledger,
+          current: states.get(code)?.state ?? linkChangeDecider.initialState.current,
+        },
+      ]),
+    );
+  },
+  save: (states) =>
+    ledgerLinks.save(new Map([...states].map(([code, { ledger }]) => [code, ledger]))),
+  ...(ledgerLinks.changeOf && { changeOf: ledgerLinks.changeOf }),
+});
+
+/** Decides commands on links in one transaction. Returns a result for each, in the same order. */
+export const createLinkChanges = (pool: Pool, outbox: Outbox) => {
+  const rows = managedLinks(outbox);
+  return (commands: readonly CommandRequest<LinkCommand>[]) =>
+    decideAll({ pool, outbox }, rows, linkChangeDecider, commands);
+};
 
 export interface ManagedLinksDeps {
   readonly pool: Pool;
@@ -53,7 +86,7 @@ export interface VersionedLink {
   readonly version: number;
 }
 
-export type ChangeOutcome =
+type ChangeOutcome =
   | ({
       readonly type: 'done';
       /** Whether the log has the events yet. The change is in effect in either case. */
@@ -93,8 +126,6 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
   }
 };
 
-/** How long a change waits for the log (ms): clients get a response within 2 s. */
-const logWithinMs = 1_500;
 /** A change is decided again after a web-safety check, after hashing, and after conflicting changes. */
 const maxRounds = 6;
 

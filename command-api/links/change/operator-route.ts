@@ -6,10 +6,9 @@ import {
   type VersionedLink,
   type RequestedChange,
 } from './managed-links.js';
-import { addressedLink } from '../addressed-link.js';
-import { withAccount } from '../link-details.js';
+import { addressedLink, etagOf, ifMatch } from '../addressed-link.js';
+import { withAccount } from '../view.js';
 import { failure, json, type Reply } from '../../http/reply.js';
-import { etagOf, ifMatch } from './if-match.js';
 import { withBody, type AdminRoutes, type AdminState } from '../../http/operator-requests.js';
 
 const callerOf = ({ actor, uncounted }: AdminState): LinkCaller => ({

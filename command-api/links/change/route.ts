@@ -11,11 +11,10 @@ import { failure, json, noContent, unavailable, type Reply } from '../../http/re
 import { actorIn } from '../../http/request-actor.js';
 import { parseJsonAs, type Handler } from '../../http/requests.js';
 import type { PlanDeps, V2State } from '../../admission/admitted-call.js';
-import { addressedLink } from '../addressed-link.js';
+import { addressedLink, etagOf, ifMatch } from '../addressed-link.js';
 import { gateRefusal } from '../create/gates.js';
-import { etagOf, ifMatch } from './if-match.js';
 
-export interface LinkDeps extends ManagedLinksDeps, PlanDeps {
+interface LinkDeps extends ManagedLinksDeps, PlanDeps {
   readonly isOwnHost: (destination: URL) => boolean;
 }
 

@@ -3,6 +3,7 @@ import {
   nextEvent,
   refused,
   type Command,
+  type CommandRequest,
   type Decider,
 } from '../../../schemas/decision.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
@@ -10,23 +11,12 @@ import { newEvent } from '../../../schemas/events/codec.js';
 import {
   evolveLedgerLink,
   initialState,
+  type LedgerLink,
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
-import {
-  linkStatusAt,
-  type Link,
-  type LinkState,
-  type ExistingLink,
-} from '../../../schemas/folds/link.js';
-import type { BatchResponse, BatchResult } from '../../../schemas/http/batch.js';
+import { type Link, type LinkState, type ExistingLink } from '../../../schemas/folds/link.js';
 import type { RedirectRule } from '../../../schemas/redirect-rules.js';
-import type { LinkResponse } from '../../../schemas/http/shorten.js';
-import {
-  linkOfSubject,
-  shortUrlOf,
-  subjectOf,
-  type LinkIdentity,
-} from '../../../schemas/link-subject.js';
+import { linkOfSubject, subjectOf, type LinkIdentity } from '../../../schemas/link-subject.js';
 
 /** The data of a new link, checked except against the ledger. The subject of the command is that of the link. */
 export interface NewLink {
@@ -102,53 +92,13 @@ export const createLinkDecider: Decider<
   },
 };
 
-/** An item of a batch: its failure, or the failure for each refusal of the ledger. */
-export type BatchItem =
-  | { readonly type: 'refused'; readonly result: BatchResult }
-  | {
-      readonly type: 'ready';
-      readonly failures: Readonly<Record<ShortenRefusal, BatchResult>>;
-    };
-
-/** Data to build a response from outcomes. The deciding transaction builds it, too, for the idempotency record. */
-export type ResponseForm = { readonly shortUrlHost: string } & (
-  { readonly type: 'link' } | { readonly type: 'batch'; readonly items: readonly BatchItem[] }
-);
-
-export type ShortenResponse =
-  | { readonly type: 'created'; readonly status: 201; readonly body: LinkResponse }
-  | { readonly type: 'reused'; readonly status: 200; readonly body: LinkResponse }
-  | { readonly type: 'batch'; readonly status: 200; readonly body: BatchResponse };
-
-const toLinkResponse = (event: EventNamed<'LinkCreated'>, shortUrlHost: string): LinkResponse => {
-  const { url, custom, startsAt, expiresAt, maxClicks, title, note, tags } = event.data;
-  const { rules, forwardQuery } = event.data;
-  const { domain, code } = linkOfSubject(event.subject);
-  return {
-    shortUrl: shortUrlOf(event.subject, shortUrlHost),
-    shortCode: code,
-    ...(domain !== null && { domain }),
-    url,
-    ...(custom && { alias: code }),
-    ...(expiresAt !== null && { expiresAt }),
-    ...(startsAt !== undefined && { startsAt }),
-    ...(maxClicks !== null && { maxClicks }),
-    createdAt: event.time,
-    ...(title !== undefined && { title }),
-    ...(note !== undefined && { note }),
-    ...(tags !== undefined && { tags }),
-    ...(rules !== undefined && { rules }),
-    ...(forwardQuery !== undefined && { forwardQuery }),
-  };
-};
-
 /** Whether `reuse` returns this link: it is active, on this domain, has exactly this destination, and no option. */
 export const isReusable = (
   state: LinkState,
-  { account, url, domain }: Pick<Link, 'account' | 'url'> & Pick<LinkIdentity, 'domain'>,
-  now: Date,
+  { account, url, domain }: Destination,
 ): state is ExistingLink => {
-  if (state.status === 'none' || linkStatusAt(state, now) !== 'active') return false;
+  // A link without start and end needs no clock.
+  if (state.status !== 'active') return false;
   const { link } = state;
   const { custom, startsAt, expiresAt, maxClicks, passwordHash, title, note, tags } = link;
   const options = [startsAt, expiresAt, maxClicks, passwordHash, title, note, link.rules];
@@ -161,88 +111,88 @@ export const isReusable = (
   return hasNone && isOnDomain && link.account === account && link.url === url;
 };
 
-/** The result of an item that failed. @param failure the fields of the error response to a single request */
-export const failedItem = (index: number, item: unknown, failure: object): BatchResult => {
-  const { url } = (item ?? {}) as { url?: unknown };
-  const echoed = typeof url === 'string' ? url : null;
-  return { index, success: false, url: echoed, ...failure } as BatchResult;
-};
+/** What a link has in common with a request with `reuse`. */
+export interface Destination extends Pick<LinkIdentity, 'domain'> {
+  readonly account: string;
+  readonly url: string;
+}
 
-/** The successful response; `null` for a single link that was refused. */
-export const toResponse = (
-  form: ResponseForm,
-  outcomes: readonly ShortenOutcome[],
-): ShortenResponse | null => {
-  const { shortUrlHost } = form;
-  if (form.type === 'link') {
-    const [outcome] = outcomes;
-    if (outcome?.type === 'created') {
-      return { type: 'created', status: 201, body: toLinkResponse(outcome.event, shortUrlHost) };
-    }
-    if (outcome?.type !== 'reused') return null;
-    const { subject, url, createdAt } = outcome.link;
-    const { domain, code: shortCode } = linkOfSubject(subject);
-    const shortUrl = shortUrlOf(subject, shortUrlHost);
-    const body = { shortUrl, shortCode, ...(domain !== null && { domain }), url, createdAt };
-    return { type: 'reused', status: 200, body };
-  }
-  const remaining = [...outcomes];
-  const results = form.items.map((item, index): BatchResult => {
-    if (item.type === 'refused') return item.result;
-    const outcome = remaining.shift();
-    if (!outcome) throw new Error(`${outcomes.length} outcomes do not suffice for item ${index}`);
-    if (outcome.type === 'created') {
-      return { index, success: true, ...toLinkResponse(outcome.event, shortUrlHost) };
-    }
-    if (outcome.type === 'reused') throw new Error(`Item ${index} of a batch was reused`);
-    return item.failures[outcome.type];
-  });
-  return { type: 'batch', status: 200, body: { results } };
-};
+export const nameOf = ({ account, url, domain }: Destination): string =>
+  `${account}\n${domain ?? ''}\n${url}`;
 
-/** Whether the response is stored for retries: a batch only if it created a link. */
-export const isStorable = (response: ShortenResponse): boolean =>
-  response.type !== 'batch' || response.body.results.some(({ success }) => success);
+export const destinationOf = ({ data, subject }: CommandRequest<CreateLink>): Destination => ({
+  account: data.account,
+  url: data.url,
+  domain: linkOfSubject(subject).domain,
+});
 
-/** The response to a batch without the fields of created links, and without URLs, which are in the request. */
-export type BatchOutline = readonly (
-  { readonly shortCode: string; readonly domain?: string } | { readonly failure: object }
-)[];
+/** Counts of links by a root key. */
+interface LinkCounts {
+  /** In the month. */
+  links: number;
+  allLinks: number;
+}
 
-export const outlineOf = ({ results }: BatchResponse): BatchOutline =>
-  results.map((result) => {
-    if (result.success) {
-      const { shortCode, domain } = result;
-      return { shortCode, ...(domain !== undefined && { domain }) };
-    }
-    const failure = Object.entries(result).filter(
-      ([name]) => name !== 'index' && name !== 'success' && name !== 'url',
-    );
-    return { failure: Object.fromEntries(failure) };
-  });
+/** The state of a group of requests, under its locks. */
+interface LockedLinks {
+  readonly now: Date;
+  /** The subjects of this set are taken. Others count as free. */
+  readonly taken: ReadonlySet<string>;
+  /** The active domains of the requests. */
+  readonly domains: ReadonlyMap<string, { readonly account: string }>;
+  /** Links for requests with `reuse`, by `nameOf`. */
+  readonly reusable: ReadonlyMap<string, ReusedLink>;
+}
 
-/**
- * The response of an outline. `null` if the event of a link is missing.
- *
- * @param items the items of the request
- * @param createdBySubject the events that created the links
- */
-export const responseOfOutline = (
-  outline: BatchOutline,
-  items: readonly unknown[],
-  createdBySubject: ReadonlyMap<string, EventNamed<'LinkCreated'>>,
-  shortUrlHost: string,
-): BatchResponse | null => {
-  const results: BatchResult[] = [];
-  for (const [index, entry] of outline.entries()) {
-    if ('failure' in entry) {
-      results.push(failedItem(index, items[index], entry.failure));
-      continue;
-    }
-    const { shortCode: code, domain = null } = entry;
-    const event = createdBySubject.get(subjectOf({ domain, code }));
-    if (!event) return null;
-    results.push({ index, success: true, ...toLinkResponse(event, shortUrlHost) });
-  }
-  return { results };
+/** Decides links one after the other, under the locks. Requests with `reuse` reuse links of the same group. */
+export const openGroup = (
+  { taken, reusable, domains, now }: LockedLinks,
+  { generateCode, newId }: { readonly generateCode: () => string; readonly newId: () => string },
+) => {
+  const reused = new Map(reusable);
+  const ledgerLinks = new Map<string, LedgerLink>();
+  const isTaken = (subject: string): boolean => taken.has(subject) || ledgerLinks.has(subject);
+  return {
+    /** The rows to insert, by subject. */
+    ledgerLinks,
+    /** @param meter counts a created link; `null` for an operator */
+    decideLink(
+      request: CommandRequest<CreateLink>,
+      linkLimit: number | null,
+      meter: LinkCounts | null,
+    ): ShortenOutcome {
+      const { data } = request;
+      const destination = destinationOf(request);
+      const { domain } = destination;
+      if (domain !== null && domains.get(domain)?.account !== data.account) {
+        return { type: 'domainInactive' };
+      }
+      const link = data.reuse ? reused.get(nameOf(destination)) : undefined;
+      if (link) return { type: 'reused', link };
+      if (meter && linkLimit !== null && meter.links >= linkLimit)
+        return { type: 'linksExhausted' };
+      let { subject } = request;
+      while (!data.custom && isTaken(subject))
+        subject = subjectOf({ domain, code: generateCode() });
+      if (isTaken(subject)) return { type: 'aliasTaken' };
+      const metadata = { ...request.metadata, now, id: newId() };
+      const { decide, evolve } = createLinkDecider;
+      const decision = decide({ ...request, subject, metadata }, initialState);
+      const event = decision.type === 'accepted' ? decision.events[0] : undefined;
+      if (!event)
+        throw new Error(`decide() returned ${decision.type} for the unused subject ${subject}`);
+      const ledgerLink = evolve(initialState, event);
+      if (ledgerLink.status === 'none')
+        throw new Error(`evolve() returned no link for LinkCreated of ${subject}`);
+      ledgerLinks.set(subject, ledgerLink);
+      if (meter) {
+        meter.links += 1;
+        meter.allLinks += 1;
+      }
+      if (data.reuse) {
+        reused.set(nameOf(destination), { subject, url: data.url, createdAt: event.time });
+      }
+      return { type: 'created', event };
+    },
+  };
 };

@@ -7,19 +7,17 @@ import {
 import type { BatchResult } from '../../../schemas/http/batch.js';
 import { deciderSpecification } from '../../../schemas/testing/decider-specification.js';
 import { at, blocked, created, expired, idOf, noon } from '../../../schemas/testing/events.js';
+import { createLinkDecider, type NewLink, type ShortenOutcome } from './command.js';
 import {
   toResponse,
   responseOfOutline,
-  createLinkDecider,
   failedItem,
   isStorable,
   outlineOf,
   type ResponseForm,
   type BatchItem,
   type BatchOutline,
-  type NewLink,
-  type ShortenOutcome,
-} from './command.js';
+} from './view.js';
 import { decisionsOf } from '../../testing/decisions.js';
 
 const createLink: NewLink = {

@@ -6,7 +6,7 @@ import { failure, json, type Reply } from '../../http/reply.js';
 import type { PlanDeps, V2State } from '../../admission/admitted-call.js';
 
 /** The fields of a request that a platform switch or a plan can refuse. */
-export interface GatedFields {
+interface GatedFields {
   readonly url?: string | undefined;
   readonly rules?: readonly RedirectRule[] | null | undefined;
   readonly alias?: string | null | undefined;

@@ -6,7 +6,8 @@ import { operatorsKeyId } from '../../../schemas/folds/key-meter.js';
 import { evolveLedgerLink, initialState } from '../../../schemas/folds/ledger-link.js';
 import { created } from '../../../schemas/testing/events.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
-import type { BatchItem, CreateLink, ShortenOutcome } from './command.js';
+import type { CreateLink, ShortenOutcome } from './command.js';
+import type { BatchItem } from './view.js';
 import { admissionsOf } from '../../testing/admission.js';
 import { meterOf, newKey, type TestKey } from '../../testing/keys.js';
 import { linkToCreate, randomCode, shortenCommand } from '../../testing/links.js';
@@ -15,7 +16,6 @@ import type { IdempotencyScope } from '../../admission/idempotency-records.js';
 import { failure } from '../../http/reply.js';
 import type { Admission } from '../../admission/admission.js';
 import {
-  createAdmittingHandler,
   createShortenHandler,
   type ShortenCommand,
   type ShortenHandler,
@@ -62,7 +62,7 @@ describe('command API: shorten handler, on two nodes', () => {
   ): ShortenCommand => ({ ...shortenCommand(key, []), links, linkLimit });
 
   const outcomesOf = (result: ShortenResult): readonly ShortenOutcome[] => {
-    if (result.type === 'recorded') throw new Error('shorten() returned an idempotency record');
+    if (result.type !== 'decided') throw new Error(`shorten() returned ${result.type}`);
     return result.outcomes;
   };
 
@@ -134,7 +134,7 @@ describe('command API: shorten handler, on two nodes', () => {
     const key = await newKey(node);
     const operators = (link: CommandRequest<CreateLink>): ShortenCommand => ({
       ...command(key, [{ ...link, data: { ...link.data, keyId: operatorsKeyId } }]),
-      keyId: null,
+      keyHash: null,
     });
     const alone = await shorten(operators(linkToCreate(key)));
     expect(typesOf(alone)).to.deep.equal(['created']);
@@ -182,7 +182,7 @@ describe('command API: shorten handler, on two nodes', () => {
     const bodyHash = Buffer.alloc(32, 7);
     const shortUrlHost = 'http://localhost:8081';
     const idempotent = (request: ShortenCommand, idempotencyKey: string): ShortenCommand => {
-      const keyId = request.keyId ?? operatorsKeyId;
+      const keyId = request.links[0]?.data.keyId ?? operatorsKeyId;
       const scope: IdempotencyScope = { keyId, path: '/v2/shorten', idempotencyKey };
       return { ...request, idempotency: { scope, bodyHash, form: { type: 'link', shortUrlHost } } };
     };
@@ -197,7 +197,7 @@ describe('command API: shorten handler, on two nodes', () => {
         const codes = results.flatMap((result) =>
           result.type === 'recorded'
             ? [(JSON.parse(result.record.body) as { shortCode: string }).shortCode]
-            : codesOf(result.outcomes),
+            : codesOf(outcomesOf(result)),
         );
         expect(codes).to.have.length(2);
         expect(codes[0]).to.equal(codes[1]);
@@ -312,13 +312,16 @@ describe('command API: shorten handler, on two nodes', () => {
       { pool, outbox, clock }: TestNode,
       admission: Admission = admissionsOf(nodes)[0],
     ) =>
-      createAdmittingHandler({
-        ...{ pool, outbox, clock, generateCode: randomCode, admission },
-        commandOf: ({ key, nextCode }: { readonly key: TestKey; readonly nextCode: NextCode }) =>
-          nextCode
-            ? { type: 'read', value: command(key, [linkToCreate(key, { code: nextCode() })]) }
-            : refusal,
-      });
+      createShortenHandler(
+        { pool, outbox, clock, generateCode: randomCode },
+        {
+          admission,
+          commandOf: ({ key, nextCode }: { readonly key: TestKey; readonly nextCode: NextCode }) =>
+            nextCode
+              ? { type: 'read', value: command(key, [linkToCreate(key, { code: nextCode() })]) }
+              : refusal,
+        },
+      );
 
     it('creates 60 links for 150 concurrent calls on two nodes', async () => {
       const key = await newKey(node);

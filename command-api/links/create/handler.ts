@@ -1,6 +1,6 @@
 import { createBatcher } from '../../../ops/platform/concurrency/batcher.js';
-import { ledgerNow, type LedgerClock } from '../../../ops/ledger/clock.js';
-import { lockMeters, saveMeters, type LockedMeter } from '../../../ops/ledger/meters.js';
+import type { LedgerClock } from '../../../ops/ledger/clock.js';
+import { saveMeters } from '../../../ops/ledger/meters.js';
 import { lockActiveDomains, type LockedDomain } from '../../../ops/ledger/domains.js';
 import { findTaken, insertLinks, isSubjectTaken } from '../../../ops/ledger/links.js';
 import { traced } from '../../../ops/ledger/traced.js';
@@ -10,46 +10,47 @@ import { mayBeCausedByOneCommand } from '../../../ops/platform/error-codes.js';
 import { lockingTransaction, type Client, type Pool } from '../../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../../ops/platform/postgres/statement.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
-import type { Actor, CommandRequest } from '../../../schemas/decision.js';
-import type { LedgerLink } from '../../../schemas/folds/ledger-link.js';
-import { linkOfSubject, subjectOf } from '../../../schemas/link-subject.js';
+import type { CommandRequest } from '../../../schemas/decision.js';
+import { linkOfSubject } from '../../../schemas/link-subject.js';
+import { openGroup, type CreateLink, type ReusedLink, type ShortenOutcome } from './command.js';
 import {
-  createLinkDecider,
-  type CreateLink,
-  type ReusedLink,
-  type ShortenOutcome,
-  toResponse,
-  isStorable,
-  outlineOf,
-  type ResponseForm,
-} from './command.js';
-import {
-  countCalls,
+  lockKeys,
   type Admission,
   type Admitted,
   type CallByHash,
+  type LockedKeys,
   type PlatformSwitches,
 } from '../../admission/admission.js';
 import {
   findRecords,
   maxRecordBytes,
   saveRecords,
-  type IdempotentRequest,
   type IdempotencyRecord,
+  type IdempotencyScope,
+  type IdempotentRequest,
 } from '../../admission/idempotency-records.js';
+import { keyInvalid } from '../../admission/admitted-call.js';
 import type { AdmittedCall } from '../../admission/command.js';
-import type { Read, Refused } from '../../http/requests.js';
-import { findReusable, type Destination } from './reusable-links.js';
+import { refusedWith, type Read, type Refused } from '../../http/requests.js';
+import { findAllReusable } from './reusable-links.js';
+import { isStorable, outlineOf, toResponse, type ResponseForm } from './view.js';
 
-/** A request: a link, or the links of a batch, with one outcome per link. */
+/** A request of an admitted call or of an operator: a link, or the links of a batch, with one outcome per link. */
 export interface ShortenCommand {
-  /** The root key; `null` for an operator, whose links use no quota. */
-  readonly keyId: string | null;
+  /** SHA-256 of the secret of the calling key; `null` for an operator, whose links use no quota. */
+  readonly keyHash: string | null;
   /** The plan's monthly links; `null` for no limit. */
   readonly linkLimit: number | null;
   readonly links: readonly CommandRequest<CreateLink>[];
   /** `null` without an Idempotency-Key. `form` builds the stored response. */
   readonly idempotency: (IdempotentRequest & { readonly form: ResponseForm }) | null;
+}
+
+/** A request whose call the transaction admits. It has no alias, domain or Idempotency-Key, and does not reuse links. */
+interface UnadmittedRequest<Request> {
+  readonly call: CallByHash;
+  readonly request: Request;
+  readonly traceparent?: string | undefined;
 }
 
 export type ShortenResult =
@@ -61,24 +62,15 @@ export type ShortenResult =
       /** Milliseconds until every edge serves the domains of the links. */
       readonly liveIn: number;
     }
-  | { readonly type: 'recorded'; readonly record: IdempotencyRecord };
+  | { readonly type: 'recorded'; readonly record: IdempotencyRecord }
+  | Refused;
 
-/** A request whose call is admitted in the transaction that creates its link. */
-export interface UnadmittedRequest<Request> {
-  readonly call: CallByHash;
-  readonly request: Request;
-  readonly traceparent?: string | undefined;
-}
-
-export interface AdmittedCreation {
-  readonly admitted: Admitted;
+interface CreationResult {
+  /** `null`: the call was admitted before. */
+  readonly admitted: Admitted | null;
   /** `null` if the call was not admitted. */
-  readonly result: ShortenResult | Refused | null;
+  readonly result: ShortenResult | null;
 }
-
-/** The links of a request have the same. */
-const causesOf = (commands: readonly ShortenCommand[]): readonly Actor[] =>
-  commands.flatMap(({ links: [link] }) => link?.metadata ?? []);
 
 export type ShortenHandler = ReturnType<typeof createShortenHandler>;
 
@@ -88,71 +80,6 @@ const maxWaiting = 5_000;
 
 /** A domain is active on every edge after this time (ms). */
 const domainLiveMs = 1_000;
-
-const nameOf = ({ account, url, domain }: Destination): string =>
-  `${account}\n${domain ?? ''}\n${url}`;
-
-const destinationOf = ({ data, subject }: CommandRequest<CreateLink>): Destination => ({
-  account: data.account,
-  url: data.url,
-  domain: linkOfSubject(subject).domain,
-});
-
-/**
- * Decides links one after the other, under the locks. Subjects that are not in `taken` count as free. Requests with `reuse`
- * reuse links of the same group.
- */
-const openGroup = (
-  { taken, reusable, domains, spent, now }: Locked,
-  generateCode: () => string,
-) => {
-  const reused = new Map(reusable);
-  const ledgerLinks = new Map<string, LedgerLink>();
-  const isTaken = (subject: string): boolean => taken.has(subject) || ledgerLinks.has(subject);
-  return {
-    /** The rows to insert, by subject. */
-    ledgerLinks,
-    decideLink(
-      request: CommandRequest<CreateLink>,
-      linkLimit: number | null,
-      meter: LockedMeter | null,
-    ): ShortenOutcome {
-      const { data } = request;
-      const destination = destinationOf(request);
-      const { domain } = destination;
-      if (domain !== null && domains.get(domain)?.account !== data.account) {
-        return { type: 'domainInactive' };
-      }
-      const link = data.reuse ? reused.get(nameOf(destination)) : undefined;
-      if (link) return { type: 'reused', link };
-      if (meter && linkLimit !== null && meter.links >= linkLimit)
-        return { type: 'linksExhausted' };
-      let { subject } = request;
-      while (!data.custom && isTaken(subject))
-        subject = subjectOf({ domain, code: generateCode() });
-      if (isTaken(subject)) return { type: 'aliasTaken' };
-      const metadata = { ...request.metadata, now, id: newId() };
-      const { initialState, decide, evolve } = createLinkDecider;
-      const decision = decide({ ...request, subject, metadata }, initialState);
-      const event = decision.type === 'accepted' ? decision.events[0] : undefined;
-      if (!event)
-        throw new Error(`decide() returned ${decision.type} for the unused subject ${subject}`);
-      const ledgerLink = evolve(initialState, event);
-      if (ledgerLink.status === 'none')
-        throw new Error(`evolve() returned no link for LinkCreated of ${subject}`);
-      ledgerLinks.set(subject, ledgerLink);
-      if (meter) {
-        meter.links += 1;
-        meter.allLinks += 1;
-        spent.add(meter);
-      }
-      if (data.reuse) {
-        reused.set(nameOf(destination), { subject, url: data.url, createdAt: event.time });
-      }
-      return { type: 'created', event };
-    },
-  };
-};
 
 const createdBy = (outcome: ShortenOutcome): readonly EventNamed<'LinkCreated'>[] =>
   outcome.type === 'created' ? [outcome.event] : [];
@@ -186,81 +113,102 @@ interface ShortenDeps {
   readonly generateCode: () => string;
 }
 
-/** The state that a group's transaction reads under its locks. */
-interface Locked {
-  readonly meters: ReadonlyMap<string, LockedMeter>;
-  /** The meters to save. */
-  readonly spent: Set<LockedMeter>;
-  readonly now: Date;
-  /** The existing idempotency records of the commands. */
-  readonly records: readonly (IdempotencyRecord | null)[];
-  readonly taken: ReadonlySet<string>;
-  /** The active domains of the commands. */
-  readonly domains: ReadonlyMap<string, LockedDomain>;
-  /** Links for requests with `reuse`, by `nameOf`. */
-  readonly reusable: ReadonlyMap<string, ReusedLink>;
+/** Decides the calls of unadmitted requests, and their commands. */
+interface CallDecider<Request> {
+  readonly admission: Pick<Admission, 'decide'>;
+  /** The command of an admitted request. Pure: a retried transaction calls it again. */
+  readonly commandOf: (
+    request: Request,
+    call: AdmittedCall,
+    platform: PlatformSwitches,
+  ) => Read<ShortenCommand>;
 }
 
-const decideLocked = (
-  { outbox, generateCode }: ShortenDeps,
-  commands: readonly ShortenCommand[],
-  locked: Locked,
-): Write<readonly ShortenResult[]> => {
-  const { meters, spent, now, records } = locked;
-  const group = openGroup(locked, generateCode);
-  const decided = commands.map(({ keyId, linkLimit, links }, index) => {
-    const meter = keyId === null ? null : meters.get(keyId);
-    if (meter === undefined) throw new Error(`The key ${keyId} has no meter`);
-    return records[index] ? [] : links.map((link) => group.decideLink(link, linkLimit, meter));
-  });
-  const ages = Array.from(locked.domains.values(), ({ age }) => age);
-  const liveIn = Math.max(0, ...ages.map((age) => domainLiveMs - Math.max(0, age)));
-  const events = decided.flat().flatMap(createdBy);
-  const newRecords = commands.flatMap((command, index) =>
-    records[index] ? [] : (recordToStore(command, decided[index] ?? []) ?? []),
-  );
-  const saved = [
-    ...insertLinks([...group.ledgerLinks.values()]),
-    ...saveMeters(spent),
-    ...saveRecords(newRecords, now),
-  ];
-  return mapResult(writeAfter(saved, outbox.record(events)), (position) =>
-    decided.map((outcomes, index) => {
-      const record = records[index];
-      if (record) return { type: 'recorded', record };
-      // A command waits for its own events only: another partition may be stalled.
-      const outboxPosition = outbox.positionOf(outcomes.flatMap(createdBy), position);
-      return { type: 'decided', outcomes, outboxPosition, liveIn };
-    }),
-  );
-};
+/** A request of a group. */
+interface Item {
+  readonly keyHash: string | null;
+  /** The call to admit; `null`: the call was admitted before, or the request is an operator's. */
+  readonly call: CallByHash | null;
+  readonly links: ShortenCommand['links'];
+  readonly scope: IdempotencyScope | null;
+  readonly traceparent: string | undefined;
+  /** Pure. Returns `null` if the call was not admitted. */
+  readonly commandOf: (admitted: Admitted | null, keys: LockedKeys) => Read<ShortenCommand> | null;
+}
+
+/** The state that a group's transaction reads under its locks. */
+type Locked = readonly [
+  keys: LockedKeys,
+  domains: ReadonlyMap<string, LockedDomain>,
+  records: readonly (IdempotencyRecord | null)[],
+  taken: ReadonlySet<string>,
+  reusable: ReadonlyMap<string, ReusedLink>,
+];
 
 /**
- * Creates links: alias, monthly quota, event and idempotency record in one transaction. Lock order: meters, keys, domains,
- * links, partitions of the log; each in the order of its key.
+ * Creates links: admission, alias, monthly quota, event and idempotency record in one transaction. If it fails, no call is
+ * spent. Lock order: meters, keys, domains, links, partitions of the log; each in the order of its key.
  */
-export const createShortenHandler = (deps: ShortenDeps) => {
-  const { pool, outbox, clock } = deps;
-
-  /** Concurrent requests of the key wait for the lock of its meter. */
-  const findAllReusable = async (
-    tx: Client,
-    commands: readonly ShortenCommand[],
-  ): Promise<Locked['reusable']> => {
-    const wanted = new Map(
-      commands
-        .flatMap(({ links }) => links.filter(({ data }) => data.reuse))
-        .map(destinationOf)
-        .map((destination) => [nameOf(destination), destination]),
+export const createShortenHandler = <Request = never>(
+  deps: ShortenDeps,
+  calls: CallDecider<Request> | null = null,
+) => {
+  const { pool, outbox, clock, generateCode } = deps;
+  /** Decides the calls of a group, and then the links of the admitted ones. */
+  const decideLocked = (
+    items: readonly Item[],
+    [keys, domains, records, taken, reusable]: Locked,
+  ): Write<readonly CreationResult[]> => {
+    const { now } = keys.time;
+    const group = calls?.admission.decide(
+      keys,
+      items.flatMap(({ call }) => call ?? []),
     );
-    const found = new Map<string, ReusedLink>();
-    if (wanted.size === 0) return found;
-    const now = await ledgerNow(tx);
-    for (const [name, destination] of wanted) {
-      const link = await findReusable(tx, outbox, destination, now);
-      if (link) found.set(name, link);
-    }
-    return found;
+    const admitted = [...(group?.admitted ?? [])];
+    const spent = group?.spent ?? new Set();
+    const links = openGroup({ taken, domains, reusable, now }, { generateCode, newId });
+    const decided = items.map(({ keyHash, call, commandOf }, index) => {
+      const outcome = (call && admitted.shift()) ?? null;
+      const read = commandOf(outcome, keys);
+      const record = records[index] ?? null;
+      const command = read?.type === 'read' && !record ? read.value : null;
+      const meter = keys.meters.get(keys.keys.get(keyHash)?.rootId ?? '') ?? null;
+      const outcomes = (command?.links ?? []).map((link) =>
+        links.decideLink(link, command?.linkLimit ?? null, meter),
+      );
+      const events = outcomes.flatMap(createdBy);
+      if (meter && events.length > 0) spent.add(meter);
+      const newRecord = command && recordToStore(command, outcomes);
+      return { admitted: outcome, read, record, outcomes, events, newRecord };
+    });
+    const ages = Array.from(domains.values(), ({ age }) => age);
+    const liveIn = Math.max(0, ...ages.map((age) => domainLiveMs - Math.max(0, age)));
+    const saved = [
+      ...insertLinks([...links.ledgerLinks.values()]),
+      ...saveMeters(spent),
+      ...saveRecords(
+        decided.flatMap(({ newRecord }) => newRecord ?? []),
+        now,
+      ),
+      ...(group?.counted ?? []),
+    ];
+    const recorded = writeAfter(saved, outbox.record(decided.flatMap(({ events }) => events)));
+    const write = mapResult(recorded, (position) =>
+      decided.map(({ admitted: call, read, record, outcomes, events }): CreationResult => {
+        if (read?.type !== 'read') return { admitted: call, result: read };
+        if (record) return { admitted: call, result: { type: 'recorded', record } };
+        // A command waits for its own events only: another partition may be stalled.
+        const outboxPosition = outbox.positionOf(events, position);
+        return { admitted: call, result: { type: 'decided', outcomes, outboxPosition, liveIn } };
+      }),
+    );
+    return {
+      ...write,
+      afterCommit() {
+        group?.cache();
+        write.afterCommit?.();
+      },
+    };
   };
 
   /**
@@ -268,48 +216,37 @@ export const createShortenHandler = (deps: ShortenDeps) => {
    *
    * @throws an error for which `isSubjectTaken` is true if another transaction took a subject
    */
-  const decide = (
-    commands: readonly ShortenCommand[],
-    contested: readonly string[],
-  ): Promise<readonly ShortenResult[]> =>
-    traced(pool, causesOf(commands), () =>
-      lockingTransaction(
-        pool,
-        (tx) => {
-          const keyIds = commands.flatMap(({ keyId }) => keyId ?? []);
-          // Requests with the same Idempotency-Key wait for the lock of the meter.
-          const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
-          const domains = commands.flatMap(({ links }) =>
-            links.flatMap(({ subject }) => linkOfSubject(subject).domain ?? []),
-          );
-          return Promise.all([
-            lockMeters(tx, keyIds, clock),
-            lockActiveDomains(tx, [...new Set(domains)]),
-            findRecords(tx, scopes, clock),
-            findTaken(tx, contested),
-            findAllReusable(tx, commands),
-          ]);
-        },
-        ([locked, domains, records, taken, reusable]) =>
-          decideLocked(deps, commands, {
-            ...locked,
-            spent: new Set(),
-            ...{ domains, records, taken, reusable },
-          }),
-      ),
+  const decide = (items: readonly Item[], contested: readonly string[]) => {
+    const links = items.flatMap((item) => item.links);
+    const hashes = items.map(({ keyHash }) => keyHash);
+    const scopes = items.map(({ scope }) => scope);
+    const domains = links.flatMap(({ subject }) => linkOfSubject(subject).domain ?? []);
+    // Requests with the same Idempotency-Key, or the same destination to reuse, wait for the lock of their meter.
+    const lock = (tx: Client): Promise<Locked> =>
+      Promise.all([
+        lockKeys(tx, hashes, clock),
+        lockActiveDomains(tx, [...new Set(domains)]),
+        findRecords(tx, scopes, clock),
+        findTaken(tx, contested),
+        findAllReusable(tx, outbox, links),
+      ]);
+    return traced(pool, items, () =>
+      lockingTransaction(pool, lock, (locked) => decideLocked(items, locked)),
     );
+  };
 
-  const run = async (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> => {
-    const links = commands.flatMap((command) => command.links);
+  const run = async (items: readonly Item[]) => {
+    const links = items.flatMap((item) => item.links);
     // A generated code is almost always free.
     let contested = links.filter(({ data }) => data.custom);
     for (;;) {
       try {
         return await decide(
-          commands,
+          items,
           contested.map(({ subject }) => subject),
         );
       } catch (error) {
+        // The next attempt generates other codes for unadmitted requests.
         if (!isSubjectTaken(error)) throw error;
         contested = links;
       }
@@ -317,88 +254,37 @@ export const createShortenHandler = (deps: ShortenDeps) => {
   };
 
   const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
-  return { shorten: (command: ShortenCommand) => batcher.submit(command) };
-};
-
-/** Admits calls and creates their links in one transaction: if it fails, no call is spent. */
-export const createAdmittingHandler = <Request>({
-  admission,
-  commandOf,
-  ...deps
-}: ShortenDeps & {
-  readonly admission: Pick<Admission, 'decideIn'>;
-  /**
-   * The command of an admitted request. Pure: a retried transaction calls it again. No alias, domain or Idempotency-Key.
-   */
-  readonly commandOf: (
-    request: Request,
-    call: AdmittedCall,
-    platform: PlatformSwitches,
-  ) => Read<ShortenCommand>;
-}) => {
-  const decide = (
-    requests: readonly UnadmittedRequest<Request>[],
-  ): Promise<readonly AdmittedCreation[]> =>
-    traced(deps.pool, requests, () =>
-      lockingTransaction(
-        deps.pool,
-        (tx) =>
-          admission.decideIn(
-            tx,
-            requests.map(({ call }) => call),
-          ),
-        (group) => {
-          const { admitted, meters, spent, now, cache } = group;
-          const decisions = requests.map(({ request }, index) => {
-            const outcome = admitted[index];
-            if (!outcome)
-              throw new Error(
-                `decideIn() returned ${admitted.length} outcomes; none for call ${index}`,
-              );
-            const { admission: call, platform } = outcome;
-            const command =
-              call.type === 'admitted' ? commandOf(request, call.call, platform) : null;
-            return { admitted: outcome, command };
-          });
-          const accepted = decisions.flatMap(({ command }) =>
-            command?.type === 'read' ? [command.value] : [],
-          );
-          const locked = {
-            domains: new Map<string, LockedDomain>(),
-            ...{ records: [], taken: new Set<string>(), reusable: new Map() },
-          };
-          const decided = decideLocked(deps, accepted, { meters, spent, now, ...locked });
-          const write = mapResult(writeAfter(countCalls(group), decided), (results) => {
-            const created = [...results];
-            return decisions.map(({ command, ...outcome }): AdmittedCreation => ({
-              ...outcome,
-              result: command?.type === 'read' ? (created.shift() ?? null) : command,
-            }));
-          });
-          return {
-            ...write,
-            afterCommit() {
-              cache();
-              decided.afterCommit?.();
-            },
-          };
-        },
-      ),
-    );
-
-  const run: typeof decide = async (requests) => {
-    for (;;) {
-      try {
-        return await decide(requests);
-      } catch (error) {
-        // The next attempt generates other codes.
-        if (!isSubjectTaken(error)) throw error;
-      }
-    }
-  };
-
-  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
   return {
-    admitAndCreate: (request: UnadmittedRequest<Request>) => batcher.submit(request),
+    /** Creates the links of an operator or of an admitted call, whose key may have ended since. */
+    shorten: async (command: ShortenCommand): Promise<ShortenResult> => {
+      const { keyHash, links, idempotency } = command;
+      const { result } = await batcher.submit({
+        ...{ keyHash, call: null, links, scope: idempotency?.scope ?? null },
+        // The links of a command have the same cause.
+        traceparent: links[0]?.metadata.traceparent,
+        commandOf: (_admitted, { keys }) =>
+          keyHash === null || keys.has(keyHash)
+            ? { type: 'read', value: command }
+            : refusedWith(keyInvalid),
+      });
+      if (!result) throw new Error('the command of an admitted call has no result');
+      return result;
+    },
+    /** Admits a call, and creates its link. */
+    admitAndCreate: async ({
+      call,
+      request,
+      traceparent,
+    }: UnadmittedRequest<Request>): Promise<CreationResult & { readonly admitted: Admitted }> => {
+      const { admitted, result } = await batcher.submit({
+        ...{ keyHash: call.keyHash, call, links: [], scope: null, traceparent },
+        commandOf: (outcome) =>
+          calls && outcome?.admission.type === 'admitted'
+            ? calls.commandOf(request, outcome.admission.call, outcome.platform)
+            : null,
+      });
+      if (!admitted) throw new Error('the call has no outcome');
+      return { admitted, result };
+    },
   };
 };

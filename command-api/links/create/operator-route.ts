@@ -6,9 +6,9 @@ import { linkCodeOf, subjectOf } from '../../../schemas/link-subject.js';
 import { destinationsOf } from '../../../schemas/redirect-rules.js';
 import { withBody, type AdminRoutes } from '../../http/operator-requests.js';
 import { failure } from '../../http/reply.js';
-import { checkGroups } from '../../safety/safety-check.js';
-import { safetyResponses } from '../../safety/safety-replies.js';
-import { toResponse, type CreateLink } from './command.js';
+import { checkGroups, safetyResponses } from '../../safety/safety-check.js';
+import type { CreateLink } from './command.js';
+import { toResponse } from './view.js';
 import { createShortenHandler } from './handler.js';
 import { generateCode, newSubject } from './request.js';
 
@@ -45,7 +45,7 @@ export const createRoutes: AdminRoutes = (deps) => {
           ...{ reuse: false, keyId: operatorsKeyId },
         };
         const result = await shorten({
-          ...{ keyId: null, linkLimit: null, idempotency: null },
+          ...{ keyHash: null, linkLimit: null, idempotency: null },
           links: [{ type: 'CreateLink', subject, data, metadata: state.actor }],
         });
         const outcomes = result.type === 'decided' ? result.outcomes : [];

@@ -21,12 +21,11 @@ import type { CreateLink, ShortenRefusal } from './command.js';
 import type { ShortenCommand } from './handler.js';
 import { keyAlphabet } from '../../keys/key-token.js';
 import { createFindForbidden } from '../../aliases/forbidden-aliases.js';
-import { checkGroups } from '../../safety/safety-check.js';
+import { checkGroups, safetyResponses } from '../../safety/safety-check.js';
 import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, unavailable, type Reply } from '../../http/reply.js';
 import { actorIn, type RequestCause } from '../../http/request-actor.js';
 import { parseAs, refusedWith, type Read, type Refused } from '../../http/requests.js';
-import { safetyResponses } from '../../safety/safety-replies.js';
 import {
   monthlyLimitReached,
   scopeRefusal,
@@ -78,13 +77,17 @@ export interface ReadyRequest {
 
 type RequestContext = Pick<V2State, 'call' | 'platform' | 'stalled'> & RequestCause;
 
-/** A request without alias, domain, password and `reuse`, checked before its call is admitted. */
-export interface PlainRequest {
+/** A request before the checks of switches, plan and quota, which need the admitted call. */
+interface CheckedRequest {
   readonly parsed: Read<ShortenRequest>;
-  /** The refusal of the web safety check. */
-  readonly unsafe: Reply | null;
+  /** The refusal by web safety or the reserved list, after those of switches, plan and quota; `null`: none. */
+  readonly refusal: Reply | null;
+}
+
+/** A request without alias, domain, password and `reuse`, checked before its call is admitted. */
+interface PlainRequest extends CheckedRequest {
   readonly scope: Scope | null;
-  readonly state: RequestCause & Pick<V2State, 'stalled'>;
+  readonly state: RequestCause & Pick<V2State, 'keyHash' | 'stalled'>;
 }
 
 /** The subject of a link with an alias. */
@@ -137,51 +140,44 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return reply ? refusedWith(reply) : parsed;
   };
 
-  const commandFor = (request: ShortenRequest, state: RequestContext): ReadyRequest['create'] => {
-    const { alias, url, expiresIn, expiresAt, startsAt, maxClicks, title, note, tags } = request;
-    const { rules, forwardQuery } = request;
+  /** Pure. */
+  const readyRequest = (
+    { parsed, refusal }: CheckedRequest,
+    state: RequestContext,
+  ): ReadyRequest | Refused => {
+    if (parsed.type === 'refused') return parsed;
+    const reply = refusalOf(parsed.value, state) ?? refusal;
+    if (reply) return refusedWith(reply);
+    const { alias, domain, password, ...fields } = parsed.value;
     const { key } = state.call;
     const data = {
-      custom: alias !== null,
-      url,
-      expiresIn,
-      expiresAt,
-      startsAt,
-      maxClicks,
-      passwordHash: null,
-      title,
-      note,
-      tags,
-      rules,
-      forwardQuery: forwardQuery ?? false,
-      reuse: request.reuse,
-      keyId: key.rootId,
-      account: key.account,
+      ...fields,
+      ...{ custom: alias !== null, passwordHash: null, forwardQuery: fields.forwardQuery ?? false },
+      ...{ keyId: key.rootId, account: key.account },
     };
     const metadata = actorIn(state, key.id);
-    const { domain } = request;
     const subject = alias === null ? newSubject(domain, state) : subjectOf({ domain, code: alias });
-    return { type: 'CreateLink', subject, data, metadata };
+    return {
+      type: 'ready',
+      create: { type: 'CreateLink', subject, data, metadata },
+      password,
+    };
   };
 
   /** The command of a plain request whose call was admitted, or its refusal. Pure. */
   const plainCommand = (
-    { parsed, unsafe, scope, state }: PlainRequest,
+    { scope, state, ...request }: PlainRequest,
     call: AdmittedCall,
     platform: PlatformSwitches,
   ): Read<ShortenCommand> => {
     const lacking = scopeRefusal(scope, call);
     if (lacking) return refusedWith(lacking);
-    if (parsed.type === 'refused') return parsed;
-    const context = { call, platform, ...state };
-    const reply = refusalOf(parsed.value, context) ?? unsafe;
-    if (reply) return refusedWith(reply);
-    const links = [commandFor(parsed.value, context)];
-    const keyId = call.key.rootId;
-    return {
-      type: 'read',
-      value: { keyId, linkLimit: linkLimitOf(call), links, idempotency: null },
-    };
+    const ready = readyRequest(request, { call, platform, ...state });
+    if (ready.type === 'refused') return ready;
+    const { keyHash } = state;
+    const links = [ready.create];
+    const linkLimit = linkLimitOf(call);
+    return { type: 'read', value: { keyHash, linkLimit, links, idempotency: null } };
   };
 
   return {
@@ -198,12 +194,12 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     ): Promise<PlainRequest | null> {
       const parsed: Read<ShortenRequest> =
         body.type === 'read' ? parseAs(schema, body.value) : body;
-      if (parsed.type === 'refused') return { parsed, unsafe: null, scope, state };
+      if (parsed.type === 'refused') return { parsed, refusal: null, scope, state };
       const { alias, domain, password, reuse } = parsed.value;
       const isPlain = alias === null && domain === null && password === null && !reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
       const [verdict] = await checkGroups(deps.safety, [destinationsOf(parsed.value)]);
-      return { parsed, unsafe: safetyResponses[verdict ?? 'unknown'], scope, state };
+      return { parsed, refusal: safetyResponses[verdict ?? 'unknown'], scope, state };
     },
     plainCommand,
     /** One outcome per item, in their order. Their URLs are checked together. */
@@ -242,14 +238,12 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const verdicts = accepted.map((request, index) =>
         isRefused(request) ? ofRefused[index] : others[index],
       );
-      return requests.map((item): ReadyRequest | Refused => {
-        if (item.type === 'refused') return item;
-        const request = item.value;
-        const unsafe = safetyResponses[verdicts.shift() ?? 'unknown'];
-        if (unsafe) return refusedWith(unsafe);
-        if (isReserved(request)) return refusedWith(failure(400, messages.aliasReserved));
-        const create = commandFor(request, state);
-        return { type: 'ready', create, password: request.password };
+      const aliasReserved = failure(400, messages.aliasReserved);
+      return requests.map((item) => {
+        const isRead = item.type === 'read';
+        const unsafe = isRead ? safetyResponses[verdicts.shift() ?? 'unknown'] : null;
+        const refusal = unsafe ?? (isRead && isReserved(item.value) ? aliasReserved : null);
+        return readyRequest({ parsed: item, refusal }, state);
       });
     },
     /**

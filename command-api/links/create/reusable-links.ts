@@ -1,15 +1,16 @@
 import { readLinkStates } from '../../../ops/ledger/link-states.js';
+import type { CommandRequest } from '../../../schemas/decision.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import type { Client } from '../../../ops/platform/postgres/pool.js';
 import { reuseKeyOf } from '../../../schemas/folds/ledger-link.js';
-import type { LinkIdentity } from '../../../schemas/link-subject.js';
-import { isReusable, type ReusedLink } from './command.js';
-
-/** What a link has in common with a request with `reuse`. */
-export interface Destination extends Pick<LinkIdentity, 'domain'> {
-  readonly account: string;
-  readonly url: string;
-}
+import {
+  destinationOf,
+  isReusable,
+  nameOf,
+  type CreateLink,
+  type Destination,
+  type ReusedLink,
+} from './command.js';
 
 const pageSize = 100;
 /** Links with texts or passwords, which only events contain, are read and skipped. */
@@ -21,11 +22,10 @@ interface Candidate {
 }
 
 /** The oldest active link of an account to a destination on a domain, without options; `null` if none exists. */
-export const findReusable = async (
+const findReusable = async (
   tx: Client,
   outbox: Outbox,
   destination: Destination,
-  now: Date,
 ): Promise<ReusedLink | null> => {
   const { account, url, domain } = destination;
   let after: Candidate = { subject: '', created_at: new Date(0) };
@@ -53,11 +53,28 @@ export const findReusable = async (
     );
     for (const { subject } of rows) {
       const state = states.get(subject)?.state;
-      if (state && isReusable(state, destination, now)) return state.link;
+      if (state && isReusable(state, destination)) return state.link;
     }
     const last = rows.at(-1);
     if (!last || rows.length < pageSize) return null;
     after = last;
   }
   return null;
+};
+
+/** The links to reuse, by `nameOf`. */
+export const findAllReusable = async (
+  tx: Client,
+  outbox: Outbox,
+  links: readonly CommandRequest<CreateLink>[],
+): Promise<ReadonlyMap<string, ReusedLink>> => {
+  const destinations = links.filter(({ data }) => data.reuse).map(destinationOf);
+  const wanted = new Map(destinations.map((destination) => [nameOf(destination), destination]));
+  const found = await Promise.all(
+    Array.from(wanted, async ([name, destination]): Promise<readonly [string, ReusedLink][]> => {
+      const link = await findReusable(tx, outbox, destination);
+      return link ? [[name, link]] : [];
+    }),
+  );
+  return new Map(found.flat());
 };

@@ -4,12 +4,12 @@ import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox, OutboxDelivery } from '../../../ops/event-log/outbox/port.js';
 import { batchRequest } from '../../../schemas/http/batch.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { toResponse, failedItem, type ResponseForm, type BatchItem } from './command.js';
+import { toResponse, failedItem, type ResponseForm, type BatchItem } from './view.js';
 import type { IdempotentRequest } from '../../admission/idempotency-records.js';
 import type { Admission } from '../../admission/admission.js';
-import { createAdmittingHandler, createShortenHandler, type ShortenResult } from './handler.js';
+import { createShortenHandler, type ShortenResult } from './handler.js';
 import { noteIgnoredFields } from '../../http/ignored-fields.js';
-import { itemErrorOf, json, unavailable, type Reply } from '../../http/reply.js';
+import { itemErrorOf, json, logWithinMs, unavailable, type Reply } from '../../http/reply.js';
 import { parseAs, parseJson } from '../../http/requests.js';
 import type { UnadmittedCall, V2State } from '../../admission/admitted-call.js';
 import { createIdempotency, reusedHeader } from '../../admission/idempotency.js';
@@ -19,9 +19,6 @@ import {
   type LinkRequestDeps,
   type ReadyRequest,
 } from './request.js';
-
-/** Maximum time that a response waits for the log (ms); a client gets its response within 2 s. */
-export const logWithinMs = 1_500;
 
 export interface ShortenDeps extends LinkRequestDeps {
   readonly admission: Admission;
@@ -34,16 +31,13 @@ export interface ShortenDeps extends LinkRequestDeps {
 /** POST /v2/shorten, and POST /v2/shorten/batch. */
 export const createShortenHandlers = (deps: ShortenDeps) => {
   const { pool, admission, outbox, clock, delivery, shortUrlHost } = deps;
-  const ledger = { pool, outbox, clock, generateCode };
-  const handler = createShortenHandler(ledger);
   const linkForm: ResponseForm = { type: 'link', shortUrlHost };
   const idempotency = createIdempotency(deps);
   const requests = createLinkRequests(deps);
-  const admittingHandler = createAdmittingHandler({
-    ...ledger,
-    admission,
-    commandOf: requests.plainCommand,
-  });
+  const handler = createShortenHandler(
+    { pool, outbox, clock, generateCode },
+    { admission, commandOf: requests.plainCommand },
+  );
 
   /**
    * The response, as soon as the log has the events, or the stored response of the same request, which another node may
@@ -55,6 +49,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
     form: ResponseForm,
     request: IdempotentRequest | null,
   ): Promise<Reply> => {
+    if (result.type === 'refused') return result.reply;
     if (result.type === 'recorded') {
       return request ? idempotency.replay(result.record, request, body) : unavailable();
     }
@@ -83,7 +78,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   ): Promise<Reply> => {
     const { call } = state;
     const result = await handler.shorten({
-      keyId: call.key.rootId,
+      keyHash: state.keyHash,
       linkLimit: requests.linkLimitOf(call),
       links: await requests.complete(ready, state),
       idempotency: request && { ...request, form },
@@ -107,15 +102,13 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       if (ctx.headers['idempotency-key'] !== undefined) return null;
       const parsed = body.type === 'read' ? parseJson(body.value) : body;
       if (parsed.type === 'read') noteIgnoredFields(state, requests.schema, parsed.value);
-      const { requestId, traceparent, stalled } = state;
-      const request = await requests.plain(parsed, scope, { requestId, traceparent, stalled });
+      const { requestId, traceparent, stalled, keyHash } = state;
+      const cause = { requestId, traceparent, stalled, keyHash };
+      const request = await requests.plain(parsed, scope, cause);
       if (!request) return null;
-      const { admitted, result } = await admittingHandler.admitAndCreate({
-        ...{ call, request, traceparent },
-      });
+      const { admitted, result } = await handler.admitAndCreate({ call, request, traceparent });
       const refusal = enter(admitted);
-      if (refusal || !result) return refusal;
-      return result.type === 'refused' ? result.reply : replyTo(result, state, linkForm, null);
+      return refusal || !result ? refusal : replyTo(result, state, linkForm, null);
     },
     /** Creates the links of a batch in one transaction, with one outcome per item. */
     shortenBatch: idempotency.post(batchRequest, async (body, state, request) => {

@@ -1,4 +1,3 @@
-/** The running exports of this process. */
 import type { ServerResponse } from 'node:http';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import { allowStall } from '../../../ops/http/connections.js';
@@ -11,10 +10,11 @@ import {
   type Pool,
 } from '../../../ops/platform/postgres/pool.js';
 import { areIncomplete } from '../../statistics/statistics.js';
-import { writePart } from '../../http/write.js';
+import { writePart } from '../../http/reply.js';
 import { listAll, startSnapshot, type ListedLink } from '../list/link-list.js';
 import type { AccountQuery } from '../list/link-query.js';
 import { exportedLinkOf, type Format } from './format.js';
+/** The running exports of this process. */
 
 /** Exports of one account, so that it cannot take all connections. */
 const maxOfAccount = 2;
@@ -31,14 +31,14 @@ const defaultLifeMs = 30 * 60_000;
  */
 const stallMs = 180_000;
 
-export interface ExportRequest {
+interface ExportRequest {
   readonly query: AccountQuery;
   readonly format: Format;
   readonly now: Date;
 }
 
 /** An export with a snapshot and its first links. One of the two methods must be called. */
-export interface OpenExport {
+interface OpenExport {
   /** Sends the file, after the head of the response was sent. */
   readonly start: (res: ServerResponse) => void;
   readonly cancel: () => void;

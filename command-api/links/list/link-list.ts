@@ -1,5 +1,6 @@
 import { readManyLinkStates } from '../../../ops/ledger/link-states.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
+import { firstWithin } from '../../../ops/platform/first-within.js';
 import {
   planByKey,
   transaction,
@@ -17,8 +18,7 @@ import {
   type ListCursor,
   type ListQuery,
 } from './link-query.js';
-import { noClicks, readClicks, type ClicksOfLink } from '../clicks.js';
-import { clicksOf, nextByClicks } from './links-by-clicks.js';
+import { noClicks, readClicks, type ClicksOfLink, nextByClicks } from '../clicks.js';
 import {
   amongSubjects,
   findByTextIndex,
@@ -79,7 +79,7 @@ export interface ListedLink {
   readonly clicks: ClicksOfLink;
 }
 
-export interface ListedLinks {
+interface ListedLinks {
   readonly links: readonly ListedLink[];
   /** `null` on the last page. */
   readonly next: ListCursor | null;
@@ -103,18 +103,7 @@ interface FoundByCreation extends Found {
   readonly examined: number;
 }
 
-/** The first links, up to a size; at least one if there is one. */
-const withinBytes = <Item extends { readonly bytes: number }>(
-  links: readonly Item[],
-  maxBytes: number,
-): readonly Item[] => {
-  let bytes = 0;
-  const end = links.findIndex((link, index) => {
-    bytes += link.bytes;
-    return bytes > maxBytes && index > 0;
-  });
-  return end === -1 ? links : links.slice(0, end);
-};
+const bytesOf = ({ bytes }: { readonly bytes: number }): number => bytes;
 
 interface Matching {
   readonly links: readonly FoundLink[];
@@ -134,7 +123,7 @@ const matchingLinks = async (
       return { ...cursorAfter(query, candidate), sequence, bytes };
     });
   if (query.destination === undefined) return { links: found(candidates), last: null };
-  const compared = withinBytes(candidates, bytes);
+  const compared = firstWithin(candidates, bytes, bytesOf);
   const destinations = await readDestinations(tx, compared);
   const matches = new Set(
     destinations.filter((link) => hasDestination(query, link)).map(({ subject }) => subject),
@@ -147,7 +136,7 @@ const matchingLinks = async (
 
 /** The first links, up to a number and a size. */
 const firstOf = ({ links, end }: Found, limit: number, { bytes }: Pick<Effort, 'bytes'>): Found => {
-  const first = withinBytes(links.slice(0, limit), bytes);
+  const first = firstWithin(links.slice(0, limit), bytes, bytesOf);
   return { links: first, end: first.length < links.length ? (first.at(-1) ?? null) : end };
 };
 
@@ -214,9 +203,10 @@ const findByClicks = async (
   if (isFiltered || (query.status !== undefined && query.status !== 'active')) {
     const matches = await findByCreation(tx, selection, null, effort.few + 1, effort);
     if (matches.end === null && matches.links.length <= effort.few) {
-      const clicks = await clicksOf(tx, matches.links);
+      const subjects = matches.links.map(({ subject }) => subject);
+      const clicks = await readClicks(tx, subjects);
       const sorted = matches.links
-        .map((link) => ({ ...link, clicks: clicks.get(link.subject) ?? 0 }))
+        .map((link) => ({ ...link, clicks: clicks.get(link.subject)?.clicks ?? 0 }))
         .sort(compareCursors);
       return {
         links: sorted.filter((link) => after === null || compareCursors(after, link) < 0),

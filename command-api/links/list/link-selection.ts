@@ -26,7 +26,7 @@ export interface Candidate {
 }
 
 /** The result of examining a range of an account's links, newest first. */
-export interface Examined {
+interface Examined {
   readonly candidates: readonly Candidate[];
   /** Where the next range starts; `null` if there is none. */
   readonly end: ListCursor | null;

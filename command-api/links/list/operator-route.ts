@@ -1,7 +1,7 @@
 import { listAllLinksQuery } from '../../../schemas/http/operators.js';
 import { withQuery, type AdminRoutes } from '../../http/operator-requests.js';
-import { withAccount } from '../link-details.js';
-import { respondWithList } from './page.js';
+import { withAccount } from '../view.js';
+import { respondWithList } from './route.js';
 
 /** `GET /admin/links`: links of all accounts. */
 export const listRoutes: AdminRoutes = (deps) => [

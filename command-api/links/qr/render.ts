@@ -64,7 +64,7 @@ const encodePng = (
   ]);
 
 /** The layout of a QR code in its image, in pixels. */
-export interface QrLayout {
+interface QrLayout {
   readonly size: number;
   /** The number of modules per side. */
   readonly modules: number;
@@ -141,7 +141,7 @@ const svg = (layout: QrLayout, isDark: IsDark, light: Colour, dark: Colour): str
 };
 
 /** The modules of a QR code. */
-export interface QrModules {
+interface QrModules {
   /** The number of modules per side: 21 to 177. */
   readonly size: number;
   /** Row by row; 1 is dark. */

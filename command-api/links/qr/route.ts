@@ -8,14 +8,36 @@ import { initialState } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { linkOfSubject, shortUrlOf } from '../../../schemas/link-subject.js';
-import { createQrCodeQuota } from './handler.js';
 import { encodeQr, renderQr } from './render.js';
 import { failure, prefers, type Reply } from '../../http/reply.js';
 import { actorIn } from '../../http/request-actor.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import { addressedLink } from '../addressed-link.js';
-import { goneReply } from '../gone.js';
+import { goneReply } from '../view.js';
 import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admission/admitted-call.js';
+import { createBatcher } from '../../../ops/platform/concurrency/batcher.js';
+import { decideAll, type Ledger } from '../../../ops/ledger/decide.js';
+import { meterRows } from '../../../ops/ledger/meters.js';
+import { mayBeCausedByOneCommand } from '../../../ops/platform/error-codes.js';
+import type { CommandRequest } from '../../../schemas/decision.js';
+import { qrCodeDecider, type SpendQrCode } from './command.js';
+
+type QrCodeDecision = ReturnType<typeof qrCodeDecider.decide>;
+
+const maxGroup = 200;
+const maxWaiting = 2_000;
+
+/** Spends QR codes in groups: monthly quota and event in one transaction. */
+export const createQrCodeQuota = (ledger: Required<Ledger>) => {
+  const run = async (
+    commands: readonly CommandRequest<SpendQrCode>[],
+  ): Promise<readonly QrCodeDecision[]> => {
+    const { results } = await decideAll(ledger, meterRows, qrCodeDecider, commands);
+    return results.map(({ decision }) => decision);
+  };
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
+  return { spend: (command: CommandRequest<SpendQrCode>) => batcher.submit(command) };
+};
 
 export interface QrDeps extends PlanDeps {
   readonly pool: Pool;

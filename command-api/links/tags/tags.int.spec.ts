@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { databaseFixture } from '../../../ops/test/support/fixtures.js';
-import { listTags } from './tags.js';
+import { listTags } from './route.js';
 
 describe('command API: tags of links', () => {
   const database = databaseFixture('tags');

@@ -1,3 +1,4 @@
+import { hashKeyToken } from '../../../command-api/keys/key-token.js';
 import { createShortenHandler } from '../../../command-api/links/create/handler.js';
 import { shortenCommand, type LinkValues } from '../../../command-api/testing/links.js';
 import { readConfig } from '../../config/config.js';
@@ -12,7 +13,7 @@ import { serversFor, type IssuedKey, type Product } from './product.js';
  */
 export const createImportedLinks = async (
   { dataDir }: Pick<Product, 'dataDir'>,
-  key: Pick<IssuedKey, 'id' | 'account'>,
+  key: Pick<IssuedKey, 'id' | 'account' | 'key'>,
   links: readonly (LinkValues & { readonly code: string })[],
 ): Promise<void> => {
   const config = readConfig({ ...(await serversFor(dataDir)), DATA_DIR: dataDir });
@@ -27,7 +28,7 @@ export const createImportedLinks = async (
       generateCode,
     });
     const command = shortenCommand(
-      key,
+      { ...key, hash: hashKeyToken(key.key) },
       links.map((link) => ({ custom: true, ...link })),
     );
     const result = await handler.shorten(command);

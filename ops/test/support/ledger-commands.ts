@@ -5,11 +5,10 @@ import { createApiKeyHandler } from '../../../command-api/keys/handler.js';
 import { createConsoleAdmission } from '../../../command-api/admission/console-calls.js';
 import { expireDueLinks } from '../../../command-api/links/expire/expiry.js';
 import { createLinkBlockHandler } from '../../../command-api/links/block/handler.js';
-import { createLinkChanges } from '../../../command-api/links/change/handler.js';
+import { createLinkChanges } from '../../../command-api/links/change/managed-links.js';
 import { closeAllMinutes } from '../../../command-api/admission/metering.js';
-import { createQrCodeQuota } from '../../../command-api/links/qr/handler.js';
+import { createQrCodeQuota } from '../../../command-api/links/qr/route.js';
 import {
-  createAdmittingHandler,
   createShortenHandler,
   type ShortenCommand,
 } from '../../../command-api/links/create/handler.js';
@@ -66,9 +65,7 @@ export const ledgerCommands = (
   const creation = { ...ledger, clock, generateCode: randomCode };
   const admission = createAdmission(pool, clock, defaultPlanTable);
   const consoleAdmission = createConsoleAdmission(pool, admission);
-  const { shorten } = createShortenHandler(creation);
-  const { admitAndCreate } = createAdmittingHandler({
-    ...creation,
+  const { shorten, admitAndCreate } = createShortenHandler(creation, {
     admission,
     commandOf: (value: ShortenCommand) => ({ type: 'read', value }),
   });

@@ -10,7 +10,7 @@ import { hashKeyToken } from '../../../command-api/keys/key-token.js';
 import { createApiKeyHandler } from '../../../command-api/keys/handler.js';
 import { expireDueLinks } from '../../../command-api/links/expire/expiry.js';
 import { createLinkBlockHandler } from '../../../command-api/links/block/handler.js';
-import { createQrCodeQuota } from '../../../command-api/links/qr/handler.js';
+import { createQrCodeQuota } from '../../../command-api/links/qr/route.js';
 import { createShortenHandler } from '../../../command-api/links/create/handler.js';
 import { actor, newKey, spendQrCode, type TestKey } from '../../../command-api/testing/keys.js';
 import { shortenCommand } from '../../../command-api/testing/links.js';

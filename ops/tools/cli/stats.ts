@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import { stringify } from 'csv-stringify/sync';
 import plot from 'simple-ascii-chart';
 import { findAccountStats } from '../../../command-api/statistics/account-statistics.js';
-import { findLinkStats } from '../../../command-api/statistics/link-statistics.js';
+import { findLinkStats } from '../../../command-api/statistics/statistics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   accountStatsQuery,

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { named } from '../../../ops/test/support/node.js';
 import { meterOf, newKey, setMeter, spendQrCode, type TestKey } from '../../testing/keys.js';
 import { alternate, countTypes, onBoth } from '../../testing/nodes.js';
-import { createQrCodeQuota } from './handler.js';
+import { createQrCodeQuota } from './route.js';
 import { fixture } from '../../../ops/test/support/fixture.js';
 import { databaseFixture, twoLedgersFixture } from '../../../ops/test/support/fixtures.js';
 

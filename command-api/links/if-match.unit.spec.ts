@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { etagOf, ifMatch } from './if-match.js';
+import { etagOf, ifMatch } from './addressed-link.js';
 
 describe('command API: If-Match', () => {
   it('accepts any version without the header and with *', () => {

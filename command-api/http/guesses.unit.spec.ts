@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { GuessThrottle } from './guess-throttle.js';
+import { GuessThrottle } from './guesses.js';
 
-describe('platform: throttle of guesses', () => {
+describe('command API: throttle of guesses', () => {
   const guess = (throttle: GuessThrottle, network: string, now: number, times: number): void => {
     for (let wrong = 0; wrong < times; wrong += 1) throttle.countWrong(network, now);
   };

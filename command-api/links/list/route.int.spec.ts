@@ -6,7 +6,7 @@ import { listLinksQuery } from '../../../schemas/http/list-links.js';
 import type { LinkPage } from '../../../schemas/http/links.js';
 import { maxPageBytes } from '../../../schemas/http/paging.js';
 import { at, created } from '../../../schemas/testing/events.js';
-import { respondWithList } from './page.js';
+import { respondWithList } from './route.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('command API: pages of links', () => {

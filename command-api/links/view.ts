@@ -1,7 +1,24 @@
-import { linkStatusAt, type ExistingLink } from '../../schemas/folds/link.js';
+import { linkStatusAt, type ExistingLink, type LinkState } from '../../schemas/folds/link.js';
 import { linkOfSubject, shortUrlOf } from '../../schemas/link-subject.js';
 import type { LinkDetails } from '../../schemas/http/links.js';
 import type { OperatorsLink } from '../../schemas/http/operators.js';
+import type { RecordedStatus } from '../../schemas/folds/link-status.js';
+import { messages } from '../../schemas/http/errors.js';
+import { failure, type Reply } from '../http/reply.js';
+
+export const goneResponses: Readonly<Record<Exclude<RecordedStatus, 'active'>, Reply>> = {
+  deleted: { ...failure(410, messages.linkDeleted), errorType: 'DELETED' },
+  blocked: { ...failure(410, messages.linkBlocked), errorType: 'BLOCKED' },
+  disabled: { ...failure(410, messages.linkDisabled), errorType: 'DISABLED' },
+  expired: { ...failure(410, messages.linkExpired), errorType: 'EXPIRED' },
+};
+
+/** The error response for a link that does not redirect; `null` if it redirects, now or later. */
+export const goneReply = (state: LinkState, now: Date): Reply | null => {
+  if (state.status === 'none') return failure(404, messages.codeNotFound);
+  const status = linkStatusAt(state, now);
+  return status === 'active' || status === 'scheduled' ? null : goneResponses[status];
+};
 
 /** The link as its owner sees it. */
 export const linkDetailsOf = (

@@ -1,0 +1,41 @@
+import { rootIdOf } from '../../schemas/folds/api-key.js';
+import type { KeyResponse, KeyWithUsageResponse, OwnKeyResponse } from '../../schemas/http/keys.js';
+import type { UsageResponse } from '../../schemas/http/reports.js';
+import type { PlanTable } from '../../schemas/plans.js';
+import type { KeyWithUsage } from './handler.js';
+
+type KeyWithPlan = Pick<KeyWithUsage, 'state' | 'plan'>;
+
+const keyOf = ({ state: { status, key }, plan }: KeyWithPlan) => ({
+  id: key.id,
+  name: key.name,
+  plan,
+  scopes: [...key.scopes],
+  active: status === 'active',
+  rootId: rootIdOf(key),
+  expiresAt: key.expiresAt?.toISOString() ?? null,
+  createdAt: key.createdAt.toISOString(),
+});
+
+/** A key as its account sees it. @param usage of its root */
+export const ownKeyOf = (found: KeyWithUsage, usage: UsageResponse): OwnKeyResponse => ({
+  ...keyOf(found),
+  lastUsedAt: found.lastUsedAt?.toISOString() ?? null,
+  usage,
+});
+
+/** A key as operators see it. */
+export const operatorsKeyOf = (found: KeyWithPlan): KeyResponse => ({
+  ...keyOf(found),
+  account: found.state.key.account,
+});
+
+export const keyWithUsageOf = (found: KeyWithUsage, { plans }: PlanTable): KeyWithUsageResponse => {
+  const { plan, lastUsedAt, minuteCalls, month, calls, links, qrCodes } = found;
+  const limit = plans[plan].requestsPerMinute;
+  return {
+    ...operatorsKeyOf(found),
+    lastUsedAt: lastUsedAt?.toISOString() ?? null,
+    usage: { minute: { used: minuteCalls, limit }, month: { month, calls, links, qrCodes } },
+  };
+};
