@@ -1,27 +1,14 @@
-import { z } from 'zod';
 import {
-  changeKeyRequest,
-  createKeyRequest,
   keyIdPattern,
   type KeyResponse,
   type KeyWithUsageResponse,
 } from '../../schemas/http/keys.js';
 import { createApiKeyHandler, type KeyWithUsage, type OperatorCommand } from './handler.js';
-import { pageLimit } from '../../schemas/http/paging.js';
 import type { Actor } from '../../schemas/decision.js';
 import { rootIdOf } from '../../schemas/folds/api-key.js';
 import { messages } from '../../schemas/http/errors.js';
 import { failure, json, type Reply } from '../http/reply.js';
-import { withBody, withQuery, type AdminRoutes } from '../http/operator-requests.js';
-
-const pageQuery = z.object({
-  limit: pageLimit.default(100),
-  after: z
-    .string({ error: 'after must be given once' })
-    .regex(keyIdPattern, { error: 'after must be the id of a key' })
-    .nullable()
-    .default(null),
-});
+import type { AdminHandlers } from '../http/operator-requests.js';
 
 const keyOf = ({
   state: { status, key },
@@ -38,7 +25,7 @@ const keyOf = ({
   createdAt: key.createdAt.toISOString(),
 });
 
-export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, respond }) => {
+export const keyHandlers = (({ pool, outbox, plans, respond }) => {
   const keys = createApiKeyHandler(pool, outbox);
 
   const withUsage = (found: KeyWithUsage): KeyWithUsageResponse => {
@@ -67,49 +54,30 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, respond }) => {
     return respond(outcome.outboxPosition, 200, keyOf({ ...found, state: outcome.state }));
   };
 
-  return [
-    {
-      method: 'POST',
-      path: '/keys',
-      handler: withBody(createKeyRequest, async (request, { actor }) => {
-        const { token, state, outboxPosition } = await keys.issue(request, actor);
-        return respond(outboxPosition, 201, {
-          ...keyOf({ state, plan: request.plan }),
-          key: token,
-        });
-      }),
+  return {
+    async createKey({ body, state: { actor } }) {
+      const { token, state, outboxPosition } = await keys.issue(body, actor);
+      const { plan } = body;
+      return respond(outboxPosition, 201, { ...keyOf({ state, plan }), key: token });
     },
-    {
-      method: 'GET',
-      path: '/keys',
-      handler: withQuery(pageQuery, async ({ limit, after }) => {
-        const found = await keys.list(limit + 1, after);
-        const page = found.slice(0, limit);
-        const next = found.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
-        return json(200, { keys: page.map(withUsage), next });
-      }),
+
+    async listKeys({ query: { limit, after } }) {
+      const found = await keys.list(limit + 1, after);
+      const page = found.slice(0, limit);
+      const next = found.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
+      return json(200, { keys: page.map(withUsage), next });
     },
-    {
-      method: 'GET',
-      path: '/keys/:id',
-      handler: async (_ctx, _state, parameter) => {
-        const id = parameter('id');
-        const found = keyIdPattern.test(id) ? await keys.find(id) : null;
-        return found ? json(200, withUsage(found)) : unknownKey;
-      },
+
+    async getKey({ parameter }) {
+      const id = parameter('id');
+      const found = keyIdPattern.test(id) ? await keys.find(id) : null;
+      return found ? json(200, withUsage(found)) : unknownKey;
     },
-    {
-      method: 'PATCH',
-      path: '/keys/:id',
-      handler: withBody(changeKeyRequest, (changes, { actor }, parameter) =>
-        change(parameter('id'), { type: 'ChangeApiKey', data: changes }, actor),
-      ),
-    },
-    {
-      method: 'DELETE',
-      path: '/keys/:id',
-      handler: (_ctx, { actor }, parameter) =>
-        change(parameter('id'), { type: 'RevokeApiKey', data: {} }, actor),
-    },
-  ];
-};
+
+    changeKey: ({ body, state: { actor }, parameter }) =>
+      change(parameter('id'), { type: 'ChangeApiKey', data: body }, actor),
+
+    revokeKey: ({ state: { actor }, parameter }) =>
+      change(parameter('id'), { type: 'RevokeApiKey', data: {} }, actor),
+  };
+}) satisfies AdminHandlers;

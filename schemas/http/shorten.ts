@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { named, requestParts } from '../components.js';
 import { fitsInLink, linkTooLarge } from '../link-size.js';
 import { timestamp } from '../events/envelope.js';
 import { aliasPattern } from '../link-subject.js';
@@ -139,7 +140,8 @@ export const shortenRequest = (
         )
       );
     }, reuseAlone)
-    .meta(bodyRules);
+    .meta(bodyRules)
+    .register(requestParts, { id: 'ShortenRequest' });
 
 /** A new link, without options of the request. */
 export const linkRequest = (
@@ -159,7 +161,7 @@ export const batchItemRequest = (...options: Parameters<typeof linkRequest>) =>
 export type ShortenRequest = z.output<ReturnType<typeof shortenRequest>>;
 
 /** The Link of the specification: absent options are omitted, never null. */
-export const linkResponse = z.object({
+export const linkResponse = named('Link', {
   shortUrl: z.url(),
   shortCode,
   domain: z.string().describe('Only if requested.').optional(),

@@ -4,7 +4,7 @@ import type { Envelope } from '../../../schemas/events/envelope.js';
 
 type Descriptions<Fields> = { readonly [Field in keyof Fields]?: string };
 
-/** Only attributes that do not explain themselves. */
+/** The attributes that do not explain themselves. */
 export const attributes: Descriptions<Envelope> = {
   id: 'Unique together with `source`.',
   type: '`linklog.<Name>.v<version>`.',

@@ -4,9 +4,8 @@ import { catalogue, type EventName } from '../../../schemas/events/catalogue.js'
 import { envelope, timestamp } from '../../../schemas/events/envelope.js';
 import { secretFieldsOf } from '../../../schemas/events/redact.js';
 import { feedEventNames } from '../../../schemas/feed.js';
-import { responseParts } from '../../../schemas/components.js';
 import { webhookTestedData, webhookTestedType } from '../../../schemas/webhook-tested.js';
-import { toSchemas, type SchemaPart } from '../openapi/schemas.js';
+import { eventSchemas, type SchemaPart } from '../openapi/schemas.js';
 import * as descriptions from './descriptions.js';
 
 export const refTo = (...path: readonly string[]): SchemaPart => ({ $ref: `#/${path.join('/')}` });
@@ -164,18 +163,13 @@ const webhookHeaders = z.object({
 });
 
 export const componentSchemas = (): SchemaPart => ({
-  ...toSchemas(
-    {
-      // Not strict: `allOf` cannot add the type and the data to a closed object.
-      CloudEvent: z.object(described(envelope, descriptions.attributes)),
-      ...Object.fromEntries(messages.map(({ key, data }) => [key, data])),
-      Position: z.object({ time: timestamp.describe('The time of the server.') }),
-      WebhookHeaders: webhookHeaders,
-    },
-    responseParts,
-    'input',
-    'draft-07',
-  ),
+  ...eventSchemas({
+    // Not strict: `allOf` cannot add the type and the data to a closed object.
+    CloudEvent: z.object(described(envelope, descriptions.attributes)),
+    ...Object.fromEntries(messages.map(({ key, data }) => [key, data])),
+    Position: z.object({ time: timestamp.describe('The time of the server.') }),
+    WebhookHeaders: webhookHeaders,
+  }),
   FeedEvent: {
     description: 'An event of the feed, in its current version.',
     oneOf: feedMessages.map(({ key }) => refTo('components', 'messages', key, 'payload')),

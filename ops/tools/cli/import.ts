@@ -20,7 +20,7 @@ import { readKutt } from '../import-sources/kutt.js';
 import { readShlink } from '../import-sources/shlink.js';
 import { SourceApi } from '../import-sources/source-api.js';
 import { oneOf, required } from './arguments.js';
-import type { AdminClient, StartImportQuery } from './client.js';
+import type { AdminClient, Query } from './client.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError, isTemporary, messageOf } from './errors.js';
 import { fieldsOf, readRows, rowLine } from './import-output.js';
@@ -59,7 +59,7 @@ const formatOfSource: Readonly<Record<Source, string>> = {
 };
 
 /** Checked here, because the service may respond before the file is sent. @throws CliError */
-const queryOf = (options: ImportOptions): StartImportQuery => {
+const queryOf = (options: ImportOptions): Query => {
   const { account, domain, onConflict, encoding, dryRun, linkZone, visits, visitZone } = options;
   const format = options.from ? formatOfSource[options.from] : options.format;
   const query = {
@@ -234,7 +234,7 @@ const startMessages = () => {
 
 const startFromFile = async (
   connect: CommandContext['connect'],
-  query: StartImportQuery,
+  query: Query,
   file: string,
   progress: ProgressLine,
 ): Promise<ImportResponse> => {
@@ -245,7 +245,10 @@ const startFromFile = async (
   try {
     const client = await connect();
     return await interruptible(startMessages(), (signal) =>
-      client.startImport(query, countBytes(readBytes(upload), onProgress), signal),
+      client.get('startImport', {
+        ...{ query, signal },
+        file: countBytes(readBytes(upload), onProgress),
+      }),
     );
   } finally {
     // An open stdin would keep the process alive.
@@ -255,7 +258,7 @@ const startFromFile = async (
 
 const startFromService = async (
   connect: CommandContext['connect'],
-  query: StartImportQuery,
+  query: Query,
   other: OtherService,
   reporting: Reporting,
 ): Promise<ImportResponse> => {
@@ -288,7 +291,8 @@ const waitUntilEnded = async (
     if (!isReported) report(`${messageOf(error)}; trying again`);
     isReported = true;
   };
-  const find = async (): Promise<ImportResponse> => (await connect()).findImport(id);
+  const find = async (): Promise<ImportResponse> =>
+    (await connect()).get('getImport', { parameters: { id } });
   const pauses = { firstMs: 1_000, longestMs: 10_000 };
   try {
     for (;;) {
@@ -311,7 +315,9 @@ const readFailedRows = async (
 ): Promise<readonly string[]> => {
   const rows: ImportedRow[] = [];
   for (const outcome of failed === 0 ? [] : failedOutcomes) {
-    const bytes = await client.openImportRows(id, outcome, new AbortController().signal);
+    const request = { parameters: { id }, query: { outcome } };
+    const { signal } = new AbortController();
+    const bytes = await client.openBytes('getImportedRows', request, signal);
     let found = 0;
     for await (const row of readRows(bytes)) {
       rows.push(row);
