@@ -72,7 +72,6 @@ const consoleChanges = z.object({
 });
 export type ConsoleChanges = z.infer<typeof consoleChanges>;
 
-/** POST /admin/console */
 export const consoleAddressRequest = z
   .object(
     {

@@ -27,12 +27,10 @@ const ownName = readAs(domainNameOf, messages.domainInvalid).meta({
   examples: ['go.example.com'],
 });
 
-/** POST /v2/domains */
 export const claimDomainRequest = z
   .object({ domain: ownName }, { error: messages.domainInvalid })
   .register(requestParts, { id: 'ClaimDomainRequest' });
 
-/** POST /admin/domains */
 const addDomainRequest = z
   .object({ domain: ownName, account: accountName }, { error: messages.domainInvalid })
   .register(requestParts, { id: 'AddDomainRequest' });
@@ -74,19 +72,15 @@ const domainResponse = named('OwnDomain', {
 });
 export type DomainResponse = z.infer<typeof domainResponse>;
 
-/** GET /v2/domains */
 const domainListResponse = named('DomainPage', { domains: z.array(domainResponse) });
 
-/** POST and GET /admin/domains */
 const operatorsDomain = domainResponse
   .extend({ account: accountName })
   .register(responseParts, { id: 'OperatorsDomain' });
 export type OperatorsDomain = z.infer<typeof operatorsDomain>;
 
-/** DELETE /admin/domains/:domain */
 const releasedDomain = named('ReleasedDomain', { domain: z.string(), account: z.null() });
 
-/** GET /admin/domains */
 const domainPageResponse = named('OperatorsDomainPage', {
   domains: z.array(operatorsDomain),
   next: z.string().nullable(),

@@ -21,7 +21,6 @@ const eventTypes = repeatable(typesMessage)
 
 export const cursorMalformed = 'after must be start, now or a cursor';
 
-/** GET /v2/events */
 export const eventsQuery = z.object({
   types: eventTypes.optional(),
   after: z
@@ -32,7 +31,6 @@ export const eventsQuery = z.object({
   shortCode: requestedCode.optional().describe('Only events of this link.'),
   domain: domainName.optional().describe('Only events of links on this domain.'),
 });
-/** GET /admin/events */
 export const operatorsEventsQuery = eventsQuery.extend({
   account: accountName.default('default'),
 });

@@ -18,7 +18,6 @@ export const exportQuery = listLinksQuery
   });
 export type ExportQuery = z.output<typeof exportQuery>;
 
-/** GET /admin/export */
 export const operatorsExportQuery = exportQuery.extend({
   account: accountName.default('default'),
 });

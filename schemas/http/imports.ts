@@ -78,10 +78,8 @@ const options = {
   visitZone: zoneNamed('visitZone', 'The time zone of times of visits without an offset.'),
 };
 
-/** POST /v2/imports */
 export const importQuery = z.object({ format: formatOf(importFormats), ...options });
 
-/** POST /admin/imports */
 export const operatorsImportQuery = z.object({
   format: formatOf(operatorsImportFormats),
   ...options,
@@ -89,13 +87,11 @@ export const operatorsImportQuery = z.object({
 });
 export type ImportQuery = Omit<z.output<typeof operatorsImportQuery>, 'account'>;
 
-/** GET /admin/imports */
 const operatorsImportsQuery = z.object({ account: accountName.optional() });
 
 const importStatuses = ['running', 'done', 'stopped', 'failed'] as const;
 export type ImportStatus = (typeof importStatuses)[number];
 
-/** GET /v2/imports/:id */
 export const importResponse = named('LinkImport', {
   id: z.uuid(),
   format: z.enum(operatorsImportFormats),
@@ -115,7 +111,6 @@ export const importResponse = named('LinkImport', {
 });
 export type ImportResponse = z.infer<typeof importResponse>;
 
-/** GET /v2/imports */
 const importListResponse = named('ImportPage', { imports: z.array(importResponse) });
 export type ImportListResponse = z.infer<typeof importListResponse>;
 
@@ -144,7 +139,6 @@ export const importedRow = named('ImportedRow', {
 });
 export type ImportedRow = z.infer<typeof importedRow>;
 
-/** The query of GET /v2/imports/:id/rows */
 export const importedRowsQuery = z.object({
   outcome: z
     .enum(rowOutcomes, { error: `outcome must be ${rowOutcomes.join(', ')}` })

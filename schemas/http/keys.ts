@@ -40,7 +40,6 @@ const scopes = listOf(z.enum(scopeNames, { error: scopesMessage }), {
   ...{ max: 100, error: scopesMessage },
 }).transform(inOrder);
 
-/** POST /admin/keys */
 export const createKeyRequest = z
   .object(
     {
@@ -55,7 +54,6 @@ export const createKeyRequest = z
   .register(requestParts, { id: 'CreateKeyRequest' });
 export type CreateKeyRequest = z.input<typeof createKeyRequest>;
 
-/** PATCH /admin/keys/:id */
 export const changeKeyRequest = z
   .object({
     name: name.optional(),
@@ -104,7 +102,6 @@ export const keyWithUsageResponse = keyResponse
   .register(responseParts, { id: 'KeyWithUsage' });
 export type KeyWithUsageResponse = z.infer<typeof keyWithUsageResponse>;
 
-/** The query of GET /admin/keys. */
 export const keyPageQuery = z.object({
   limit: pageLimit.default(100),
   after: z
@@ -123,7 +120,6 @@ export const keyPageResponse = named('OperatorsKeyPage', {
 
 const stripped = { propertyNames: { not: { enum: disallowedProperties } } };
 
-/** POST /v2/keys */
 export const makeKeyRequest = z
   .object(
     {
@@ -142,7 +138,6 @@ export const makeKeyRequest = z
 
 const nothingToChange = 'Nothing to change';
 
-/** PATCH /v2/keys/:id */
 export const changeOwnKeyRequest = z
   .object(
     {
@@ -158,7 +153,6 @@ export const changeOwnKeyRequest = z
 
 const overlapMessage = 'overlapSeconds must be between 0 and 604800';
 
-/** POST /v2/keys/:id/rotate */
 export const rotateKeyRequest = z
   .object(
     {
@@ -175,7 +169,6 @@ export const rotateKeyRequest = z
   .meta(stripped)
   .register(requestParts, { id: 'RotateKeyRequest' });
 
-/** The query of GET /v2/keys. */
 export const ownKeysQuery = z.object({
   limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(100),
   after: z

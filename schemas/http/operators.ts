@@ -99,7 +99,6 @@ export const switchPlatformRequest = z
 
 export type SwitchPlatformRequest = z.input<typeof switchPlatformRequest>;
 
-/** GET and PATCH /admin/platform */
 const platformResponse = named('Platform', {
   maintenance: z.boolean(),
   features: z.record(platformFeature, z.boolean()),
@@ -116,7 +115,6 @@ const operatorText = <Field extends string>(field: Field) => {
   return z.object({ [field]: text } as Record<Field, typeof text>, { error });
 };
 
-/** POST /admin/links/:shortCode/block and …/unblock */
 export const blockRequest = operatorText('reason').register(requestParts, { id: 'BlockRequest' });
 
 export const blockResponse = named('LinkBlock', { shortCode: z.string(), blocked: z.boolean() });
@@ -198,7 +196,6 @@ const processList = named('ProcessList', {
 });
 export type ProcessList = z.infer<typeof processList>;
 
-/** PUT /admin/reserved-aliases/:alias/override */
 export const aliasOverrideRequest = z
   .object({ account: accountName }, { error: 'account is needed' })
   .register(requestParts, { id: 'AliasOverrideRequest' });

@@ -20,7 +20,6 @@ const projectionWorkResponse = named('ProjectionWork', {
 });
 export type ProjectionWorkResponse = z.infer<typeof projectionWorkResponse>;
 
-/** GET /admin/projections */
 const projectionsResponse = named('ProjectionPage', {
   projections: z.array(
     projectionHealth.extend({

@@ -15,7 +15,6 @@ const colour = (name: string) => {
     .overwrite((text) => `#${text.replace('#', '')}`);
 };
 
-/** The query of GET /v2/qr/:shortCode. */
 export const qrQuery = z
   .object({
     format: z.enum(['png', 'svg'], { error: 'format must be either png or svg' }).default('png'),

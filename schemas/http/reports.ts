@@ -8,7 +8,6 @@ const spent = named('Quota', {
   limit: z.int().min(0).nullable().describe('`null`: no limit.'),
 });
 
-/** GET /v2/usage */
 export const usageResponse = named('Usage', {
   plan: planName,
   calls: spent,

@@ -108,7 +108,6 @@ const bodyRules = {
 
 const reuseAlone = 'reuse can only be combined with url and domain';
 
-/** The body of POST /v2/shorten. */
 export const shortenRequest = (
   isOwnHost: (destination: URL) => boolean,
   now: () => number = Date.now,

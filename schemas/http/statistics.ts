@@ -159,7 +159,6 @@ export const statsResponse = named('Stats', {
 });
 export type StatsResponse = z.infer<typeof statsResponse>;
 
-/** GET /v2/stats */
 const accountStatsResponse = named('AccountStats', {
   linkCount: z
     .int()

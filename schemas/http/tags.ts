@@ -7,7 +7,6 @@ import { wholeNumber } from './query.js';
 const searchMessage = 'search must have 1 to 50 characters, without commas and control characters';
 const afterMessage = 'after must be the next of a page';
 
-/** The query of GET /v2/tags. */
 export const listTagsQuery = z.object({
   limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(20),
   after: tagOr(afterMessage).optional().describe('The `next` of the previous page.'),

@@ -46,7 +46,6 @@ const terms = {
   description: optional(description),
 };
 
-/** POST /v2/webhooks */
 export const createWebhookRequest = z
   .object({ url, ...terms }, { error: urlMessage })
   .register(requestParts, { id: 'CreateWebhookRequest' });
@@ -91,7 +90,6 @@ export const deliveryStatus = z.enum(['pending', 'delivered', 'failed'], {
   error: 'status must be pending, delivered or failed',
 });
 
-/** GET /v2/webhooks/:id */
 export const webhookResponse = webhook
   .extend({
     lag: z
@@ -114,7 +112,6 @@ export type WebhookWithSecretResponse = z.infer<typeof webhookWithSecretResponse
 
 const webhookListResponse = named('WebhookPage', { webhooks: z.array(webhookResponse) });
 
-/** POST /v2/webhooks/:id/test */
 export const testedWebhookResponse = named('TestedWebhook', {
   delivered: z.boolean(),
   status: z.int().nullable().describe('The status of the response; `null` without one.'),
@@ -130,7 +127,6 @@ const deliveryId = z
   .string({ error: 'after must be the id of a delivery' })
   .regex(deliveryIdPattern, 'after must be the id of a delivery');
 
-/** The query of GET /v2/webhooks/:id/deliveries. */
 export const deliveriesQuery = z.object({
   status: deliveryStatus.optional(),
   after: deliveryId.optional().describe('The `next` of the previous page.'),
@@ -161,7 +157,6 @@ export type DeliveriesResponse = z.infer<typeof deliveriesResponse>;
 
 const replayMessage = `after must be start, a cursor or a time: ${invalidTime}`;
 
-/** POST /v2/webhooks/:id/replay */
 export const replayRequest = z
   .object(
     {
@@ -179,7 +174,6 @@ export const replayRequest = z
   )
   .register(requestParts, { id: 'ReplayRequest' });
 
-/** GET /admin/webhooks */
 export const operatorsWebhooksQuery = z.object({ account: accountName.optional() });
 
 export const operatorsWebhookListResponse = named('OperatorsWebhookPage', {

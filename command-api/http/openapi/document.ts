@@ -220,12 +220,16 @@ export const openApiDocument = () => ({
 
 const operatorRows = Object.entries<OperatorRows[string]>(operatorTable).map(([operation, row]) => {
   const [, subject = ''] = pathOf(row).split('/');
-  return [operation, { ...row, tag: subject, scope: null }] as const;
+  return [
+    operation,
+    { parameters: { id: z.string() }, ...row, tag: subject, scope: null },
+  ] as const;
 });
+
+const operatorPaths = pathsOf('/admin', Object.fromEntries(operatorRows), everyResponse);
 
 /** The document of operators' calls: `GET /admin/openapi.json`. */
 export const operatorsDocument = () => {
-  const operatorPaths = pathsOf('/admin', Object.fromEntries(operatorRows), everyResponse);
   const texts = JSON.stringify([operatorPaths, operatorsResponses]);
   const isUsed = (kind: string, name: string): boolean =>
     texts.includes(`"#/components/${kind}/${name}"`);

@@ -47,7 +47,7 @@ for (const [name, checked] of [
       expect([...new Set(references)]).to.have.members(parts);
     });
 
-    it('names checked operation once', () => {
+    it('names each operation once', () => {
       const ids = operationsOf(checked).map(({ operation }) => operation['operationId']);
       expect(ids).to.deep.equal([...new Set(ids)]);
     });

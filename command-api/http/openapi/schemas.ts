@@ -183,14 +183,19 @@ export const eventSchemas = (
   return { ...own, ...referencedBy(own, { ...converted, ...enumSchemas }) };
 };
 
+let converted: Readonly<Record<string, JsonSchema>> | null = null;
+
 /** The document's `components.schemas`: input types of requests, output types of responses. */
-export const componentSchemas = (paths: SchemaPart): Record<string, JsonSchema> =>
-  referencedBy(paths, {
+export const componentSchemas = (paths: SchemaPart): Record<string, JsonSchema> => {
+  // Both documents convert the same schemas, which takes 0.1 s. Bodies are registered with the paths.
+  converted ??= {
     ...enumSchemas,
     ...schemasIn(responseParts, 'output'),
     // Their limits also describe the parts of responses.
     ...schemasIn(requestParts, 'input'),
-  });
+  };
+  return referencedBy(paths, converted);
+};
 
 export const toSchema = (schema: z.ZodType): JsonSchema =>
   // Transformed texts have no schema, so their `meta` describes them.
