@@ -2,13 +2,9 @@ import { aliasOverrides } from '../../ops/ledger/alias-overrides.js';
 import { decideOne } from '../../ops/ledger/decide.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
-import {
-  aliasOverrideRequest,
-  listOverridesQuery,
-  type OverridePage,
-} from '../../schemas/http/operators.js';
+import type { OverridePage } from '../../schemas/http/operators.js';
 import { aliasPattern } from '../../schemas/link-subject.js';
-import { withBody, withQuery, type AdminRoutes } from '../http/operator-requests.js';
+import type { AdminHandlers } from '../http/operator-requests.js';
 import { failure, json, pageOf } from '../http/reply.js';
 import { aliasOverrideDecider } from './command.js';
 
@@ -33,8 +29,7 @@ const listAliasOverrides = async (
   };
 };
 
-export const overrideRoutes: AdminRoutes = ({ respond, ...ledger }) => {
-  const path = '/reserved-aliases/:alias/override';
+export const overrideHandlers = (({ respond, ...ledger }) => {
   const set = (alias: string, account: string | null, metadata: Actor) =>
     decideOne(ledger, aliasOverrides, aliasOverrideDecider, {
       type: 'SetAliasOverride',
@@ -42,36 +37,25 @@ export const overrideRoutes: AdminRoutes = ({ respond, ...ledger }) => {
       data: { account },
       metadata,
     });
-  return [
-    {
-      method: 'GET',
-      path: '/reserved-aliases',
-      handler: withQuery(listOverridesQuery, async ({ after, limit }) =>
-        json(200, await listAliasOverrides(ledger.pool, after, limit)),
-      ),
+  return {
+    listOverrides: async ({ query: { after, limit } }) =>
+      json(200, await listAliasOverrides(ledger.pool, after, limit)),
+
+    async allowAlias({ body: { account }, state, parameter }) {
+      const alias = parameter('alias').toLowerCase();
+      if (!aliasPattern.test(alias)) return failure(400, invalidAlias);
+      const { outboxPosition } = await set(alias, account, state.actor);
+      return respond(outboxPosition, 200, { alias, account });
     },
-    {
-      method: 'PUT',
-      path,
-      handler: withBody(aliasOverrideRequest, async ({ account }, { actor }, parameter) => {
-        const alias = parameter('alias').toLowerCase();
-        if (!aliasPattern.test(alias)) return failure(400, invalidAlias);
-        const { outboxPosition } = await set(alias, account, actor);
-        return respond(outboxPosition, 200, { alias, account });
-      }),
+
+    async disallowAlias({ state, parameter }) {
+      const alias = parameter('alias').toLowerCase();
+      if (aliasPattern.test(alias)) {
+        const { decision, outboxPosition } = await set(alias, null, state.actor);
+        if (decision.type === 'accepted')
+          return respond(outboxPosition, 200, { alias, account: null });
+      }
+      return failure(404, 'Override not found');
     },
-    {
-      method: 'DELETE',
-      path,
-      handler: async (_ctx, { actor }, parameter) => {
-        const alias = parameter('alias').toLowerCase();
-        if (aliasPattern.test(alias)) {
-          const { decision, outboxPosition } = await set(alias, null, actor);
-          if (decision.type === 'accepted')
-            return respond(outboxPosition, 200, { alias, account: null });
-        }
-        return failure(404, 'Override not found');
-      },
-    },
-  ];
-};
+  };
+}) satisfies AdminHandlers;

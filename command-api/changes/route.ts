@@ -1,13 +1,13 @@
-import { listChangesQuery, type ChangePage } from '../../schemas/http/operators.js';
-import { withQuery, type AdminRoutes } from '../http/operator-requests.js';
-import { failure, json, pageOf } from '../http/reply.js';
 import { z } from 'zod';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
+import type { ChangePage } from '../../schemas/http/operators.js';
 import {
   accountsPartition,
   eventOfRow,
   type HistoryRow,
 } from '../../schemas/read-models/history.js';
+import type { AdminHandlers } from '../http/operator-requests.js';
+import { failure, json, pageOf } from '../http/reply.js';
 import { readActorNames } from '../links/history/link-history.js';
 
 /** The time in milliseconds, the subject and the sequence of the last event of a page. */
@@ -56,17 +56,13 @@ const listChanges = async (
   };
 };
 
-/** `GET /admin/changes`: the changes of accounts and the platform, with their actors. */
-export const changeRoutes: AdminRoutes = ({ pool }) => [
-  {
-    method: 'GET',
-    path: '/changes',
-    handler: withQuery(listChangesQuery, async ({ after, limit }) => {
-      const cursor = after === undefined ? null : readChangesCursor(after);
-      if (after !== undefined && cursor === null) {
-        return failure(400, 'after must be the next of a page');
-      }
-      return json(200, await listChanges(pool, cursor, limit));
-    }),
+/** The changes of accounts and the platform, with their actors. */
+export const changeHandlers = (({ pool }) => ({
+  async listChanges({ query: { after, limit } }) {
+    const cursor = after === undefined ? null : readChangesCursor(after);
+    if (after !== undefined && cursor === null) {
+      return failure(400, 'after must be the next of a page');
+    }
+    return json(200, await listChanges(pool, cursor, limit));
   },
-];
+})) satisfies AdminHandlers;

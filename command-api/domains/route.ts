@@ -183,5 +183,12 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     return respond(await handler.release(name, key.account, actor), () => noContent());
   };
 
-  return { claim, verify, list, show, change, release };
+  return {
+    claimDomain: claim,
+    verifyDomain: verify,
+    getDomains: list,
+    getDomain: show,
+    changeDomain: change,
+    releaseDomain: release,
+  };
 };

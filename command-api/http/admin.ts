@@ -12,30 +12,32 @@ import { operatorsConsole } from '../console/server/operators.js';
 import { createGuesses } from './guesses.js';
 import { failure, json, send, type Reply } from './reply.js';
 import { actorIn } from './request-actor.js';
-import { createDispatcher, parseAs } from './requests.js';
-import { consoleRoutes } from '../console/server/route.js';
-import { eventRoutes } from '../events/operator-route.js';
-import { webhookRoutes } from '../webhooks/operator-route.js';
-import { domainRoutes } from '../domains/operator-route.js';
-import { keyRoutes } from '../keys/operator-route.js';
-import { overrideRoutes } from '../aliases/route.js';
-import { importRoutes } from '../imports/operator-route.js';
-import { createRoutes } from '../links/create/operator-route.js';
-import { blockRoutes } from '../links/block/route.js';
-import { exportRoutes } from '../links/export/operator-route.js';
-import { historyRoutes } from '../links/history/operator-route.js';
-import { listRoutes } from '../links/list/operator-route.js';
-import { managedLinkRoutes } from '../links/change/operator-route.js';
-import { platformRoutes } from '../platform/route.js';
-import { statsRoutes } from '../statistics/operator-route.js';
-import { changeRoutes } from '../changes/route.js';
-import { processRoutes } from '../platform/processes-route.js';
-import { projectionRoutes } from '../projections/route.js';
+import { createDispatcher, parseAs, type Route } from './requests.js';
+import { consoleHandlers } from '../console/server/route.js';
+import { eventHandlers } from '../events/operator-route.js';
+import { webhookHandlers } from '../webhooks/operator-route.js';
+import { domainHandlers } from '../domains/operator-route.js';
+import { keyHandlers } from '../keys/operator-route.js';
+import { overrideHandlers } from '../aliases/route.js';
+import { importHandlers } from '../imports/operator-route.js';
+import { createHandlers } from '../links/create/operator-route.js';
+import { blockHandlers } from '../links/block/route.js';
+import { exportHandlers } from '../links/export/operator-route.js';
+import { historyHandlers } from '../links/history/operator-route.js';
+import { listHandlers } from '../links/list/operator-route.js';
+import { managedLinkHandlers } from '../links/change/operator-route.js';
+import { platformHandlers } from '../platform/route.js';
+import { statsHandlers } from '../statistics/operator-route.js';
+import { changeHandlers } from '../changes/route.js';
+import { processHandlers } from '../platform/processes-route.js';
+import { projectionHandlers } from '../projections/route.js';
+import { operatorsDocument } from './openapi/document.js';
 import {
   createRespond,
+  operatorRoutes,
   type AdminDeps,
-  type AdminRoutes,
   type AdminState,
+  type OperatorHandlers,
 } from './operator-requests.js';
 
 const defaultActor = 'admin';
@@ -51,14 +53,31 @@ const unauthorized = json(
 );
 
 /** Every route under /admin. */
-export const adminRoutes: AdminRoutes = (deps) =>
-  [
-    ...[keyRoutes, domainRoutes, consoleRoutes, platformRoutes],
-    ...[blockRoutes, historyRoutes, listRoutes, exportRoutes, managedLinkRoutes, importRoutes],
-    createRoutes,
-    ...[overrideRoutes, projectionRoutes, eventRoutes, webhookRoutes],
-    ...[statsRoutes, changeRoutes, processRoutes],
-  ].flatMap((routes) => routes(deps));
+export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
+  const openApi = JSON.stringify(operatorsDocument());
+  const handlers: OperatorHandlers = {
+    ...keyHandlers(deps),
+    ...domainHandlers(deps),
+    ...consoleHandlers(deps),
+    ...platformHandlers(deps),
+    ...blockHandlers(deps),
+    ...historyHandlers(deps),
+    ...listHandlers(deps),
+    ...exportHandlers(deps),
+    ...managedLinkHandlers(deps),
+    ...importHandlers(deps),
+    ...createHandlers(deps),
+    ...overrideHandlers(deps),
+    ...projectionHandlers(deps),
+    ...eventHandlers(deps),
+    ...webhookHandlers(deps),
+    ...statsHandlers(deps),
+    ...changeHandlers(deps),
+    ...processHandlers(deps),
+    getOpenApi: () => json(200, openApi),
+  };
+  return operatorRoutes(handlers, deps.isOwnHost);
+};
 
 /**
  * The operators' application: /admin/* with the admin token, and /metrics with the metrics token or the admin token.

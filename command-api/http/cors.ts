@@ -1,7 +1,7 @@
 import type { Context, Next } from 'koa';
 import { messages } from '../../schemas/http/errors.js';
+import { routeMethods } from '../../schemas/http/route.js';
 import { failure, noContent, send, type ResponseState } from './reply.js';
-import { routeMethods } from './route-methods.js';
 
 /** The origins of browser applications that may call /v2; `*`: every origin. */
 export type AllowedOrigins = '*' | readonly string[];

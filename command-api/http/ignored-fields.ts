@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ResponseState } from './reply.js';
 
 const maxNames = 10;
-/** Per name. Clients accept about 16 KB of headers. */
+/** The maximum of a name. Clients accept about 16 KB of headers. */
 const maxCharacters = 50;
 
 const encoded = (name: string): string =>

@@ -3,6 +3,13 @@ import type { z } from 'zod';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import type { OutboxDelivery, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import type { Actor } from '../../schemas/decision.js';
+import {
+  operatorTable,
+  type BodySchema,
+  type OperatorOperation,
+  type QuerySchema,
+} from '../../schemas/http/operator-routes.js';
+import { methodOf, pathOf, type OperatorRows, type RouteRow } from '../../schemas/http/route.js';
 import type { PlanTable } from '../../schemas/plans.js';
 import type { RequestState } from './app.js';
 import type { EventsDeps } from '../events/route.js';
@@ -11,7 +18,14 @@ import type { ExportDeps } from '../links/export/route.js';
 import type { WebhookCallsDeps } from '../webhooks/webhook-calls.js';
 import type { ManagedLinksDeps } from '../links/change/managed-links.js';
 import { json, logWithinMs, type Reply } from './reply.js';
-import { bodyReader, parseJsonAs, parseQuery, type Handler, type Route } from './requests.js';
+import {
+  bodyReader,
+  parseJsonAs,
+  parseQuery,
+  type Handler,
+  type Read,
+  type Route,
+} from './requests.js';
 import type { ProjectionWorker } from '../projections/handler.js';
 
 /** The state of an authenticated request of an operator. */
@@ -37,8 +51,25 @@ export interface AdminDeps
   ) => Promise<Reply>;
 }
 
-/** Creates the routes of one subject. Their paths are relative to /admin. */
-export type AdminRoutes = (deps: AdminDeps) => readonly Route<AdminState>[];
+/** A valid request of an operation. */
+interface OperatorRequest<Operation extends OperatorOperation> {
+  readonly ctx: Context;
+  readonly state: AdminState;
+  readonly parameter: Parameter;
+  readonly query: z.output<QuerySchema<Operation>>;
+  readonly body: z.output<BodySchema<Operation>>;
+}
+
+export type OperatorHandler<Operation extends OperatorOperation> = (
+  request: OperatorRequest<Operation>,
+) => Promise<Reply> | Reply;
+
+export type OperatorHandlers = {
+  readonly [Operation in OperatorOperation]: OperatorHandler<Operation>;
+};
+
+/** Creates the handlers of one subject. */
+export type AdminHandlers = (deps: AdminDeps) => Partial<OperatorHandlers>;
 
 export const createRespond =
   (delivery: OutboxDelivery): AdminDeps['respond'] =>
@@ -49,31 +80,52 @@ type Parameter = Parameters<Handler<AdminState>>[2];
 
 const readBody = bodyReader(65_536);
 
+const parseBody = async <Schema extends z.ZodType>(
+  schema: Schema,
+  ctx: Context,
+  state: RequestState,
+): Promise<Read<z.output<Schema>>> => {
+  const body = await readBody(ctx);
+  return body.type === 'read' ? parseJsonAs(schema, body.value, state) : body;
+};
+
 /** Handles a valid body; an invalid one gets 400. */
 export const withBody =
-  <Schema extends z.ZodType, State extends RequestState = AdminState>(
-    schema: Schema,
-    handle: (
-      body: z.output<Schema>,
-      state: State,
-      parameter: Parameter,
-      ctx: Context,
-    ) => Promise<Reply> | Reply,
-  ): Handler<State> =>
-  async (ctx, state, parameter) => {
-    const body = await readBody(ctx);
-    if (body.type === 'refused') return body.reply;
-    const request = parseJsonAs(schema, body.value, state);
-    return request.type === 'read' ? handle(request.value, state, parameter, ctx) : request.reply;
-  };
-
-/** Handles a valid query; an invalid one gets 400. */
-export const withQuery =
   <Schema extends z.ZodType>(
     schema: Schema,
-    handle: (query: z.output<Schema>, parameter: Parameter, ctx: Context) => Promise<Reply>,
-  ): Handler<AdminState> =>
-  async (ctx, _state, parameter) => {
-    const query = parseQuery(schema, ctx);
-    return query.type === 'read' ? handle(query.value, parameter, ctx) : query.reply;
+    handle: (body: z.output<Schema>, state: RequestState, ctx: Context) => Promise<Reply> | Reply,
+  ): Handler<RequestState> =>
+  async (ctx, state) => {
+    const request = await parseBody(schema, ctx, state);
+    return request.type === 'read' ? handle(request.value, state, ctx) : request.reply;
   };
+
+const nothing = { type: 'read', value: undefined } as const;
+
+/** The handler of a row, which gets the valid query and body of a request. Other requests get 400. */
+const handlerOf = (
+  { query: querySchema, body }: Pick<RouteRow, 'query' | 'body'>,
+  handle: OperatorHandler<never>,
+  isOwnHost: AdminDeps['isOwnHost'],
+): Handler<AdminState> => {
+  const bodySchema = typeof body === 'function' ? body(isOwnHost) : body;
+  return async (ctx, state, parameter) => {
+    const query = querySchema ? parseQuery(querySchema, ctx) : nothing;
+    if (query.type === 'refused') return query.reply;
+    const request = bodySchema ? await parseBody(bodySchema, ctx, state) : nothing;
+    if (request.type === 'refused') return request.reply;
+    const parsed = { query: query.value, body: request.value };
+    return handle({ ctx, state, parameter, ...parsed });
+  };
+};
+
+/** The routes of operators: the rows of the table with their handlers. */
+export const operatorRoutes = (
+  handlers: OperatorHandlers,
+  isOwnHost: AdminDeps['isOwnHost'],
+): readonly Route<AdminState>[] =>
+  Object.entries<OperatorRows[string]>(operatorTable).map(([operation, row]) => ({
+    method: methodOf(row),
+    path: pathOf(row),
+    handler: handlerOf(row, handlers[operation as OperatorOperation], isOwnHost),
+  }));

@@ -5,12 +5,12 @@ import type { Context } from 'koa';
 import type { z } from 'zod';
 import { messages } from '../../schemas/http/errors.js';
 import { urlFaultOf } from '../../schemas/http/link-fields.js';
+import type { RouteMethod } from '../../schemas/http/route.js';
 import { messageWithPath } from '../../schemas/http/rules.js';
 import { disallowedProperties } from '../../schemas/http/shorten.js';
 import type { RequestState } from './app.js';
 import { noteIgnoredFields } from './ignored-fields.js';
 import { readQuery, type QueryParameters } from './query.js';
-import type { RouteMethod } from './route-methods.js';
 import { failure, send, type ResponseState, type Reply } from './reply.js';
 
 export interface Refused {

@@ -1,9 +1,10 @@
 import type { Context } from 'koa';
 import { noneStalled } from '../../ops/event-log/outbox/stalled-partitions.js';
 import type { CallByHash } from '../admission/admission.js';
-import { topics, type TopicName } from '../../schemas/events/topics.js';
+import { topics } from '../../schemas/events/topics.js';
 import { addressedLink } from '../links/addressed-link.js';
-import type { Scope } from '../../schemas/scopes.js';
+import { methodOf, pathOf, type RouteRow } from '../../schemas/http/route.js';
+import { v2Table, type V2Operation } from '../../schemas/http/routes.js';
 import { json, send, type Reply } from './reply.js';
 import { bodyReader, createDispatcher, type Handler, type Read, type Route } from './requests.js';
 import {
@@ -38,158 +39,45 @@ export type V2Deps = ShortenDeps &
   ExportDeps &
   ImportDeps;
 
-export interface V2Route extends Route<V2State> {
-  /** The required scope of the key, or `null`. */
-  readonly scope: Scope | null;
-  /** Maximum length of the body (bytes). A route without it reads no body. */
-  readonly bodyLimit?: number;
+export interface V2Route
+  extends Route<V2State>, Pick<RouteRow, 'scope' | 'bodyLimit' | 'topic' | 'metered'> {
   /** Whether the route needs the log (503 while that is unavailable). Default: the method is not GET. */
   readonly writes?: boolean;
-  /** The topic of its events; by default that of links. */
-  readonly topic?: TopicName;
-  /** Whether a call counts toward the month. Default: true. All calls count toward the minute. */
-  readonly metered?: boolean;
   /** Admits the call itself. Returns `null` for a request that must be admitted before its route. */
   readonly combined?: (ctx: Context, state: V2State, call: UnadmittedCall) => Promise<Reply | null>;
 }
 
-/** Bytes. */
-export const bodyLimits = { one: 65_536, batch: 524_288 };
+/** Maximum length of a body (bytes). */
+const usualBodyLimit = 65_536;
 
-/** The routes under /v2; each is in `openapi/operations.ts` too. */
+/** The routes under /v2: the rows of the table with their handlers. */
 export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
-  const { plans } = deps;
-  const links = createShortenHandlers(deps);
-  const stats = createStatsHandlers(deps);
-  const managed = createLinkHandlers(deps);
-  const domains = createDomainHandlers(deps);
-  const topic = topics.accounts.name;
-  const domainScope = { scope: 'domains:manage', topic } as const;
-  const domainRoute = { path: '/domains/:domain', ...domainScope } as const;
-  const keys = createKeyHandlers(deps);
-  const keyRoute = { scope: 'keys:manage', metered: false, topic } as const;
-  const withBody = { bodyLimit: bodyLimits.one };
-  const webhooks = createWebhookHandlers(deps);
-  const imports = createImportHandlers(deps);
-  const importScope = { scope: 'links:import' } as const;
-  const webhookScope = { scope: 'webhooks:manage', topic } as const;
-  const webhookRoute = { path: '/webhooks/:id', ...webhookScope } as const;
-
-  const usage: Handler<V2State> = (_ctx, { call }) => json(200, usageOf(call, plans));
-
-  return [
-    {
-      method: 'POST',
-      path: '/shorten',
-      scope: 'links:create',
-      bodyLimit: bodyLimits.one,
-      handler: links.shorten,
-      combined: links.admitAndCreate,
-    },
-    {
-      method: 'POST',
-      path: '/shorten/batch',
-      scope: 'links:create',
-      bodyLimit: bodyLimits.batch,
-      handler: links.shortenBatch,
-    },
-    // This GET costs a QR code, in a transaction that does not need the log.
-    { method: 'GET', path: '/qr/:shortCode', scope: 'qr:read', handler: createQrHandler(deps) },
-    { method: 'GET', path: '/stats', scope: 'stats:read', handler: stats.account },
-    { method: 'GET', path: '/stats/:shortCode', scope: 'stats:read', handler: stats.link },
-    { method: 'GET', path: '/links', scope: 'links:read', handler: createListHandler(deps) },
-    { method: 'GET', path: '/tags', scope: 'links:read', handler: createTagsHandler(deps) },
-    { method: 'GET', path: '/export', scope: 'links:read', handler: createExportHandler(deps) },
-    {
-      method: 'POST',
-      path: '/links/bulk',
-      scope: 'links:write',
-      bodyLimit: bodyLimits.one,
-      handler: createBulkHandler(deps),
-    },
-    {
-      method: 'GET',
-      path: '/links/:shortCode',
-      scope: 'links:read',
-      handler: managed.show,
-    },
-    {
-      method: 'PATCH',
-      path: '/links/:shortCode',
-      scope: 'links:write',
-      bodyLimit: bodyLimits.one,
-      handler: managed.change,
-    },
-    {
-      method: 'DELETE',
-      path: '/links/:shortCode',
-      scope: 'links:write',
-      handler: managed.remove,
-    },
-    {
-      method: 'GET',
-      path: '/links/:shortCode/history',
-      scope: 'links:read',
-      handler: createHistoryHandler(deps),
-    },
-    {
-      method: 'POST',
-      path: '/domains',
-      ...domainScope,
-      ...withBody,
-      handler: domains.claim,
-    },
-    { method: 'GET', path: '/domains', scope: 'links:read', handler: domains.list },
-    { method: 'GET', path: '/domains/:domain', scope: 'links:read', handler: domains.show },
-    { method: 'PATCH', ...domainRoute, ...withBody, handler: domains.change },
-    { method: 'DELETE', ...domainRoute, handler: domains.release },
-    {
-      method: 'POST',
-      path: '/domains/:domain/verify',
-      ...domainScope,
-      handler: domains.verify,
-    },
-    { method: 'GET', path: '/events', scope: 'events:read', handler: createEventsHandler(deps) },
-    {
-      ...{ method: 'POST', path: '/webhooks', ...webhookScope, ...withBody },
-      handler: webhooks.create,
-    },
-    { method: 'GET', path: '/webhooks', ...webhookScope, handler: webhooks.list },
-    { method: 'GET', ...webhookRoute, handler: webhooks.show },
-    { method: 'PATCH', ...webhookRoute, ...withBody, handler: webhooks.change },
-    { method: 'DELETE', ...webhookRoute, handler: webhooks.remove },
-    {
-      ...{ method: 'POST', path: '/webhooks/:id/rotate', ...webhookScope, ...withBody },
-      handler: webhooks.rotate,
-    },
-    {
-      ...{ method: 'POST', path: '/webhooks/:id/test', ...webhookScope },
-      handler: webhooks.test,
-    },
-    {
-      ...{ method: 'GET', path: '/webhooks/:id/deliveries', ...webhookScope },
-      handler: webhooks.deliveries,
-    },
-    {
-      ...{ method: 'POST', path: '/webhooks/:id/deliveries/:deliveryId/retry', ...webhookScope },
-      handler: webhooks.retry,
-    },
-    {
-      ...{ method: 'POST', path: '/webhooks/:id/replay', ...webhookScope, ...withBody },
-      handler: webhooks.replay,
-    },
-    { method: 'POST', path: '/imports', ...importScope, handler: imports.start },
-    { method: 'GET', path: '/imports', ...importScope, handler: imports.list },
-    { method: 'GET', path: '/imports/:id', ...importScope, handler: imports.show },
-    { method: 'DELETE', path: '/imports/:id', ...importScope, handler: imports.stop },
-    { method: 'GET', path: '/imports/:id/rows', ...importScope, handler: imports.rows },
-    { method: 'GET', path: '/usage', scope: null, handler: usage, metered: false },
-    { method: 'GET', path: '/keys', ...keyRoute, handler: keys.list },
-    { method: 'POST', path: '/keys', ...keyRoute, ...withBody, handler: keys.make },
-    { method: 'PATCH', path: '/keys/:id', ...keyRoute, ...withBody, handler: keys.patch },
-    { method: 'DELETE', path: '/keys/:id', ...keyRoute, handler: keys.revoke },
-    { method: 'POST', path: '/keys/:id/rotate', ...keyRoute, ...withBody, handler: keys.rotate },
-  ];
+  const { admitAndCreate, ...links } = createShortenHandlers(deps);
+  const handlers: Readonly<Record<V2Operation, Handler<V2State>>> = {
+    ...links,
+    ...createLinkHandlers(deps),
+    ...createStatsHandlers(deps),
+    ...createDomainHandlers(deps),
+    ...createKeyHandlers(deps),
+    ...createWebhookHandlers(deps),
+    ...createImportHandlers(deps),
+    changeLinks: createBulkHandler(deps),
+    listLinks: createListHandler(deps),
+    listTags: createTagsHandler(deps),
+    exportLinks: createExportHandler(deps),
+    getLinkHistory: createHistoryHandler(deps),
+    getQrCode: createQrHandler(deps),
+    getEvents: createEventsHandler(deps),
+    getUsage: (_ctx, { call }) => json(200, usageOf(call, deps.plans)),
+  };
+  return Object.entries<RouteRow>(v2Table).map(([operation, row]) => ({
+    ...{ method: methodOf(row), path: pathOf(row), scope: row.scope },
+    ...(row.body && { bodyLimit: row.bodyLimit ?? usualBodyLimit }),
+    ...(row.topic && { topic: row.topic }),
+    ...(row.metered !== undefined && { metered: row.metered }),
+    handler: handlers[operation as V2Operation],
+    ...(operation === 'shorten' && { combined: admitAndCreate }),
+  }));
 };
 
 /** Checks body and scope, in the contract's order. */

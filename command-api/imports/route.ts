@@ -206,5 +206,11 @@ export const createImportHandlers = (deps: ImportDeps) => {
     return imports.rows(ctx, parameter('id'), call.key.account, query.value);
   };
 
-  return { start, list, show, stop, rows };
+  return {
+    startImport: start,
+    listImports: list,
+    getImport: show,
+    stopImport: stop,
+    getImportedRows: rows,
+  };
 };

@@ -138,5 +138,11 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
   const revoke: Handler<V2State> = (_ctx, state, parameter) =>
     change(state, parameter('id'), { type: 'RevokeApiKey', data: {} }, () => noContent());
 
-  return { list, make, patch, rotate, revoke };
+  return {
+    getKeys: list,
+    makeKey: make,
+    changeKey: patch,
+    rotateKey: rotate,
+    revokeKey: revoke,
+  };
 };

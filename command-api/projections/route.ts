@@ -1,19 +1,20 @@
 import { endsWithin } from '../../ops/platform/concurrency/deadline.js';
-import { projectionWork, type ProjectionWork } from '../../schemas/events/catalogue.js';
+import type { ProjectionWork } from '../../schemas/events/catalogue.js';
 import type { ProjectionsResponse } from '../../schemas/http/projections.js';
 import { recordProjectionWork } from './handler.js';
 import { failure, json } from '../http/reply.js';
-import type { AdminRoutes } from '../http/operator-requests.js';
+import type { AdminHandlers, OperatorHandler } from '../http/operator-requests.js';
+
+type WorkOperation = 'redriveProjection' | 'rebuildProjection' | 'rollBackProjection';
 
 /** How long a response waits for the end of the work, and for the log (ms). */
 const endsWithinMs = 1_200;
 
 /** The state of the projections, and operators' work on them. */
-export const projectionRoutes: AdminRoutes = ({ projections, delivery, ...ledger }) => {
-  const worksOn = (work: ProjectionWork): ReturnType<AdminRoutes>[number] => ({
-    method: 'POST',
-    path: `/projections/:name/${work}`,
-    handler: async (_ctx, { actor }, parameter) => {
+export const projectionHandlers = (({ projections, delivery, ...ledger }) => {
+  const worksOn =
+    (work: ProjectionWork): OperatorHandler<WorkOperation> =>
+    async ({ state: { actor }, parameter }) => {
       const projection = parameter('name');
       if (!projections.names.includes(projection)) return failure(404, 'Projection not found');
       const busyReason = projections.busy();
@@ -29,18 +30,15 @@ export const projectionRoutes: AdminRoutes = ({ projections, delivery, ...ledger
       const body = now();
       if (body.error !== null) return failure(409, body.error);
       return json(isLogged && body.endedAt !== null ? 200 : 202, body);
-    },
-  });
+    };
 
-  return [
-    {
-      method: 'GET',
-      path: '/projections',
-      handler: async () => {
-        const body: ProjectionsResponse = { projections: [...(await projections.status())] };
-        return json(200, body);
-      },
+  return {
+    async listProjections() {
+      const body: ProjectionsResponse = { projections: [...(await projections.status())] };
+      return json(200, body);
     },
-    ...projectionWork.options.map(worksOn),
-  ];
-};
+    redriveProjection: worksOn('redrive'),
+    rebuildProjection: worksOn('rebuild'),
+    rollBackProjection: worksOn('rollback'),
+  };
+}) satisfies AdminHandlers;

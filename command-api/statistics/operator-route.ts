@@ -1,12 +1,7 @@
-import type { AdminRoutes } from '../http/operator-requests.js';
+import type { AdminHandlers } from '../http/operator-requests.js';
 import { respondWithLinkStats } from './route.js';
 
-/** `GET /admin/stats/:shortCode`: the statistics of a link of any account. */
-export const statsRoutes: AdminRoutes = (deps) => [
-  {
-    method: 'GET',
-    path: '/stats/:shortCode',
-    handler: (ctx, _state, parameter) =>
-      respondWithLinkStats(deps, null, new Date(), ctx, parameter),
-  },
-];
+/** The statistics of a link of any account. */
+export const statsHandlers = ((deps) => ({
+  getStats: ({ ctx, parameter }) => respondWithLinkStats(deps, null, new Date(), ctx, parameter),
+})) satisfies AdminHandlers;

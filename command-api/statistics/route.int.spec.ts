@@ -19,9 +19,9 @@ describe('command API: statistics after an upgrade', () => {
         accepts: () => 'application/json',
       }) as unknown as Context;
     return [
-      await handlers.account(contextOf(''), state, () => ''),
-      await handlers.link(contextOf('include=bots'), state, () => 'nothing0'),
-      await handlers.link(contextOf('tz=UTC'), state, () => 'nothing0'),
+      await handlers.getAccountStats(contextOf(''), state, () => ''),
+      await handlers.getStats(contextOf('include=bots'), state, () => 'nothing0'),
+      await handlers.getStats(contextOf('tz=UTC'), state, () => 'nothing0'),
     ];
   };
 

@@ -105,11 +105,11 @@ export const respondWithLinkStats = async (
 export const createStatsHandlers = ({
   pool,
   outbox,
-}: StatsDeps): { readonly link: Handler<V2State>; readonly account: Handler<V2State> } => ({
-  link: (ctx, { call }, parameter) =>
+}: StatsDeps): Readonly<Record<'getStats' | 'getAccountStats', Handler<V2State>>> => ({
+  getStats: (ctx, { call }, parameter) =>
     respondWithLinkStats({ pool, outbox }, call.key.account, call.now, ctx, parameter),
 
-  account: async (ctx, { call }) => {
+  getAccountStats: async (ctx, { call }) => {
     const query = queryOf(ctx);
     if (query.type === 'refused') return query.reply;
     const request = readStatsQuery(accountStatsQuery, query.value, call.now);

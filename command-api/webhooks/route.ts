@@ -172,5 +172,16 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
     return calls.replay(id, webhook, request.value.after);
   };
 
-  return { create, list, show, change, remove, rotate, test, deliveries, retry, replay };
+  return {
+    createWebhook: create,
+    getWebhooks: list,
+    getWebhook: show,
+    changeWebhook: change,
+    deleteWebhook: remove,
+    rotateWebhookSecret: rotate,
+    testWebhook: test,
+    getDeliveries: deliveries,
+    retryDelivery: retry,
+    replayWebhook: replay,
+  };
 };

@@ -11,7 +11,7 @@ import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans
 import type { Listen } from '../http/server.js';
 import { absoluteConnectionUrl, parseConnectionUrl } from '../platform/postgres/connection-url.js';
 import { ConfigError } from '../platform/process/config-error.js';
-import { kafkaSettings, lacking, variables } from './variables.js';
+import { kafkaSettings, kafkaVariables, variables } from './variables.js';
 
 const readPlans = (file: string): PlanTable => {
   let json: unknown;
@@ -106,7 +106,7 @@ const configOf = (vars: z.infer<typeof variables>) => ({
     /** The accepted host names, in addition to IP addresses and `localhost`. */
     names: [vars.ADMIN_HOST, ...vars.ADMIN_HOSTS.map((url) => new URL(url).hostname)],
   } satisfies Listen & { names: readonly string[] },
-  /** Without a trailing slash; `null`: `localhost` with the edge's port. */
+  /** The base of short URLs, without a trailing slash; `null`: `localhost` with the edge's port. */
   shortUrlHost: vars.SHORT_URL_HOST ?? null,
   /** Other URLs of our listeners, which are refused as destinations. */
   ownHosts: vars.OWN_HOSTS,
@@ -231,6 +231,38 @@ const requireOtherHosts = ({ redirects, ownHosts: others, ...config }: Config): 
       );
     }
   }
+};
+
+/** Returns a set and a missing variable of the group; `null` if the group is complete or unset. */
+const incomplete = (
+  group: Readonly<Record<string, unknown>>,
+): readonly [variable: string, needs: string] | null => {
+  const given = Object.entries(group).find(([, value]) => value !== undefined);
+  const missing = Object.entries(group).find(([, value]) => value === undefined);
+  return given && missing ? [given[0], missing[0]] : null;
+};
+
+/** Returns a variable that has no effect without another one, and the missing one; `null` if none is missing. */
+const lacking = (
+  vars: z.infer<typeof variables>,
+): readonly [variable: string, needs: string] | null => {
+  if (vars.SAFE_BROWSING_URL !== undefined && vars.SAFE_BROWSING_API_KEY === undefined) {
+    return ['SAFE_BROWSING_URL', 'SAFE_BROWSING_API_KEY'];
+  }
+  const isSet = (value: unknown): boolean => value !== undefined && value !== false && value !== '';
+  const [stray] = Object.entries(vars).filter(
+    ([name, value]) => name in kafkaVariables && isSet(value),
+  );
+  if (stray && vars.KAFKA_BROKERS === undefined) return [stray[0], 'KAFKA_BROKERS'];
+  const { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD } = vars;
+  const { KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE } = vars;
+  const files = { KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE };
+  const [file] = Object.entries(files).filter(([, value]) => value !== undefined);
+  if (file && !vars.KAFKA_SSL) return [file[0], 'KAFKA_SSL=1'];
+  return (
+    incomplete({ KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE }) ??
+    incomplete({ KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD })
+  );
 };
 
 /**

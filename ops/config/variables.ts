@@ -129,7 +129,7 @@ const bearerSecret = z
   .string()
   .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters');
 
-const kafkaVariables = {
+export const kafkaVariables = {
   KAFKA_BROKERS: z
     .string()
     .transform((text) => text.split(',').map((part) => part.trim()))
@@ -253,41 +253,11 @@ export const variables = z.object({
 
 type Variables = z.infer<typeof variables>;
 
-/** Returns a set and a missing variable of the group; `null` if the group is complete or unset. */
-const incomplete = (
-  group: Readonly<Record<string, unknown>>,
-): readonly [variable: string, needs: string] | null => {
-  const given = Object.entries(group).find(([, value]) => value !== undefined);
-  const missing = Object.entries(group).find(([, value]) => value === undefined);
-  return given && missing ? [given[0], missing[0]] : null;
-};
-
 /** Reads the PEM file that a variable names. */
 interface ReadPem {
   readonly certificate: (variable: string, file: string) => string;
   readonly key: (variable: string, file: string) => string;
 }
-
-/** Returns a variable that has no effect without another one, and the missing one; `null` if none is missing. */
-export const lacking = (vars: Variables): readonly [variable: string, needs: string] | null => {
-  if (vars.SAFE_BROWSING_URL !== undefined && vars.SAFE_BROWSING_API_KEY === undefined) {
-    return ['SAFE_BROWSING_URL', 'SAFE_BROWSING_API_KEY'];
-  }
-  const isSet = (value: unknown): boolean => value !== undefined && value !== false && value !== '';
-  const [stray] = Object.entries(vars).filter(
-    ([name, value]) => name in kafkaVariables && isSet(value),
-  );
-  if (stray && vars.KAFKA_BROKERS === undefined) return [stray[0], 'KAFKA_BROKERS'];
-  const { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD } = vars;
-  const { KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE } = vars;
-  const files = { KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE };
-  const [file] = Object.entries(files).filter(([, value]) => value !== undefined);
-  if (file && !vars.KAFKA_SSL) return [file[0], 'KAFKA_SSL=1'];
-  return (
-    incomplete({ KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE }) ??
-    incomplete({ KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD })
-  );
-};
 
 const tlsSettings = (vars: Variables, readPem: ReadPem): KafkaTls => {
   const { KAFKA_SSL_CA_FILE: ca, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key } = vars;

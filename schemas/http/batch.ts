@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { responseParts } from '../components.js';
+import { named, requestParts, responseParts } from '../components.js';
 import { listOf } from '../list-of.js';
 
 import { generalError, monthlyLimitError, planError } from './errors.js';
@@ -8,16 +8,18 @@ import { linkResponse } from './shorten.js';
 const sizeMessage = 'urls must contain between 1 and 50 items';
 
 /** The body of POST /v2/shorten/batch. Items are validated separately, as bodies of POST /v2/shorten. */
-export const batchRequest = z.object(
-  {
-    urls: listOf(z.unknown(), { min: 1, max: 50, error: sizeMessage }).meta({
-      description: 'Bodies of `POST /v2/shorten`. An invalid item fails separately.',
-      // For the document.
-      items: { $ref: '#/components/schemas/ShortenRequest' },
-    }),
-  },
-  { error: sizeMessage },
-);
+export const batchRequest = z
+  .object(
+    {
+      urls: listOf(z.unknown(), { min: 1, max: 50, error: sizeMessage }).meta({
+        description: 'Bodies of `POST /v2/shorten`. An invalid item fails separately.',
+        // For the document.
+        items: { $ref: '#/components/schemas/ShortenRequest' },
+      }),
+    },
+    { error: sizeMessage },
+  )
+  .register(requestParts, { id: 'BatchRequest' });
 
 const item = z.object({ index: z.int().min(0).max(49) });
 const failed = item.extend({
@@ -35,5 +37,5 @@ const batchResult = z
   .register(responseParts, { id: 'BatchResult' });
 export type BatchResult = z.infer<typeof batchResult>;
 
-export const batchResponse = z.object({ results: z.array(batchResult) });
+export const batchResponse = named('BatchResponse', { results: z.array(batchResult) });
 export type BatchResponse = z.infer<typeof batchResponse>;

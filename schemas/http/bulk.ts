@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { requestParts, responseParts } from '../components.js';
+import { named, requestParts, responseParts } from '../components.js';
 import { listOf } from '../list-of.js';
 
 import { generalError, monthlyLimitError } from './errors.js';
@@ -44,24 +44,26 @@ const bulkChange = z
   .register(requestParts, { id: 'BulkChange' });
 
 /** The body of POST /v2/links/bulk. An invalid `code` or `domain/code` gets 404, like an unknown one. */
-export const bulkRequest = z.object(
-  {
-    shortCodes: listOf(z.string({ error: shortCodesMessage }), {
-      ...{ min: 1, max: maxShortCodes, error: shortCodesMessage },
-    })
-      .refine(
-        (links) => new Set(links.map((link) => subjectIn(link) ?? link)).size === links.length,
-        shortCodesMessage,
-      )
-      .meta({
-        uniqueItems: true,
-        description:
-          'Short codes on the default domain, and `domain/code` for links on other domains.',
-      }),
-    change: bulkChange,
-  },
-  { error: shortCodesMessage },
-);
+export const bulkRequest = z
+  .object(
+    {
+      shortCodes: listOf(z.string({ error: shortCodesMessage }), {
+        ...{ min: 1, max: maxShortCodes, error: shortCodesMessage },
+      })
+        .refine(
+          (links) => new Set(links.map((link) => subjectIn(link) ?? link)).size === links.length,
+          shortCodesMessage,
+        )
+        .meta({
+          uniqueItems: true,
+          description:
+            'Short codes on the default domain, and `domain/code` for links on other domains.',
+        }),
+      change: bulkChange,
+    },
+    { error: shortCodesMessage },
+  )
+  .register(requestParts, { id: 'BulkRequest' });
 
 const item = z.object({
   index: z
@@ -86,5 +88,5 @@ const bulkResult = z
   .register(responseParts, { id: 'BulkResult' });
 export type BulkResult = z.infer<typeof bulkResult>;
 
-export const bulkResponse = z.object({ results: z.array(bulkResult) });
+export const bulkResponse = named('BulkResponse', { results: z.array(bulkResult) });
 export type BulkResponse = z.infer<typeof bulkResponse>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { requestParts, responseParts } from '../components.js';
 import { timestamp } from '../events/envelope.js';
 import { planName } from '../plans.js';
 import { scopeName } from '../scopes.js';
@@ -16,7 +17,7 @@ export const signInRequest = z.union(
 );
 
 /** The account and key of a session or a one-time address. */
-export const consoleKey = z.object({
+const consoleKey = z.object({
   account: z.string(),
   key: z.object({
     id: z.string(),
@@ -28,7 +29,7 @@ export const consoleKey = z.object({
 export type ConsoleKey = z.infer<typeof consoleKey>;
 
 /** The response to signing in, and to GET /console/session (204 without a session). */
-export const consoleSession = consoleKey.extend({
+const consoleSession = consoleKey.extend({
   /** The page of the plans; `null` if UPGRADE_URL is not set. */
   upgradeUrl: z.url().nullable(),
   shortUrlHost: z.url(),
@@ -42,11 +43,11 @@ export const operatorSignInRequest = z.object(
 );
 
 /** The response to signing in, and to GET /console/session. */
-export const operatorSession = z.object({ actor: z.string(), shortUrlHost: z.url() });
+const operatorSession = z.object({ actor: z.string(), shortUrlHost: z.url() });
 export type OperatorSession = z.infer<typeof operatorSession>;
 
 /** GET /console/session/all: the sessions that this one may end, the last used first. */
-export const sessionList = z.object({
+const sessionList = z.object({
   sessions: z.array(
     z.object({
       id: z.string(),
@@ -55,7 +56,7 @@ export const sessionList = z.object({
       /** An operator's name; `null` on the API's listener. */
       actor: z.string().nullable(),
       startedAt: timestamp,
-      /** To the minute. */
+      /** The time of the last use, to the minute. */
       usedAt: timestamp,
       isCurrent: z.boolean(),
     }),
@@ -64,24 +65,27 @@ export const sessionList = z.object({
 export type SessionList = z.infer<typeof sessionList>;
 
 /** GET /console/session/changes (204 without a session): pages load their data again when `version` changes. */
-export const consoleChanges = z.object({
+const consoleChanges = z.object({
   version: z.int(),
   /** `actor`: only for operators. */
   maintenance: z.object({ since: timestamp, actor: z.string().nullable() }).nullable(),
 });
 export type ConsoleChanges = z.infer<typeof consoleChanges>;
 
-/** POST /admin/console */
-export const consoleAddressRequest = z.object(
-  {
-    key: z
-      .string()
-      .regex(keyIdPattern, { error: 'key must be the id of a key' })
-      .nullish()
-      .transform((id) => id ?? null),
-  },
-  { error: 'the body may hold key' },
-);
+export const consoleAddressRequest = z
+  .object(
+    {
+      key: z
+        .string()
+        .regex(keyIdPattern, { error: 'key must be the id of a key' })
+        .nullish()
+        .transform((id) => id ?? null),
+    },
+    { error: 'the body may hold key' },
+  )
+  .register(requestParts, { id: 'ConsoleAddressRequest' });
 
-export const consoleAddressResponse = consoleKey.extend({ url: z.url() });
+export const consoleAddressResponse = consoleKey
+  .extend({ url: z.url() })
+  .register(responseParts, { id: 'ConsoleAddress' });
 export type ConsoleAddressResponse = z.infer<typeof consoleAddressResponse>;

@@ -1,13 +1,24 @@
 import { z } from 'zod';
-import { responseParts } from '../components.js';
+import { named, requestParts, responseParts } from '../components.js';
 import { domainNameOf } from '../domain-name.js';
 import { timestamp } from '../events/envelope.js';
+import { topics } from '../events/topics.js';
 import { messages } from './errors.js';
 import { accountName } from './keys.js';
 import { destination } from './link-fields.js';
 import { nothingToChange } from './links.js';
 import { pageLimit } from './paging.js';
 import { readAs } from './query.js';
+import {
+  call,
+  changed,
+  done,
+  found,
+  json,
+  linksTo,
+  type OperatorRows,
+  routeGroup,
+} from './route.js';
 
 const ownName = readAs(domainNameOf, messages.domainInvalid).meta({
   type: 'string',
@@ -16,14 +27,13 @@ const ownName = readAs(domainNameOf, messages.domainInvalid).meta({
   examples: ['go.example.com'],
 });
 
-/** POST /v2/domains */
-export const claimDomainRequest = z.object({ domain: ownName }, { error: messages.domainInvalid });
+export const claimDomainRequest = z
+  .object({ domain: ownName }, { error: messages.domainInvalid })
+  .register(requestParts, { id: 'ClaimDomainRequest' });
 
-/** POST /admin/domains */
-export const addDomainRequest = z.object(
-  { domain: ownName, account: accountName },
-  { error: messages.domainInvalid },
-);
+const addDomainRequest = z
+  .object({ domain: ownName, account: accountName }, { error: messages.domainInvalid })
+  .register(requestParts, { id: 'AddDomainRequest' });
 
 /** PATCH /v2/domains/:domain. Absent fields stay; `null` removes the redirect. */
 export const changeDomainRequest = (isOwnHost: (destination: URL) => boolean) => {
@@ -43,15 +53,14 @@ export const changeDomainRequest = (isOwnHost: (destination: URL) => boolean) =>
     .meta({
       description: 'Unknown properties are stripped. Absent fields stay; `null` removes the value.',
       minProperties: 1,
-    });
+    })
+    .register(requestParts, { id: 'ChangeDomainRequest' });
 };
 
-export const domainResponse = z.object({
+const domainResponse = named('OwnDomain', {
   domain: z.string().describe('Lower-case ASCII.'),
   status: z.enum(['pending', 'active']),
-  verification: z
-    .object({ type: z.literal('TXT'), name: z.string(), value: z.string() })
-    .register(responseParts, { id: 'DnsRecord' })
+  verification: named('DnsRecord', { type: z.literal('TXT'), name: z.string(), value: z.string() })
     .nullable()
     .describe('The DNS record that verifies the domain; `null` if an operator added it.'),
   rootRedirect: z.string().nullable(),
@@ -63,24 +72,113 @@ export const domainResponse = z.object({
 });
 export type DomainResponse = z.infer<typeof domainResponse>;
 
-/** GET /v2/domains */
-export const domainListResponse = z.object({ domains: z.array(domainResponse) });
+const domainListResponse = named('DomainPage', { domains: z.array(domainResponse) });
 
-/** POST and GET /admin/domains */
-export const operatorsDomain = domainResponse.extend({ account: accountName });
+const operatorsDomain = domainResponse
+  .extend({ account: accountName })
+  .register(responseParts, { id: 'OperatorsDomain' });
 export type OperatorsDomain = z.infer<typeof operatorsDomain>;
 
-/** DELETE /admin/domains/:domain */
-export const releasedDomain = z.object({ domain: z.string(), account: z.null() });
+const releasedDomain = named('ReleasedDomain', { domain: z.string(), account: z.null() });
 
-/** GET /admin/domains */
-export const domainPageResponse = z.object({
+const domainPageResponse = named('OperatorsDomainPage', {
   domains: z.array(operatorsDomain),
   next: z.string().nullable(),
 });
 
 /** The query of GET /admin/domains: all active domains, by name. */
-export const domainPageQuery = z.object({
+const domainPageQuery = z.object({
   limit: pageLimit.default(100),
   after: readAs(domainNameOf, 'after must be a domain').optional(),
 });
+
+const domain = {
+  domain: 'go.example.com',
+  status: 'active',
+  verification: {
+    type: 'TXT',
+    name: '_linklog.go.example.com',
+    value: 'linklog=wrjOiaWsw-oKXWNj0b7HADPY',
+  },
+  rootRedirect: 'https://example.com/',
+  notFoundRedirect: null,
+  expiredRedirect: null,
+  linkCount: 12,
+  createdAt: '2026-05-01T12:00:00.000Z',
+  verifiedAt: '2026-05-01T12:10:00.000Z',
+};
+
+const claimed = {
+  ...domain,
+  ...{ status: 'pending', rootRedirect: null, linkCount: 0, verifiedAt: null },
+};
+
+export const domainRoutes = routeGroup(
+  {
+    ...{ tag: 'Domains', scope: 'domains:manage', topic: topics.accounts.name },
+    parameters: { domain: z.string().meta({ example: domain.domain }) },
+  },
+  {
+    claimDomain: call('POST /domains', 'Claim a domain', {
+      description:
+        'Add the TXT record of the response, and verify the domain within 7 days. The plan has the number of ' +
+        'domains, including claims.',
+      body: claimDomainRequest,
+      examples: { domain: { domain: 'go.example.com' } },
+      returns: {
+        200: json('The account already has or claims the domain.', domainResponse, { domain }),
+        201: json(
+          'The claim, with the record to add.',
+          domainResponse,
+          { domain: claimed },
+          linksTo('domain', 'getDomain', 'changeDomain', 'releaseDomain', 'verifyDomain'),
+        ),
+      },
+    }),
+    getDomains: call('GET /domains', 'List the domains of the account', {
+      scope: 'links:read',
+      description: 'Active domains, and claims of the last 7 days.',
+      returns: {
+        200: json('The domains.', domainListResponse, { domains: { domains: [domain, claimed] } }),
+      },
+    }),
+    getDomain: call('GET /domains/:domain', 'Get a domain of the account', {
+      scope: 'links:read',
+      description:
+        'An active domain, or a claim of the last 7 days. `linkCount` is without deleted links.',
+      returns: { 200: json('The domain.', domainResponse, { domain }) },
+    }),
+    changeDomain: call('PATCH /domains/:domain', 'Change the redirects of an active domain', {
+      description: 'They replace pages for browsers. A blocked link keeps its page.',
+      body: changeDomainRequest,
+      examples: { root: { rootRedirect: 'https://example.com/', notFoundRedirect: null } },
+      returns: { 200: json('The changed domain.', domainResponse, { domain }) },
+    }),
+    releaseDomain: call('DELETE /domains/:domain', 'Release a domain, or withdraw its claim', {
+      description: 'Delete its links first.',
+      returns: { 204: done('The domain is released.') },
+      errors: [409],
+    }),
+    verifyDomain: call('POST /domains/:domain/verify', 'Verify a claimed domain', {
+      description: 'Queries the TXT record. The first account that verifies a domain gets it.',
+      returns: { 200: json('The active domain.', domainResponse, { domain }) },
+      errors: [409],
+    }),
+  },
+);
+
+/** Operators' calls on domains. */
+export const operatorsDomainRoutes = {
+  listDomains: call('GET /domains', 'List the active domains of all accounts', {
+    query: domainPageQuery,
+    returns: found(domainPageResponse),
+  }),
+  addDomain: call('POST /domains', 'Add an active domain to an account, without a DNS check', {
+    body: addDomainRequest,
+    errors: [409],
+    returns: changed(operatorsDomain, 200, 201),
+  }),
+  removeDomain: call('DELETE /domains/:domain', 'Release a domain', {
+    returns: changed(releasedDomain),
+  }),
+} satisfies OperatorRows;

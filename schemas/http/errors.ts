@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { responseParts } from '../components.js';
 import { planName } from '../plans.js';
 import { scopeName } from '../scopes.js';
 import { timestamp } from '../events/envelope.js';
@@ -18,7 +19,7 @@ export const generalError = z.object({
 });
 export type GeneralError = z.infer<typeof generalError>;
 
-export const unauthorizedError = z.object({
+const unauthorizedError = z.object({
   statusCode: z.literal(401),
   message: z.string(),
   error: z.literal('Unauthorized'),
@@ -35,7 +36,7 @@ export const planError = z.object({
 });
 export type PlanError = z.infer<typeof planError>;
 
-export const scopeError = z.object({
+const scopeError = z.object({
   statusCode: z.literal(403),
   message: z.string(),
   error: z.literal('Forbidden'),
@@ -52,13 +53,9 @@ export const monthlyLimitError = z.object({
 });
 export type MonthlyLimitError = z.infer<typeof monthlyLimitError>;
 
-export const anyError = z.union([
-  generalError,
-  unauthorizedError,
-  planError,
-  scopeError,
-  monthlyLimitError,
-]);
+export const anyError = z
+  .union([generalError, unauthorizedError, planError, scopeError, monthlyLimitError])
+  .register(responseParts, { id: 'Error' });
 
 /** Messages that several places use, or that the specification defines. */
 export const messages = {

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { responseParts } from '../components.js';
+import { named, responseParts } from '../components.js';
 import { feedEventNames, isFeedEventName } from '../feed.js';
 import { accountName } from './keys.js';
 import { domainName, requestedCode } from './link-address.js';
 import { pageLimit } from './paging.js';
 import { repeatable } from './query.js';
+import { call, json, routeGroup } from './route.js';
 
 /** The message of an unknown type. */
 export const typesMessage = `types must be a list of ${feedEventNames.join(', ')}`;
@@ -20,7 +21,6 @@ const eventTypes = repeatable(typesMessage)
 
 export const cursorMalformed = 'after must be start, now or a cursor';
 
-/** GET /v2/events */
 export const eventsQuery = z.object({
   types: eventTypes.optional(),
   after: z
@@ -31,7 +31,6 @@ export const eventsQuery = z.object({
   shortCode: requestedCode.optional().describe('Only events of this link.'),
   domain: domainName.optional().describe('Only events of links on this domain.'),
 });
-/** GET /admin/events */
 export const operatorsEventsQuery = eventsQuery.extend({
   account: accountName.default('default'),
 });
@@ -56,7 +55,45 @@ export const feedEvent = z
   .register(responseParts, { id: 'CloudEvent' });
 
 /** A page of `GET /v2/events`. */
-export const eventsResponse = z.object({
+export const eventsResponse = named('EventPage', {
   events: z.array(feedEvent),
   next: z.string().describe('The cursor after the page. An empty page at the end repeats `after`.'),
 });
+
+const cursor = 'AbrpdQ1G99MhAAAAAAABAAABAAAAAAAAAACAPtmc';
+
+const exampleEvent = {
+  specversion: '1.0',
+  id: '019a3c1e-7b31-7c41-9d5e-2f6b8a1c4d71',
+  type: 'linklog.LinkDisabled.v1',
+  source: '/linklog/ledger',
+  subject: 'spring-sale',
+  time: '2026-05-01T12:00:00.000Z',
+  datacontenttype: 'application/json',
+  sequence: '0000000000000002',
+  account: 'default',
+  actor: '019a3c1e-7b31-7c41-9d5e-2f6b8a1c4d71',
+  data: {},
+};
+
+export const eventRoutes = routeGroup(
+  { tag: 'Events', scope: 'events:read' },
+  {
+    getEvents: call('GET /events', 'Read the events of the account', {
+      description:
+        'A page, or a stream for `Accept: text/event-stream`: messages with `id` (a cursor) and `data` (an event). A client that stores the cursor together with ' +
+        'the effect of the events misses none. See `/asyncapi.json` for the events.',
+      query: eventsQuery,
+      headers: {
+        'Last-Event-ID':
+          'Of a stream that reconnects: a cursor, which takes precedence over `after`.',
+      },
+      returns: {
+        200: json('A page of events in the order of the log.', eventsResponse, {
+          events: { events: [exampleEvent], next: cursor },
+        }),
+      },
+      errors: [409],
+    }),
+  },
+);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { named } from '../components.js';
 import { accountName } from './keys.js';
 import { linkDetails } from './links.js';
 import { listLinksQuery } from './list-links.js';
@@ -17,7 +18,6 @@ export const exportQuery = listLinksQuery
   });
 export type ExportQuery = z.output<typeof exportQuery>;
 
-/** GET /admin/export */
 export const operatorsExportQuery = exportQuery.extend({
   account: accountName.default('default'),
 });
@@ -25,7 +25,7 @@ export const operatorsExportQuery = exportQuery.extend({
 const { shape } = linkDetails;
 
 /** A link of an export. The order of the fields is that of the columns. */
-export const exportedLink = z.object({
+export const exportedLink = named('ExportedLink', {
   domain: shape.domain,
   code: shape.shortCode,
   alias: shape.alias.describe('The code, if the client chose it.'),

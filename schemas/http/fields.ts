@@ -39,7 +39,7 @@ export const sentTime = (error: string) =>
 
 const leastMs = 60_000;
 
-/** Instead of `expiresIn`, with the same bounds. @param now milliseconds */
+/** An end instead of `expiresIn`, with the same bounds. @param now milliseconds */
 export const expiresAt = (now: () => number) =>
   sentTime(`expiresAt ${invalidTime}`)
     .refine((time) => Date.parse(time) - now() >= leastMs, {

@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { named } from '../components.js';
 import { encodings } from '../encodings.js';
 import { timestamp } from '../events/envelope.js';
 import { readZone } from '../statistics/period.js';
 import { accountName } from './keys.js';
 import { domainName } from './link-address.js';
 import { readAs } from './query.js';
+import { call, done, found, json, type OperatorRows, returning, routeGroup } from './route.js';
 
 /** The formats of files. */
 export const importFormats = [
@@ -76,10 +78,8 @@ const options = {
   visitZone: zoneNamed('visitZone', 'The time zone of times of visits without an offset.'),
 };
 
-/** POST /v2/imports */
 export const importQuery = z.object({ format: formatOf(importFormats), ...options });
 
-/** POST /admin/imports */
 export const operatorsImportQuery = z.object({
   format: formatOf(operatorsImportFormats),
   ...options,
@@ -87,14 +87,12 @@ export const operatorsImportQuery = z.object({
 });
 export type ImportQuery = Omit<z.output<typeof operatorsImportQuery>, 'account'>;
 
-/** GET /admin/imports */
-export const operatorsImportsQuery = z.object({ account: accountName.optional() });
+const operatorsImportsQuery = z.object({ account: accountName.optional() });
 
 const importStatuses = ['running', 'done', 'stopped', 'failed'] as const;
 export type ImportStatus = (typeof importStatuses)[number];
 
-/** GET /v2/imports/:id */
-export const importResponse = z.object({
+export const importResponse = named('LinkImport', {
   id: z.uuid(),
   format: z.enum(operatorsImportFormats),
   status: z.enum(importStatuses),
@@ -113,8 +111,7 @@ export const importResponse = z.object({
 });
 export type ImportResponse = z.infer<typeof importResponse>;
 
-/** GET /v2/imports */
-export const importListResponse = z.object({ imports: z.array(importResponse) });
+const importListResponse = named('ImportPage', { imports: z.array(importResponse) });
 export type ImportListResponse = z.infer<typeof importListResponse>;
 
 export const rowOutcomes = [
@@ -130,7 +127,7 @@ export const rowOutcomes = [
 export type RowOutcome = (typeof rowOutcomes)[number];
 
 /** A line of GET /v2/imports/:id/rows */
-export const importedRow = z.object({
+export const importedRow = named('ImportedRow', {
   row: z.int().min(1).describe('The line on which the record starts.'),
   code: z
     .string()
@@ -142,7 +139,6 @@ export const importedRow = z.object({
 });
 export type ImportedRow = z.infer<typeof importedRow>;
 
-/** The query of GET /v2/imports/:id/rows */
 export const importedRowsQuery = z.object({
   outcome: z
     .enum(rowOutcomes, { error: `outcome must be ${rowOutcomes.join(', ')}` })
@@ -150,3 +146,91 @@ export const importedRowsQuery = z.object({
     .describe('Only rows with this outcome.'),
 });
 export type ImportedRowsQuery = z.output<typeof importedRowsQuery>;
+
+const running = {
+  id: '019a3c1e-8000-7abc-8def-012345678901',
+  format: 'csv',
+  status: 'running',
+  dryRun: false,
+  rows: 1_000,
+  created: 990,
+  existing: 8,
+  failed: 2,
+  visits: 0,
+  ignoredColumns: ['Owner'],
+  startedAt: '2026-05-01T12:00:00.000Z',
+  endedAt: null,
+  error: null,
+};
+
+export const importRoutes = routeGroup(
+  { tag: 'Imports', scope: 'links:import' },
+  {
+    startImport: call('POST /imports', 'Import links from a file', {
+      description:
+        'The body is the file, with any content type, also as gzip. The import continues in the background after the ' +
+        'response. Each created link spends one link of the month; a row with an invalid value never ends the import. ' +
+        'The same file again creates nothing.',
+      query: importQuery,
+      file: 'code,url,title\nsale,https://example.com/sale,Sale\n',
+      returns: { 202: json('The import is running.', importResponse, { running }) },
+    }),
+    listImports: call('GET /imports', 'List imports', {
+      description: 'The imports of the last 30 days, the newest first, at most 100.',
+      returns: {
+        200: json('The imports of the account.', importListResponse, {
+          imports: { imports: [running] },
+        }),
+      },
+    }),
+    getImport: call('GET /imports/:id', 'Get an import and its progress', {
+      description: 'Of the last 30 days. `created`, `existing` and `failed` add up to `rows`.',
+      returns: { 200: json('The import.', importResponse, { running }) },
+    }),
+    stopImport: call('DELETE /imports/:id', 'Stop an import', {
+      description: 'Links that were created stay. An import that has ended does not change.',
+      returns: { 204: done('The import has ended.') },
+    }),
+    getImportedRows: call('GET /imports/:id/rows', 'Get the outcome of each row', {
+      description:
+        'JSON Lines, one for each decided row. `row` is the line of the file on which the record starts. `Accept: text/plain` gets the same lines as text.',
+      query: importedRowsQuery,
+      returns: {
+        200: {
+          description: 'The rows that are decided, in the order of the file.',
+          schema: null,
+          files: { 'application/x-ndjson': { item: importedRow }, 'text/plain': {} },
+          headers: ['Vary'],
+        },
+      },
+    }),
+  },
+);
+
+/** Operators' calls on imports. */
+export const operatorsImportRoutes = {
+  startImport: call('POST /imports', 'Import links from a file', {
+    query: operatorsImportQuery,
+    file: 'code,url,title\nsale,https://example.com/sale,Sale\n',
+    returns: returning(importResponse, 202),
+  }),
+  listImports: call('GET /imports', 'List the imports of one account or of all accounts', {
+    query: operatorsImportsQuery,
+    returns: found(importListResponse),
+  }),
+  getImport: call('GET /imports/:id', 'Get an import and its progress', {
+    returns: found(importResponse),
+  }),
+  stopImport: call('DELETE /imports/:id', 'Stop an import', {
+    returns: { 204: done('The import has ended.') },
+  }),
+  getImportedRows: call('GET /imports/:id/rows', 'Get the outcome of each row', {
+    query: importedRowsQuery,
+    returns: {
+      200: {
+        schema: null,
+        files: { 'application/x-ndjson': { item: importedRow }, 'text/plain': {} },
+      },
+    },
+  }),
+} satisfies OperatorRows;

@@ -1,12 +1,16 @@
 import { z } from 'zod';
+import { named, requestParts, responseParts } from '../components.js';
 import { listOf } from '../list-of.js';
 import { timestamp } from '../events/envelope.js';
+import { topics } from '../events/topics.js';
 import { planName } from '../plans.js';
 import { inOrder, scopeName, scopeNames } from '../scopes.js';
 import { expiresIn, optional } from './fields.js';
 import { text } from './link-fields.js';
+import { pageLimit } from './paging.js';
 import { wholeNumber } from './query.js';
-import { usageResponse } from './reports.js';
+import { exampleUsage, freeOfCharge, usageResponse } from './reports.js';
+import { call, done, json, linksTo, routeGroup } from './route.js';
 import { disallowedProperties } from './shorten.js';
 
 /** Ids of keys are UUIDs in lower case. */
@@ -36,20 +40,20 @@ const scopes = listOf(z.enum(scopeNames, { error: scopesMessage }), {
   ...{ max: 100, error: scopesMessage },
 }).transform(inOrder);
 
-/** POST /admin/keys */
-export const createKeyRequest = z.object(
-  {
-    name,
-    plan: planField,
-    account: accountName.default('default'),
-    scopes: scopes.default(scopeNames),
-    expiresIn: optional(expiresIn),
-  },
-  { error: nameMessage },
-);
+export const createKeyRequest = z
+  .object(
+    {
+      name,
+      plan: planField,
+      account: accountName.default('default'),
+      scopes: scopes.default(scopeNames),
+      expiresIn: optional(expiresIn),
+    },
+    { error: nameMessage },
+  )
+  .register(requestParts, { id: 'CreateKeyRequest' });
 export type CreateKeyRequest = z.input<typeof createKeyRequest>;
 
-/** PATCH /admin/keys/:id */
 export const changeKeyRequest = z
   .object({
     name: name.optional(),
@@ -61,10 +65,11 @@ export const changeKeyRequest = z
   })
   .refine((change) => Object.values(change).some((value) => value !== undefined), {
     error: 'nothing to change: give name, plan, active, scopes or expiresIn',
-  });
+  })
+  .register(requestParts, { id: 'ChangeOperatorsKeyRequest' });
 export type ChangeKeyRequest = z.input<typeof changeKeyRequest>;
 
-export const keyResponse = z.object({
+export const keyResponse = named('OperatorsKey', {
   id: z.string(),
   name: z.string(),
   plan: planName,
@@ -78,23 +83,36 @@ export const keyResponse = z.object({
 });
 export type KeyResponse = z.infer<typeof keyResponse>;
 
-/** With the secret, which is shown only once. */
-export const createdKeyResponse = keyResponse.extend({ key: z.string() });
+/** A key with its secret, which is shown only once. */
+export const createdKeyResponse = keyResponse
+  .extend({ key: z.string() })
+  .register(responseParts, { id: 'CreatedKey' });
 export type CreatedKeyResponse = z.infer<typeof createdKeyResponse>;
 
-/** With the usage of its root in the open minute window and the current month. */
-export const keyWithUsageResponse = keyResponse.extend({
-  /** The minute of its last call. */
-  lastUsedAt: timestamp.nullable(),
-  usage: z.object({
-    minute: z.object({ used: z.int(), limit: z.int() }),
-    month: z.object({ month: z.iso.date(), calls: z.int(), links: z.int(), qrCodes: z.int() }),
-  }),
-});
+/** A key with the usage of its root in the open minute window and the current month. */
+export const keyWithUsageResponse = keyResponse
+  .extend({
+    /** The minute of its last call. */
+    lastUsedAt: timestamp.nullable(),
+    usage: z.object({
+      minute: z.object({ used: z.int(), limit: z.int() }),
+      month: z.object({ month: z.iso.date(), calls: z.int(), links: z.int(), qrCodes: z.int() }),
+    }),
+  })
+  .register(responseParts, { id: 'KeyWithUsage' });
 export type KeyWithUsageResponse = z.infer<typeof keyWithUsageResponse>;
 
+export const keyPageQuery = z.object({
+  limit: pageLimit.default(100),
+  after: z
+    .string({ error: 'after must be given once' })
+    .regex(keyIdPattern, { error: 'after must be the id of a key' })
+    .nullable()
+    .default(null),
+});
+
 /** GET /admin/keys: a page, in the order of creation. */
-export const keyPageResponse = z.object({
+export const keyPageResponse = named('OperatorsKeyPage', {
   keys: z.array(keyWithUsageResponse),
   /** The `after` of the next page; `null` on the last page. */
   next: z.string().nullable(),
@@ -102,7 +120,6 @@ export const keyPageResponse = z.object({
 
 const stripped = { propertyNames: { not: { enum: disallowedProperties } } };
 
-/** POST /v2/keys */
 export const makeKeyRequest = z
   .object(
     {
@@ -116,11 +133,11 @@ export const makeKeyRequest = z
     },
     { error: nameMessage },
   )
-  .meta(stripped);
+  .meta(stripped)
+  .register(requestParts, { id: 'MakeKeyRequest' });
 
 const nothingToChange = 'Nothing to change';
 
-/** PATCH /v2/keys/:id */
 export const changeOwnKeyRequest = z
   .object(
     {
@@ -131,11 +148,11 @@ export const changeOwnKeyRequest = z
     { error: nothingToChange },
   )
   .refine((change) => Object.values(change).some((value) => value !== null), nothingToChange)
-  .meta({ ...stripped, minProperties: 1 });
+  .meta({ ...stripped, minProperties: 1 })
+  .register(requestParts, { id: 'ChangeKeyRequest' });
 
 const overlapMessage = 'overlapSeconds must be between 0 and 604800';
 
-/** POST /v2/keys/:id/rotate */
 export const rotateKeyRequest = z
   .object(
     {
@@ -149,9 +166,9 @@ export const rotateKeyRequest = z
     },
     { error: overlapMessage },
   )
-  .meta(stripped);
+  .meta(stripped)
+  .register(requestParts, { id: 'RotateKeyRequest' });
 
-/** The query of GET /v2/keys. */
 export const ownKeysQuery = z.object({
   limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(100),
   after: z
@@ -162,19 +179,91 @@ export const ownKeysQuery = z.object({
 });
 
 /** A key as itself and its ancestors see it. */
-export const ownKeyResponse = keyResponse.omit({ account: true }).extend({
-  lastUsedAt: timestamp.nullable().describe('The minute of its last call.'),
-  usage: usageResponse.describe(
-    'The usage of the root: a root and all its descendants count as one key.',
-  ),
-});
+const ownKeyResponse = keyResponse
+  .omit({ account: true })
+  .extend({
+    lastUsedAt: timestamp.nullable().describe('The minute of its last call.'),
+    usage: usageResponse.describe(
+      'The usage of the root: a root and all its descendants count as one key.',
+    ),
+  })
+  .register(responseParts, { id: 'ApiKey' });
 export type OwnKeyResponse = z.infer<typeof ownKeyResponse>;
 
-/** With the secret, which is shown only once. */
-export const madeKeyResponse = ownKeyResponse.extend({ key: z.string() });
+/** A key with its secret, which is shown only once. */
+const madeKeyResponse = ownKeyResponse
+  .extend({ key: z.string() })
+  .register(responseParts, { id: 'MadeApiKey' });
 
 /** GET /v2/keys: a page, in the order of creation. */
-export const ownKeyPageResponse = z.object({
+const ownKeyPageResponse = named('ApiKeyPage', {
   keys: z.array(ownKeyResponse),
   next: z.string().nullable().describe('The `after` of the next page; `null` on the last page.'),
 });
+
+const managed =
+  'The key itself, or a descendant whose scopes and end are within its own; any other key is 404.';
+
+const key = {
+  id: '019a3c1e-7b31-7c41-9d5e-2f6b8a1c4d71',
+  name: 'Reader',
+  plan: 'HOBBY',
+  scopes: ['links:read', 'stats:read'],
+  active: true,
+  rootId: '019a3c1e-7b20-7c41-9d5e-2f6b8a1c4d70',
+  expiresAt: '2026-05-02T12:00:00.000Z',
+  createdAt: '2026-05-01T12:00:00.000Z',
+  lastUsedAt: null,
+  usage: exampleUsage,
+};
+
+const created = { ...key, key: `ll_${'x'.repeat(38)}` };
+
+export const keyRoutes = routeGroup(
+  { tag: 'Keys', scope: 'keys:manage', metered: false, topic: topics.accounts.name },
+  {
+    getKeys: call('GET /keys', 'List the key and its descendants', {
+      description: `Without revoked keys. ${freeOfCharge}`,
+      query: ownKeysQuery,
+      returns: {
+        200: json('A page of keys.', ownKeyPageResponse, { keys: { keys: [key], next: null } }),
+      },
+    }),
+    makeKey: call('POST /keys', 'Create a key', {
+      description: `The key shares the limits of its creator. At most 100 keys per account. ${freeOfCharge}`,
+      body: makeKeyRequest,
+      examples: {
+        reader: { name: 'Reader', scopes: ['links:read', 'stats:read'], expiresIn: 86_400 },
+      },
+      returns: {
+        201: json(
+          'The key. Its secret is shown only once.',
+          madeKeyResponse,
+          { key: created },
+          linksTo('id', 'changeKey', 'rotateKey', 'revokeKey'),
+        ),
+      },
+    }),
+    changeKey: call('PATCH /keys/:id', 'Change a key', {
+      description: `${managed} ${freeOfCharge}`,
+      body: changeOwnKeyRequest,
+      examples: {
+        off: { active: false },
+        more: { name: 'Stats reader', scopes: ['stats:read'] },
+      },
+      returns: { 200: json('The changed key.', ownKeyResponse, { key }) },
+    }),
+    revokeKey: call('DELETE /keys/:id', 'Revoke a key permanently', {
+      description: `Its descendants stay valid. ${managed} ${freeOfCharge}`,
+      returns: { 204: done('The key is revoked.') },
+    }),
+    rotateKey: call('POST /keys/:id/rotate', 'Replace the secret of a key', {
+      description: `The id, limits and usage stay. Earlier secrets end after the overlap. ${managed} ${freeOfCharge}`,
+      body: rotateKeyRequest,
+      examples: { hour: { overlapSeconds: 3_600 } },
+      returns: {
+        200: json('The new key. Its secret is shown only once.', madeKeyResponse, { key: created }),
+      },
+    }),
+  },
+);

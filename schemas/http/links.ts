@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { named, requestParts, responseParts } from '../components.js';
 import { timestamp } from '../events/envelope.js';
 import { linkStatuses } from '../folds/link-status.js';
 import { maxCountedLinks } from './list-links.js';
@@ -67,8 +68,8 @@ export const changeLinkRequest = (
         'Unknown properties are stripped. Absent fields stay; `null` removes the value, and means ' +
         'absent in `url`, `forwardQuery` and `disabled`.',
       minProperties: 1,
-    });
-export type ChangeLinkRequest = z.output<ReturnType<typeof changeLinkRequest>>;
+    })
+    .register(requestParts, { id: 'ChangeLinkRequest' });
 
 /** A key without the scope links:read gets only these fields of a link that it changes: neither texts nor clicks. */
 const changedFields = { shortCode: true, domain: true, version: true, status: true } as const;
@@ -103,14 +104,15 @@ export const linkDetails = z
   .meta({
     description: 'A key without the scope `links:read` gets only the required properties.',
     required: Object.keys(changedFields),
-  });
+  })
+  .register(responseParts, { id: 'LinkDetails' });
 export type LinkDetails = z.infer<typeof linkDetails>;
 
 export const changedLink = linkDetails.pick(changedFields);
 export type ChangedLink = z.infer<typeof changedLink>;
 
 /** GET /v2/links: a page. */
-export const linkPage = z.object({
+export const linkPage = named('LinkPage', {
   links: z.array(linkDetails).max(100),
   next: z
     .string()

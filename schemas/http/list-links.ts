@@ -119,7 +119,7 @@ export type LinkQuery = Readonly<
 export const maxCountedLinks = 1_000;
 
 /** Times in milliseconds since 1970; `null`: without a bound. */
-export interface CreationPeriod {
+interface CreationPeriod {
   readonly from: number | null;
   /** Not part of it. */
   readonly before: number | null;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { named, requestParts, responseParts } from '../components.js';
 import { platformFeature } from '../events/catalogue.js';
 import { timestamp } from '../events/envelope.js';
 import { ownActors } from '../decision.js';
@@ -11,10 +12,11 @@ import { pageLimit } from './paging.js';
 import { wholeNumber } from './query.js';
 import { linkRequest, linkResponse } from './shorten.js';
 import { trimInvisible } from '../trim-invisible.js';
+import { call, changed, found, type OperatorRows } from './route.js';
 
 const reservedNames: ReadonlySet<string> = new Set(Object.values(ownActors));
 
-/** In code points. */
+/** The maximum in code points. */
 const maxNameLength = 64;
 
 /** The name without distinctions that a reader cannot see: case, width, and format characters. */
@@ -92,12 +94,12 @@ export const switchPlatformRequest = z
       maintenance !== undefined ||
       Object.values(features ?? {}).some((value) => value !== undefined),
     { error: 'nothing to switch: give maintenance or features' },
-  );
+  )
+  .register(requestParts, { id: 'SwitchPlatformRequest' });
 
 export type SwitchPlatformRequest = z.input<typeof switchPlatformRequest>;
 
-/** GET and PATCH /admin/platform */
-export const platformResponse = z.object({
+const platformResponse = named('Platform', {
   maintenance: z.boolean(),
   features: z.record(platformFeature, z.boolean()),
 });
@@ -113,23 +115,27 @@ const operatorText = <Field extends string>(field: Field) => {
   return z.object({ [field]: text } as Record<Field, typeof text>, { error });
 };
 
-/** POST /admin/links/:shortCode/block and …/unblock */
-export const blockRequest = operatorText('reason');
+export const blockRequest = operatorText('reason').register(requestParts, { id: 'BlockRequest' });
 
-export const blockResponse = z.object({ shortCode: z.string(), blocked: z.boolean() });
+export const blockResponse = named('LinkBlock', { shortCode: z.string(), blocked: z.boolean() });
 export type BlockResponse = z.infer<typeof blockResponse>;
 
 /** GET, PATCH and DELETE /admin/links/:shortCode */
-export const operatorsLink = linkDetails.extend({ account: z.string() });
+export const operatorsLink = linkDetails
+  .extend({ account: z.string() })
+  .register(responseParts, { id: 'OperatorsLink' });
 export type OperatorsLink = z.infer<typeof operatorsLink>;
 
 /** POST /admin/links: a link of any account, which may have a reserved alias. */
 export const operatorsLinkRequest = (isOwnHost: (destination: URL) => boolean) =>
-  linkRequest(isOwnHost).safeExtend({ account: accountName.default('default') });
+  linkRequest(isOwnHost)
+    .safeExtend({ account: accountName.default('default') })
+    .register(requestParts, { id: 'OperatorsLinkRequest' });
 
 /** POST /admin/links: the new link. */
-export const createdOperatorsLink = linkResponse.extend({ account: z.string() });
-export type CreatedOperatorsLink = z.infer<typeof createdOperatorsLink>;
+export const createdOperatorsLink = linkResponse
+  .extend({ account: z.string() })
+  .register(responseParts, { id: 'CreatedLink' });
 
 /** The query of GET /admin/links. Without `account`: all links, in the order of account names. */
 export const listAllLinksQuery = listLinksQuery
@@ -140,11 +146,13 @@ export const listAllLinksQuery = listLinksQuery
   );
 
 /** GET /admin/links: a page. */
-export const operatorsLinkPage = linkPage.extend({ links: z.array(operatorsLink).max(100) });
+export const operatorsLinkPage = linkPage
+  .extend({ links: z.array(operatorsLink).max(100) })
+  .register(responseParts, { id: 'OperatorsLinkPage' });
 export type OperatorsLinkPage = z.infer<typeof operatorsLinkPage>;
 
 /** GET /admin/reserved-aliases: the overrides, in the order of aliases. */
-export const listOverridesQuery = z.object({
+const listOverridesQuery = z.object({
   after: z
     .string({ error: 'after must be the next of a page' })
     .regex(aliasPattern, 'after must be the next of a page')
@@ -152,14 +160,14 @@ export const listOverridesQuery = z.object({
   limit: pageLimit.default(100),
 });
 
-export const overridePage = z.object({
+const overridePage = named('AliasOverridePage', {
   overrides: z.array(z.object({ alias: z.string(), account: z.string(), since: timestamp })),
   next: z.string().nullable(),
 });
 export type OverridePage = z.infer<typeof overridePage>;
 
 /** GET /admin/changes: the changes of keys, domains, webhooks, aliases and the platform, newest first. */
-export const listChangesQuery = z.object({
+const listChangesQuery = z.object({
   after: z
     .string({ error: 'after must be the next of a page' })
     .max(2_048, 'after must be the next of a page')
@@ -167,11 +175,13 @@ export const listChangesQuery = z.object({
   limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(50),
 });
 
-export const changePage = historyResponse.extend({ next: z.string().nullable() });
+const changePage = historyResponse
+  .extend({ next: z.string().nullable() })
+  .register(responseParts, { id: 'ChangePage' });
 export type ChangePage = z.infer<typeof changePage>;
 
 /** GET /admin/processes: the processes of the installation, which report every 5 seconds. */
-export const processList = z.object({
+const processList = named('ProcessList', {
   processes: z.array(
     z.object({
       id: z.string(),
@@ -186,14 +196,40 @@ export const processList = z.object({
 });
 export type ProcessList = z.infer<typeof processList>;
 
-/** PUT /admin/reserved-aliases/:alias/override */
-export const aliasOverrideRequest = z.object(
-  { account: accountName },
-  { error: 'account is needed' },
-);
+export const aliasOverrideRequest = z
+  .object({ account: accountName }, { error: 'account is needed' })
+  .register(requestParts, { id: 'AliasOverrideRequest' });
 
-export const aliasOverrideResponse = z.object({
+const aliasOverrideResponse = named('AliasOverride', {
   alias: z.string(),
   account: z.string().nullable(),
 });
 export type AliasOverrideResponse = z.infer<typeof aliasOverrideResponse>;
+
+/** Operators' calls on the platform and reserved aliases. */
+export const platformRoutes = {
+  getPlatform: call('GET /platform', 'Get the switches', { returns: found(platformResponse) }),
+  switchPlatform: call('PATCH /platform', 'Switch maintenance and features', {
+    body: switchPlatformRequest,
+    returns: changed(platformResponse),
+  }),
+  listOverrides: call('GET /reserved-aliases', 'List the accounts that may use reserved aliases', {
+    query: listOverridesQuery,
+    returns: found(overridePage),
+  }),
+  allowAlias: call(
+    'PUT /reserved-aliases/:alias/override',
+    'Allow one account to use a reserved alias',
+    { body: aliasOverrideRequest, returns: changed(aliasOverrideResponse) },
+  ),
+  disallowAlias: call('DELETE /reserved-aliases/:alias/override', 'Reserve an alias again', {
+    returns: changed(aliasOverrideResponse),
+  }),
+  listChanges: call('GET /changes', 'List the changes of accounts and the platform, newest first', {
+    query: listChangesQuery,
+    returns: found(changePage),
+  }),
+  listProcesses: call('GET /processes', 'List the running processes of all nodes', {
+    returns: found(processList),
+  }),
+} satisfies OperatorRows;

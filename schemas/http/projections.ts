@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { named } from '../components.js';
 import { projectionWork } from '../events/catalogue.js';
 import { timestamp } from '../events/envelope.js';
 import { projectionHealth } from './health.js';
+import { call, changed, found, type OperatorRows } from './route.js';
 
 /** An operator's work on a projection, as the process that runs it reports it. */
-export const projectionWorkResponse = z.object({
+const projectionWorkResponse = named('ProjectionWork', {
   work: projectionWork,
   actor: z.string(),
   startedAt: timestamp,
@@ -18,8 +20,7 @@ export const projectionWorkResponse = z.object({
 });
 export type ProjectionWorkResponse = z.infer<typeof projectionWorkResponse>;
 
-/** GET /admin/projections */
-export const projectionsResponse = z.object({
+const projectionsResponse = named('ProjectionPage', {
   projections: z.array(
     projectionHealth.extend({
       /** A running rebuild or rollback, with the applied and total records; `null`: in another process. */
@@ -32,3 +33,24 @@ export const projectionsResponse = z.object({
   ),
 });
 export type ProjectionsResponse = z.infer<typeof projectionsResponse>;
+
+/** Operators' calls on projections. */
+export const projectionRoutes = {
+  listProjections: call('GET /projections', 'List the projections with their lag', {
+    returns: found(projectionsResponse),
+  }),
+  redriveProjection: call(
+    'POST /projections/:name/redrive',
+    'Retry the dead letters of a projection',
+    { errors: [409], returns: changed(projectionWorkResponse) },
+  ),
+  rebuildProjection: call('POST /projections/:name/rebuild', 'Rebuild a projection from the log', {
+    errors: [409],
+    returns: changed(projectionWorkResponse),
+  }),
+  rollBackProjection: call(
+    'POST /projections/:name/rollback',
+    'Restore the projection from before the last rebuild',
+    { errors: [409], returns: changed(projectionWorkResponse) },
+  ),
+} satisfies OperatorRows;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isReadable } from '../contrast.js';
 import { wholeNumber } from './query.js';
+import { call, routeGroup } from './route.js';
 
 const sizeMessage = 'size must be between 100 and 4000';
 const marginMessage = 'margin must be between 0 and 10';
@@ -14,7 +15,6 @@ const colour = (name: string) => {
     .overwrite((text) => `#${text.replace('#', '')}`);
 };
 
-/** The query of GET /v2/qr/:shortCode. */
 export const qrQuery = z
   .object({
     format: z.enum(['png', 'svg'], { error: 'format must be either png or svg' }).default('png'),
@@ -35,3 +35,29 @@ export const qrQuery = z
   })
   .refine(({ dark, light }) => isReadable(dark, light), 'dark must be clearly darker than light');
 export type QrQuery = z.output<typeof qrQuery>;
+
+export const qrRoutes = routeGroup(
+  { tag: 'Links', scope: 'qr:read' },
+  {
+    // This GET costs a QR code, in a transaction that does not need the log.
+    getQrCode: call('GET /qr/:shortCode', 'Get the QR code of a short link', {
+      description:
+        'Contains the `shortUrl`. Costs one QR code of the month. `Accept: application/octet-stream` gets the same ' +
+        'image with this type.',
+      query: qrQuery,
+      headers: {
+        'If-None-Match':
+          'The `ETag` of an image that the client has cached: 304 without a body if it is current.',
+      },
+      returns: {
+        200: {
+          description: 'The image.',
+          schema: null,
+          files: { 'image/png': {}, 'image/svg+xml': {}, 'application/octet-stream': {} },
+          headers: ['ETag', 'Vary'],
+        },
+      },
+      errors: [410],
+    }),
+  },
+);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { named, requestParts } from '../components.js';
 import { fitsInLink, linkTooLarge } from '../link-size.js';
 import { timestamp } from '../events/envelope.js';
 import { aliasPattern } from '../link-subject.js';
@@ -107,7 +108,6 @@ const bodyRules = {
 
 const reuseAlone = 'reuse can only be combined with url and domain';
 
-/** The body of POST /v2/shorten. */
 export const shortenRequest = (
   isOwnHost: (destination: URL) => boolean,
   now: () => number = Date.now,
@@ -139,7 +139,8 @@ export const shortenRequest = (
         )
       );
     }, reuseAlone)
-    .meta(bodyRules);
+    .meta(bodyRules)
+    .register(requestParts, { id: 'ShortenRequest' });
 
 /** A new link, without options of the request. */
 export const linkRequest = (
@@ -159,7 +160,7 @@ export const batchItemRequest = (...options: Parameters<typeof linkRequest>) =>
 export type ShortenRequest = z.output<ReturnType<typeof shortenRequest>>;
 
 /** The Link of the specification: absent options are omitted, never null. */
-export const linkResponse = z.object({
+export const linkResponse = named('Link', {
   shortUrl: z.url(),
   shortCode,
   domain: z.string().describe('Only if requested.').optional(),

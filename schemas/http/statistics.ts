@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { responseParts } from '../components.js';
+import { named } from '../components.js';
 import { timestamp } from '../events/envelope.js';
 import { dimensionNames, type Dimension } from '../statistics/document.js';
 import { intervals, periodOf, type Period } from '../statistics/period.js';
 import { messages } from './errors.js';
 import { domainName } from './link-address.js';
 import { readAs, readSentTime, repeatable, timeZone, wholeNumber } from './query.js';
+import { call, json, routeGroup } from './route.js';
 import { shortCode } from './link-address.js';
 
 const breakdowns = ['timeseries', ...dimensionNames, 'bots', 'uniques'] as const;
@@ -93,12 +94,10 @@ const zonedTime = z
 
 const valueList = z
   .array(
-    z
-      .object({
-        value: z.string().nullable().describe('`null`: not recorded.'),
-        clicks: clicks.min(1),
-      })
-      .register(responseParts, { id: 'ValueClicks' }),
+    named('ValueClicks', {
+      value: z.string().nullable().describe('`null`: not recorded.'),
+      clicks: clicks.min(1),
+    }),
   )
   .max(201)
   .optional();
@@ -106,16 +105,14 @@ const valueList = z
 const ofPeriod = {
   timeseries: z
     .array(
-      z
-        .object({
-          start: zonedTime,
-          clicks,
-          bots: clicks.optional(),
-          uniques: clicks
-            .describe('Only if the interval is a day or longer, and `tz` is `UTC`.')
-            .optional(),
-        })
-        .register(responseParts, { id: 'IntervalClicks' }),
+      named('IntervalClicks', {
+        start: zonedTime,
+        clicks,
+        bots: clicks.optional(),
+        uniques: clicks
+          .describe('Only if the interval is a day or longer, and `tz` is `UTC`.')
+          .optional(),
+      }),
     )
     .max(400)
     .optional(),
@@ -135,21 +132,19 @@ const ofPeriod = {
     .optional(),
 };
 
-const period = z
-  .object({
-    from: zonedTime,
-    to: zonedTime,
-    interval: z.enum(intervals),
-    tz: z.string(),
-    clickCount: clicks.describe('The clicks of the period: the sum of each list.'),
-  })
-  .register(responseParts, { id: 'Period' });
+const period = named('Period', {
+  from: zonedTime,
+  to: zonedTime,
+  interval: z.enum(intervals),
+  tz: z.string(),
+  clickCount: clicks.describe('The clicks of the period: the sum of each list.'),
+});
 
-export const periodStats = z.object({ period, ...ofPeriod });
+const periodStats = z.object({ period, ...ofPeriod });
 export type PeriodStats = z.infer<typeof periodStats>;
 
 /** GET /v2/stats/:shortCode. `period` and the following fields only with `include`. */
-export const statsResponse = z.object({
+export const statsResponse = named('Stats', {
   shortCode,
   url: z.string(),
   clickCount: clicks.describe(
@@ -164,8 +159,7 @@ export const statsResponse = z.object({
 });
 export type StatsResponse = z.infer<typeof statsResponse>;
 
-/** GET /v2/stats */
-export const accountStatsResponse = z.object({
+const accountStatsResponse = named('AccountStats', {
   linkCount: z
     .int()
     .min(0)
@@ -175,17 +169,107 @@ export const accountStatsResponse = z.object({
   ...ofPeriod,
   links: z
     .array(
-      z
-        .object({
-          shortCode,
-          domain: z.string().describe('Only for a link on an own domain.').optional(),
-          url: z.string(),
-          clicks: clicks.min(1),
-        })
-        .register(responseParts, { id: 'LinkClicks' }),
+      named('LinkClicks', {
+        shortCode,
+        domain: z.string().describe('Only for a link on an own domain.').optional(),
+        url: z.string(),
+        clicks: clicks.min(1),
+      }),
     )
     .max(200)
     .describe('The most clicked links. Partly covered days count in full.')
     .optional(),
 });
 export type AccountStatsResponse = z.infer<typeof accountStatsResponse>;
+
+/** A week in Kathmandu that starts on a Friday: 12 clicks, and 3 visits of bots. */
+const statsOfPeriod = {
+  period: {
+    from: '2026-05-01T00:00:00+05:45',
+    to: '2026-05-08T00:00:00+05:45',
+    interval: 'week',
+    tz: 'Asia/Kathmandu',
+    clickCount: 12,
+  },
+  timeseries: [
+    { start: '2026-05-01T00:00:00+05:45', clicks: 5, bots: 1 },
+    { start: '2026-05-04T00:00:00+05:45', clicks: 7, bots: 2 },
+  ],
+  countries: [
+    { value: 'NP', clicks: 6 },
+    { value: null, clicks: 4 },
+    { value: '(other)', clicks: 2 },
+  ],
+  bots: 3,
+};
+
+const exampleStats = {
+  shortCode: 'spring-sale',
+  url: 'https://example.com/a?b=c',
+  clickCount: 12,
+  createdAt: '2026-05-01T12:00:00.000Z',
+  lastAccessed: '2026-05-01T13:30:00.000Z',
+  expiresAt: null,
+  maxClicks: null,
+};
+
+const asCsv =
+  '`Accept: text/csv` returns one list or the series as CSV; `include` then names exactly one.';
+
+const withCsv = {
+  files: {
+    'text/csv': { example: 'value,clicks\r\nNP,6\r\n,4\r\n(other),2\r\n', isText: true },
+  },
+  headers: ['Vary'],
+} as const;
+
+export const statisticsRoutes = routeGroup(
+  { tag: 'Reports', scope: 'stats:read' },
+  {
+    getAccountStats: call('GET /stats', 'Get the clicks of the account', {
+      description:
+        'Of all time, and of a period: by default the last 30 days. `uniques` is the sum over the ' +
+        'links. A period in which more than 200,000 links had a click on a day, summed over its ' +
+        'days, has no `links`: 400. ' +
+        asCsv,
+      query: accountStatsQuery,
+      returns: {
+        200: json(
+          'The statistics, from one snapshot.',
+          accountStatsResponse,
+          {
+            account: {
+              linkCount: 40,
+              clickCount: 1_200,
+              ...statsOfPeriod,
+              links: [{ shortCode: exampleStats.shortCode, url: exampleStats.url, clicks: 12 }],
+            },
+          },
+          withCsv,
+        ),
+      },
+    }),
+    getStats: call('GET /stats/:shortCode', 'Get the clicks of a short link', {
+      description:
+        "Of the account's links, including expired ones. `include` adds the statistics of a period. " +
+        'The sum of each list is `period.clickCount`. ' +
+        asCsv,
+      query: statsQuery,
+      returns: {
+        200: json(
+          'The statistics.',
+          statsResponse,
+          {
+            stats: exampleStats,
+            included: {
+              ...exampleStats,
+              ...{ clickCount: 200, lastAccessed: '2026-05-20T13:30:00.000Z' },
+              ...statsOfPeriod,
+            },
+          },
+          withCsv,
+        ),
+      },
+    }),
+  },
+);

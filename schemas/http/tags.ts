@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { responseParts } from '../components.js';
+import { named } from '../components.js';
 import { foldText } from '../folded-text.js';
 import { tagOr } from './link-fields.js';
 import { wholeNumber } from './query.js';
@@ -7,7 +7,6 @@ import { wholeNumber } from './query.js';
 const searchMessage = 'search must have 1 to 50 characters, without commas and control characters';
 const afterMessage = 'after must be the next of a page';
 
-/** The query of GET /v2/tags. */
 export const listTagsQuery = z.object({
   limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(20),
   after: tagOr(afterMessage).optional().describe('The `next` of the previous page.'),
@@ -24,24 +23,22 @@ export const listTagsQuery = z.object({
 export const maxTagLinks = 10_000;
 
 /** GET /v2/tags: a page of the tags of an account's links. */
-export const tagPage = z.object({
+export const tagPage = named('TagPage', {
   tags: z
     .array(
-      z
-        .object({
-          tag: z.string(),
-          links: z
-            .int()
-            .min(1)
-            .max(maxTagLinks)
-            .describe('Links that are not deleted; 10,000: at least 10,000.'),
-          clicks: z
-            .int()
-            .min(0)
-            .nullable()
-            .describe('All clicks of these links; `null` for 10,000 links or more.'),
-        })
-        .register(responseParts, { id: 'TagCount' }),
+      named('TagCount', {
+        tag: z.string(),
+        links: z
+          .int()
+          .min(1)
+          .max(maxTagLinks)
+          .describe('Links that are not deleted; 10,000: at least 10,000.'),
+        clicks: z
+          .int()
+          .min(0)
+          .nullable()
+          .describe('All clicks of these links; `null` for 10,000 links or more.'),
+      }),
     )
     .max(100),
   next: z

@@ -1,16 +1,18 @@
 import { z } from 'zod';
-import { responseParts } from '../components.js';
+import { named, requestParts, responseParts } from '../components.js';
 import { listOf } from '../list-of.js';
 import { timestamp } from '../events/envelope.js';
+import { topics } from '../events/topics.js';
 import { feedEventNames, isFeedEventName } from '../feed.js';
 import { parseUrl } from '../parse-url.js';
 import { typesMessage } from './events.js';
 import { invalidTime, optional, sentTime } from './fields.js';
-import { accountName } from './keys.js';
+import { accountName, rotateKeyRequest } from './keys.js';
 import { domainName } from './link-address.js';
 import { destinationPattern, lineNamed } from './link-fields.js';
 import { nothingToChange } from './links.js';
 import { pageLimit } from './paging.js';
+import { call, done, json, routeGroup } from './route.js';
 
 const maxUrlLength = 2_048;
 const urlMessage = `url must be an https URL of at most ${maxUrlLength} characters, without a user name`;
@@ -44,8 +46,9 @@ const terms = {
   description: optional(description),
 };
 
-/** POST /v2/webhooks */
-export const createWebhookRequest = z.object({ url, ...terms }, { error: urlMessage });
+export const createWebhookRequest = z
+  .object({ url, ...terms }, { error: urlMessage })
+  .register(requestParts, { id: 'CreateWebhookRequest' });
 
 /** PATCH /v2/webhooks/:id. An absent value stays; `null` removes the value. */
 export const changeWebhookRequest = z
@@ -69,7 +72,8 @@ export const changeWebhookRequest = z
     ...(rest.domain !== undefined && { domain: rest.domain }),
     ...(rest.description !== undefined && { description: rest.description }),
   }))
-  .refine((change) => Object.keys(change).length > 0, nothingToChange);
+  .refine((change) => Object.keys(change).length > 0, nothingToChange)
+  .register(requestParts, { id: 'ChangeWebhookRequest' });
 
 const webhook = z.object({
   id: z.string(),
@@ -86,29 +90,29 @@ export const deliveryStatus = z.enum(['pending', 'delivered', 'failed'], {
   error: 'status must be pending, delivered or failed',
 });
 
-/** GET /v2/webhooks/:id */
-export const webhookResponse = webhook.extend({
-  lag: z
-    .int()
-    .describe(
-      'Events that are not delivered yet; with LinkVisited, at most: visits of other accounts count too.',
-    ),
-  lastDelivery: z
-    .object({ id: z.uuid(), status: deliveryStatus, at: timestamp })
-    .register(responseParts, { id: 'LastDelivery' })
-    .nullable()
-    .describe('The newest delivery, with the time of its last attempt.'),
-});
+export const webhookResponse = webhook
+  .extend({
+    lag: z
+      .int()
+      .describe(
+        'Events that are not delivered yet; with LinkVisited, at most: visits of other accounts count too.',
+      ),
+    lastDelivery: named('LastDelivery', { id: z.uuid(), status: deliveryStatus, at: timestamp })
+      .nullable()
+      .describe('The newest delivery, with the time of its last attempt.'),
+  })
+  .register(responseParts, { id: 'Webhook' });
 export type WebhookResponse = z.infer<typeof webhookResponse>;
 
-/** With the secret, which only this response contains. */
-export const webhookWithSecretResponse = webhook.extend({ secret: z.string() });
+/** A webhook with its secret, which only this response contains. */
+const webhookWithSecretResponse = webhook
+  .extend({ secret: z.string() })
+  .register(responseParts, { id: 'WebhookWithSecret' });
 export type WebhookWithSecretResponse = z.infer<typeof webhookWithSecretResponse>;
 
-export const webhookListResponse = z.object({ webhooks: z.array(webhookResponse) });
+const webhookListResponse = named('WebhookPage', { webhooks: z.array(webhookResponse) });
 
-/** POST /v2/webhooks/:id/test */
-export const testedWebhookResponse = z.object({
+export const testedWebhookResponse = named('TestedWebhook', {
   delivered: z.boolean(),
   status: z.int().nullable().describe('The status of the response; `null` without one.'),
   durationMs: z.int(),
@@ -123,34 +127,29 @@ const deliveryId = z
   .string({ error: 'after must be the id of a delivery' })
   .regex(deliveryIdPattern, 'after must be the id of a delivery');
 
-/** The query of GET /v2/webhooks/:id/deliveries. */
 export const deliveriesQuery = z.object({
   status: deliveryStatus.optional(),
   after: deliveryId.optional().describe('The `next` of the previous page.'),
   limit: pageLimit.default(100),
 });
 
-export const deliveriesResponse = z.object({
+const deliveriesResponse = named('DeliveryPage', {
   deliveries: z.array(
-    z
-      .object({
-        id: z.uuid().describe('The `webhook-id` of all attempts.'),
-        types: z.array(z.string()),
-        count: z.int().describe('The number of events.'),
-        status: deliveryStatus,
-        attempts: z.array(
-          z
-            .object({
-              at: timestamp,
-              status: z.int().nullable(),
-              durationMs: z.int(),
-              error: z.string().nullable(),
-            })
-            .register(responseParts, { id: 'DeliveryAttempt' }),
-        ),
-        nextAttemptAt: timestamp.nullable(),
-      })
-      .register(responseParts, { id: 'Delivery' }),
+    named('Delivery', {
+      id: z.uuid().describe('The `webhook-id` of all attempts.'),
+      types: z.array(z.string()),
+      count: z.int().describe('The number of events.'),
+      status: deliveryStatus,
+      attempts: z.array(
+        named('DeliveryAttempt', {
+          at: timestamp,
+          status: z.int().nullable(),
+          durationMs: z.int(),
+          error: z.string().nullable(),
+        }),
+      ),
+      nextAttemptAt: timestamp.nullable(),
+    }),
   ),
   next: z.string().nullable(),
 });
@@ -158,26 +157,144 @@ export type DeliveriesResponse = z.infer<typeof deliveriesResponse>;
 
 const replayMessage = `after must be start, a cursor or a time: ${invalidTime}`;
 
-/** POST /v2/webhooks/:id/replay */
-export const replayRequest = z.object(
-  {
-    after: z
-      .union(
-        [
-          sentTime(replayMessage).transform((time) => new Date(time)),
-          z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
-        ],
-        { error: replayMessage },
-      )
-      .meta({ description: '`start`, a cursor, or a time with an offset.' }),
-  },
-  { error: replayMessage },
-);
+export const replayRequest = z
+  .object(
+    {
+      after: z
+        .union(
+          [
+            sentTime(replayMessage).transform((time) => new Date(time)),
+            z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
+          ],
+          { error: replayMessage },
+        )
+        .meta({ description: '`start`, a cursor, or a time with an offset.' }),
+    },
+    { error: replayMessage },
+  )
+  .register(requestParts, { id: 'ReplayRequest' });
 
-/** GET /admin/webhooks */
 export const operatorsWebhooksQuery = z.object({ account: accountName.optional() });
 
-export const operatorsWebhookListResponse = z.object({
+export const operatorsWebhookListResponse = named('OperatorsWebhookPage', {
   webhooks: z.array(webhookResponse.extend({ account: accountName })),
 });
 export type OperatorsWebhookListResponse = z.infer<typeof operatorsWebhookListResponse>;
+
+const exampleTerms = {
+  id: 'wh_V1StGXR8Z5jdHi6BmyT12',
+  url: 'https://receiver.example/hook',
+  types: ['LinkCreated', 'LinkVisited'],
+  domain: null,
+  description: 'Data warehouse',
+  createdAt: '2026-05-01T12:00:00.000Z',
+  status: 'enabled',
+  disabledReason: null,
+};
+
+const lastDelivery = {
+  id: '019a3c1e-7b31-7c41-9d5e-2f6b8a1c4d72',
+  status: 'delivered',
+  at: '2026-05-01T12:00:01.000Z',
+};
+const exampleWebhook = { ...exampleTerms, lag: 0, lastDelivery };
+const withSecret = { ...exampleTerms, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' };
+
+const attempt = { at: lastDelivery.at, status: 204, durationMs: 38, error: null };
+const delivery = {
+  id: lastDelivery.id,
+  types: ['LinkCreated'],
+  count: 1,
+  status: 'delivered',
+  attempts: [attempt],
+  nextAttemptAt: null,
+};
+
+export const webhookRoutes = routeGroup(
+  {
+    ...{ tag: 'Webhooks', scope: 'webhooks:manage', topic: topics.accounts.name },
+    parameters: { id: z.string() },
+  },
+  {
+    createWebhook: call('POST /webhooks', 'Create a webhook', {
+      description:
+        'The events after its creation are delivered. An account has at most 10 webhooks.',
+      body: createWebhookRequest,
+      examples: { visits: { url: exampleTerms.url, types: exampleTerms.types } },
+      returns: {
+        201: json('The webhook, with its secret.', webhookWithSecretResponse, {
+          webhook: withSecret,
+        }),
+      },
+    }),
+    getWebhooks: call('GET /webhooks', 'List the webhooks of the account', {
+      description:
+        'At most 10. The secret is only in the responses to `POST /v2/webhooks` and `rotate`.',
+      returns: {
+        200: json('The webhooks.', webhookListResponse, {
+          webhooks: { webhooks: [exampleWebhook] },
+        }),
+      },
+    }),
+    getWebhook: call('GET /webhooks/:id', 'Get a webhook', {
+      description: '`lag` is the number of events that wait. The secret is not in the response.',
+      returns: { 200: json('The webhook.', webhookResponse, { webhook: exampleWebhook }) },
+    }),
+    changeWebhook: call('PATCH /webhooks/:id', 'Change, pause or enable a webhook', {
+      description: '`enabled` continues at the stored cursor.',
+      body: changeWebhookRequest,
+      examples: { pause: { status: 'paused' } },
+      returns: { 200: json('The changed webhook.', webhookResponse, { webhook: exampleWebhook }) },
+    }),
+    deleteWebhook: call('DELETE /webhooks/:id', 'Delete a webhook and its deliveries', {
+      description: 'Deliveries that wait are not sent. The events stay in `GET /v2/events`.',
+      returns: { 204: done('The webhook is deleted.') },
+    }),
+    rotateWebhookSecret: call('POST /webhooks/:id/rotate', 'Replace the secret of a webhook', {
+      description: 'The earlier secrets sign too until the overlap ends.',
+      body: rotateKeyRequest,
+      examples: { hour: { overlapSeconds: 3_600 } },
+      returns: {
+        200: json('The webhook, with its new secret.', webhookWithSecretResponse, {
+          webhook: withSecret,
+        }),
+      },
+    }),
+    testWebhook: call('POST /webhooks/:id/test', 'Deliver a test event now', {
+      description: 'Sends one `linklog.WebhookTested.v1`, also to a paused webhook.',
+      returns: {
+        200: json('The response of the receiver.', testedWebhookResponse, {
+          tested: { delivered: true, status: 204, durationMs: 38, error: null },
+        }),
+      },
+    }),
+    getDeliveries: call('GET /webhooks/:id/deliveries', 'List the deliveries of the last 30 days', {
+      description:
+        'Each has its attempts, and the time of the next one. An attempt has the status of the response, but never its body.',
+      query: deliveriesQuery,
+      returns: {
+        200: json('A page of deliveries, the newest first.', deliveriesResponse, {
+          deliveries: { deliveries: [delivery], next: null },
+        }),
+      },
+    }),
+    retryDelivery: call(
+      'POST /webhooks/:id/deliveries/:deliveryId/retry',
+      'Repeat a delivery now',
+      {
+        description:
+          'Without waiting for its next attempt, and also after it has failed or was delivered. 409 if its events are not stored any more.',
+        returns: { 202: done('The delivery is due.') },
+        errors: [409],
+      },
+    ),
+    replayWebhook: call('POST /webhooks/:id/replay', 'Deliver again from a point of the log', {
+      description:
+        'Moves the cursor of the webhook back to `after`: a cursor, `start`, or a time. 409 if the cursor is of another log.',
+      body: replayRequest,
+      examples: { start: { after: 'start' }, time: { after: '2026-05-01T12:00:00Z' } },
+      returns: { 202: done('The cursor is moved.') },
+      errors: [409],
+    }),
+  },
+);

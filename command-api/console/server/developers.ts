@@ -60,27 +60,24 @@ export const developersConsole = (
     return json(200, toResponse(key), cookie.keep(ctx, token));
   };
 
-  const signIn = withBody<typeof signInRequest, RequestState>(
-    signInRequest,
-    async (request, state, _parameter, ctx) => {
-      const respond = async (client: Queryable, key: KeyOfSecret | null): Promise<Reply | null> => {
-        if (!key) return null;
-        state.keyId = key.key.id;
-        return 'accept' in request && !request.accept
-          ? json(200, toResponse(key))
-          : start(ctx, client, key);
-      };
-      if ('key' in request) {
-        const hash = isKeyToken(request.key) ? Buffer.from(hashKeyToken(request.key), 'hex') : null;
-        const reply = await respond(pool, hash && (await findKeyBySecret(pool, hash)));
-        return reply ?? guesses.refuse(ctx, unauthorized(messages.keyInvalid));
-      }
-      const reply = await transaction(pool, async (tx) =>
-        respond(tx, await findKeyByToken(tx, request.token, request.accept)),
-      );
-      return reply ?? guesses.refuse(ctx, unauthorized(addressExpired));
-    },
-  );
+  const signIn = withBody(signInRequest, async (request, state, ctx) => {
+    const respond = async (client: Queryable, key: KeyOfSecret | null): Promise<Reply | null> => {
+      if (!key) return null;
+      state.keyId = key.key.id;
+      return 'accept' in request && !request.accept
+        ? json(200, toResponse(key))
+        : start(ctx, client, key);
+    };
+    if ('key' in request) {
+      const hash = isKeyToken(request.key) ? Buffer.from(hashKeyToken(request.key), 'hex') : null;
+      const reply = await respond(pool, hash && (await findKeyBySecret(pool, hash)));
+      return reply ?? guesses.refuse(ctx, unauthorized(messages.keyInvalid));
+    }
+    const reply = await transaction(pool, async (tx) =>
+      respond(tx, await findKeyByToken(tx, request.token, request.accept)),
+    );
+    return reply ?? guesses.refuse(ctx, unauthorized(addressExpired));
+  });
 
   const readSession = async (ctx: Context, state: RequestState): Promise<ConsoleSession | null> => {
     const session = await sessions.find(cookie.read(ctx));

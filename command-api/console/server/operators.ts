@@ -12,7 +12,6 @@ import { messages } from '../../../schemas/http/errors.js';
 import { changesOf, platformVersion } from './changes.js';
 import { createConsoleSessions, newToken } from './console-sessions.js';
 import { withBody, type AdminState } from '../../http/operator-requests.js';
-import type { RequestState } from '../../http/app.js';
 import { actorIn } from '../../http/request-actor.js';
 import { json, send, type Reply } from '../../http/reply.js';
 import { createDispatcher, type Route } from '../../http/requests.js';
@@ -49,21 +48,18 @@ export const operatorsConsole = (
     return timingSafeEqual(session.boundTo, bindingOf(token, adminToken)) ? session.actor : null;
   };
 
-  const signIn = withBody<typeof operatorSignInRequest, RequestState>(
-    operatorSignInRequest,
-    async (request, state, _parameter, ctx) => {
-      const refusal = deps.refusalOf(ctx, request.token);
-      if (refusal) return refusal;
-      const { actor } = request;
-      state.actor = actorIn(state, actor);
-      const token = newToken();
-      const boundTo = bindingOf(token, adminToken);
-      await sessions.start(pool, { boundTo, actor, browser: browserOf(ctx) }, token);
-      await sessions.end(cookie.read(ctx));
-      const body: OperatorSession = { actor, shortUrlHost };
-      return json(200, body, cookie.keep(ctx, token));
-    },
-  );
+  const signIn = withBody(operatorSignInRequest, async (request, state, ctx) => {
+    const refusal = deps.refusalOf(ctx, request.token);
+    if (refusal) return refusal;
+    const { actor } = request;
+    state.actor = actorIn(state, actor);
+    const token = newToken();
+    const boundTo = bindingOf(token, adminToken);
+    await sessions.start(pool, { boundTo, actor, browser: browserOf(ctx) }, token);
+    await sessions.end(cookie.read(ctx));
+    const body: OperatorSession = { actor, shortUrlHost };
+    return json(200, body, cookie.keep(ctx, token));
+  });
 
   const readSession = async (ctx: Context): Promise<OperatorSession | null> => {
     const actor = await actorOf(ctx);

@@ -1,6 +1,4 @@
-import { bar } from './bar.js';
-
-/** The page of the AsyncAPI document. It runs no script. */
+/** The page of the AsyncAPI document, which runs no script, and the top bar of both pages. */
 interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -53,6 +51,34 @@ interface Document {
 
 const escape = (text: string): string =>
   text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
+
+const pages = [
+  ['docs', 'API'],
+  ['docs/events', 'Events'],
+  ['openapi.json', 'openapi.json'],
+  ['asyncapi.json', 'asyncapi.json'],
+] as const;
+
+/**
+ * The top bar of a page of the documentation.
+ *
+ * @param root the relative address of `/`, which is also correct behind a proxy
+ * @param more HTML after the links
+ */
+export const bar = (
+  current: 'docs' | 'docs/events',
+  { root, hasConsole, more = '' }: { root: string; hasConsole: boolean; more?: string },
+): string => {
+  const links = [...(hasConsole ? ([['console', '← Console']] as const) : []), ...pages].map(
+    ([path, name]) =>
+      `<li><a href="${root}${path}"${path === current ? ' aria-current="page"' : ''}>${name}</a></li>`,
+  );
+  return `<header class="bar">
+<nav aria-label="Documentation"><ul>
+${links.join('\n')}
+</ul></nav>
+${more}</header>`;
+};
 
 /** Inline code is the only Markdown of the descriptions. */
 const inline = (text: string): string => escape(text).replace(/`([^`]+)`/g, '<code>$1</code>');

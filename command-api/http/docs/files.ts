@@ -5,8 +5,7 @@ import { projectFile } from '../../../ops/platform/files/project-file.js';
 import { asyncApiDocument } from '../asyncapi/document.js';
 import { openApiDocument } from '../openapi/document.js';
 import { sendFile, staticFile } from '../static-files.js';
-import { apiPage } from './api-page.js';
-import { eventsPage } from './events-page.js';
+import { bar, eventsPage } from './events-page.js';
 
 const contentSecurityPolicy = [
   "default-src 'none'",
@@ -30,6 +29,30 @@ const html = 'text/html; charset=utf-8';
 const json = 'application/json; charset=utf-8';
 const script = 'text/javascript; charset=utf-8';
 const style = 'text/css; charset=utf-8';
+
+/** The page of the OpenAPI document, which Swagger UI shows. */
+const apiPage = (hasConsole: boolean): Buffer => {
+  const session = '<p id="session" role="status" data-address="console/session"></p>\n';
+  return Buffer.from(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Linklog API</title>
+<link rel="icon" href="favicon.ico">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+<link rel="stylesheet" href="docs/bar.css">
+<link rel="stylesheet" href="docs/api.css">
+</head>
+<body>
+${bar('docs', { root: '', hasConsole, ...(hasConsole && { more: session }) })}
+<div id="swagger-ui"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/initializer.js"></script>
+</body>
+</html>
+`);
+};
 
 const readFiles = (hasConsole: boolean) => {
   const openApi = Buffer.from(JSON.stringify(openApiDocument()));

@@ -1,114 +1,29 @@
+/** The JSON Schemas of the documents, in the form that client generators read. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { batchRequest, batchResponse } from '../../../schemas/http/batch.js';
-import { bulkRequest, bulkResponse } from '../../../schemas/http/bulk.js';
-import {
-  changeDomainRequest,
-  claimDomainRequest,
-  domainListResponse,
-  domainResponse,
-} from '../../../schemas/http/domains.js';
+import { requestParts, responseParts } from '../../../schemas/components.js';
 import { browserFamilies, deviceTypes, osFamilies } from '../../../schemas/events/visitor.js';
 import { linkStatuses } from '../../../schemas/folds/link-status.js';
-import { requestParts, responseParts } from '../../../schemas/components.js';
-import { anyError, planError } from '../../../schemas/http/errors.js';
+import { planError } from '../../../schemas/http/errors.js';
+import { rowOutcomes, switchValues } from '../../../schemas/http/imports.js';
 import { urlFaults } from '../../../schemas/http/link-fields.js';
+import { deliveryStatus, webhookResponse } from '../../../schemas/http/webhooks.js';
 import { planNames } from '../../../schemas/plans.js';
 import { scopeNames } from '../../../schemas/scopes.js';
 import { intervals } from '../../../schemas/statistics/period.js';
-import { exportedLink } from '../../../schemas/http/export.js';
-import {
-  importedRow,
-  importListResponse,
-  importResponse,
-  rowOutcomes,
-  switchValues,
-} from '../../../schemas/http/imports.js';
-import { healthResponse, livenessResponse } from '../../../schemas/http/health.js';
-import { historyResponse } from '../../../schemas/http/history.js';
-import { changeLinkRequest, linkDetails, linkPage } from '../../../schemas/http/links.js';
-import { usageResponse } from '../../../schemas/http/reports.js';
-import {
-  changeOwnKeyRequest,
-  madeKeyResponse,
-  makeKeyRequest,
-  ownKeyPageResponse,
-  ownKeyResponse,
-  rotateKeyRequest,
-} from '../../../schemas/http/keys.js';
-import { eventsResponse } from '../../../schemas/http/events.js';
-import {
-  changeWebhookRequest,
-  createWebhookRequest,
-  deliveriesResponse,
-  deliveryStatus,
-  replayRequest,
-  testedWebhookResponse,
-  webhookListResponse,
-  webhookResponse,
-  webhookWithSecretResponse,
-} from '../../../schemas/http/webhooks.js';
-import { tagPage } from '../../../schemas/http/tags.js';
-import { shortCode } from '../../../schemas/http/link-address.js';
-import { linkResponse, shortenRequest } from '../../../schemas/http/shorten.js';
-import { accountStatsResponse, statsResponse } from '../../../schemas/http/statistics.js';
 
 /** An object of the document. */
 export type SchemaPart = Readonly<Record<string, unknown>>;
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-const requests = {
-  // Own hosts depend on the installation.
-  ShortenRequest: shortenRequest(() => false),
-  BatchRequest: batchRequest,
-  ChangeLinkRequest: changeLinkRequest(() => false),
-  BulkRequest: bulkRequest,
-  MakeKeyRequest: makeKeyRequest,
-  ChangeKeyRequest: changeOwnKeyRequest,
-  RotateKeyRequest: rotateKeyRequest,
-  ClaimDomainRequest: claimDomainRequest,
-  ChangeDomainRequest: changeDomainRequest(() => false),
-  CreateWebhookRequest: createWebhookRequest,
-  ChangeWebhookRequest: changeWebhookRequest,
-  ReplayRequest: replayRequest,
-};
-
-const responses = {
-  Link: linkResponse,
-  BatchResponse: batchResponse,
-  LinkDetails: linkDetails,
-  BulkResponse: bulkResponse,
-  LinkPage: linkPage,
-  TagPage: tagPage,
-  ExportedLink: exportedLink,
-  LinkImport: importResponse,
-  ImportPage: importListResponse,
-  ImportedRow: importedRow,
-  LinkHistory: historyResponse,
-  Stats: statsResponse,
-  AccountStats: accountStatsResponse,
-  Usage: usageResponse,
-  ApiKey: ownKeyResponse,
-  ApiKeyPage: ownKeyPageResponse,
-  MadeApiKey: madeKeyResponse,
-  OwnDomain: domainResponse,
-  DomainPage: domainListResponse,
-  EventPage: eventsResponse,
-  Webhook: webhookResponse,
-  WebhookPage: webhookListResponse,
-  WebhookWithSecret: webhookWithSecretResponse,
-  TestedWebhook: testedWebhookResponse,
-  DeliveryPage: deliveriesResponse,
-  Liveness: livenessResponse,
-  Readiness: healthResponse,
-  Error: anyError,
-};
-
-export type SchemaName = keyof typeof requests | keyof typeof responses;
-
 const pathOf = (name: string): string => `#/components/schemas/${name}`;
 
-export const refTo = (name: SchemaName): JsonSchema => ({ $ref: pathOf(name) });
+/** A reference to the component of a schema. @throws Error for a schema without a name */
+export const refTo = (schema: z.ZodType): JsonSchema => {
+  const { id } = responseParts.get(schema) ?? requestParts.get(schema) ?? {};
+  if (id === undefined) throw new Error('a body of the API has a schema without a name');
+  return { $ref: pathOf(id) };
+};
 
 type Keywords = Readonly<Record<string, unknown>>;
 
@@ -245,40 +160,46 @@ const referencedBy = (
   return found;
 };
 
-/**
- * The schemas of a document's components, with the parts and enums that they reference.
- *
- * @param target AsyncAPI has draft 7
- */
-export const toSchemas = (
-  named: Readonly<Record<string, z.ZodType>>,
+type Target = 'draft-07' | 'draft-2020-12';
+
+const schemasIn = (
   parts: typeof requestParts,
   io: 'input' | 'output',
-  target: 'draft-07' | 'draft-2020-12' = 'draft-2020-12',
+  target: Target = 'draft-2020-12',
 ): Record<string, JsonSchema> => {
-  for (const [id, schema] of Object.entries(named)) parts.add(schema, { id });
   const { schemas } = z.toJSONSchema(parts, { io, target, uri: pathOf });
-  const converted = Object.fromEntries(
+  return Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => [name, withoutOwnKeywords(schema)]),
   );
+};
+
+/** The schemas of events, with the parts and enums that they reference. AsyncAPI has draft 7. */
+export const eventSchemas = (
+  named: Readonly<Record<string, z.ZodType>>,
+): Record<string, JsonSchema> => {
+  for (const [id, schema] of Object.entries(named)) responseParts.add(schema, { id });
+  const converted = schemasIn(responseParts, 'input', 'draft-07');
   const own = Object.fromEntries(Object.keys(named).map((name) => [name, converted[name] ?? {}]));
   return { ...own, ...referencedBy(own, { ...converted, ...enumSchemas }) };
 };
 
-/** The document's `components.schemas`: input types of requests, output types of responses. */
-export const componentSchemas = (paths: SchemaPart): Record<SchemaName, JsonSchema> =>
-  ({
-    ...referencedBy(paths, enumSchemas),
-    ...toSchemas(responses, responseParts, 'output'),
-    // Their limits also describe the parts of responses.
-    ...toSchemas(requests, requestParts, 'input'),
-  }) as Record<SchemaName, JsonSchema>;
+let converted: Readonly<Record<string, JsonSchema>> | null = null;
 
-const toSchema = (schema: z.ZodType): JsonSchema =>
+/** The document's `components.schemas`: input types of requests, output types of responses. */
+export const componentSchemas = (paths: SchemaPart): Record<string, JsonSchema> => {
+  // Both documents convert the same schemas, which takes 0.1 s. Bodies are registered with the paths.
+  converted ??= {
+    ...enumSchemas,
+    ...schemasIn(responseParts, 'output'),
+    // Their limits also describe the parts of responses.
+    ...schemasIn(requestParts, 'input'),
+  };
+  return referencedBy(paths, converted);
+};
+
+export const toSchema = (schema: z.ZodType): JsonSchema =>
   // Transformed texts have no schema, so their `meta` describes them.
   withoutOwnKeywords(z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }));
-
-export const shortCodeSchema = toSchema(shortCode);
 
 /** The parameters of a query, with the types of their parsed values. */
 export const parametersOf = (query: z.ZodObject): readonly JsonSchema[] =>

@@ -1,29 +1,26 @@
 import { linkOfSubject } from '../../../schemas/link-subject.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { blockRequest, type BlockResponse } from '../../../schemas/http/operators.js';
-import { withBody, type AdminRoutes } from '../../http/operator-requests.js';
+import type { BlockResponse } from '../../../schemas/http/operators.js';
+import type { AdminHandlers, OperatorHandler } from '../../http/operator-requests.js';
 import { failure } from '../../http/reply.js';
 import { addressedLink } from '../addressed-link.js';
 import { createLinkBlockHandler } from './handler.js';
 
 /** `POST /admin/links/:shortCode/block` and `…/unblock`. */
-export const blockRoutes: AdminRoutes = ({ pool, outbox, respond }) => {
+export const blockHandlers = (({ pool, outbox, respond }) => {
   const blocks = createLinkBlockHandler(pool, outbox);
-  const blockOrUnblock = (type: 'BlockLink' | 'UnblockLink') =>
-    withBody(blockRequest, async ({ reason }, { actor }, parameter, ctx) => {
+  const blockOrUnblock =
+    (type: 'BlockLink' | 'UnblockLink'): OperatorHandler<'blockLink' | 'unblockLink'> =>
+    async ({ ctx, body: { reason }, state, parameter }) => {
       const subject = addressedLink(ctx, parameter);
       if (subject.type === 'refused') return subject.reply;
-      const outcome = await blocks.handle(subject.value, { type, reason }, actor);
+      const outcome = await blocks.handle(subject.value, { type, reason }, state.actor);
       if (outcome === 'notFound') return failure(404, messages.codeNotFound);
-      const body: BlockResponse = {
+      const response: BlockResponse = {
         shortCode: linkOfSubject(subject.value).code,
         blocked: type === 'BlockLink',
       };
-      return respond(outcome, 200, body);
-    });
-
-  return [
-    { method: 'POST', path: '/links/:shortCode/block', handler: blockOrUnblock('BlockLink') },
-    { method: 'POST', path: '/links/:shortCode/unblock', handler: blockOrUnblock('UnblockLink') },
-  ];
-};
+      return respond(outcome, 200, response);
+    };
+  return { blockLink: blockOrUnblock('BlockLink'), unblockLink: blockOrUnblock('UnblockLink') };
+}) satisfies AdminHandlers;

@@ -1,5 +1,4 @@
 import { messages } from '../../../schemas/http/errors.js';
-import { changeLinkRequest } from '../../../schemas/http/links.js';
 import {
   createManagedLinks,
   type LinkCaller,
@@ -9,7 +8,7 @@ import {
 import { addressedLink, etagOf, ifMatch } from '../addressed-link.js';
 import { withAccount } from '../view.js';
 import { failure, json, type Reply } from '../../http/reply.js';
-import { withBody, type AdminRoutes, type AdminState } from '../../http/operator-requests.js';
+import type { AdminHandlers, AdminState } from '../../http/operator-requests.js';
 
 const callerOf = ({ actor, uncounted }: AdminState): LinkCaller => ({
   actor,
@@ -20,9 +19,8 @@ const callerOf = ({ actor, uncounted }: AdminState): LinkCaller => ({
 });
 
 /** GET, PATCH and DELETE of `/admin/links/:shortCode`, without checks of plan features and switches. */
-export const managedLinkRoutes: AdminRoutes = (deps) => {
+export const managedLinkHandlers = ((deps) => {
   const links = createManagedLinks(deps);
-  const path = '/links/:shortCode';
 
   const detailed = async (status: 200 | 202, found: VersionedLink): Promise<Reply> => {
     const [details] = await links.details([found], new Date());
@@ -38,36 +36,26 @@ export const managedLinkRoutes: AdminRoutes = (deps) => {
     return detailed(outcome.published ? 200 : 202, outcome);
   };
 
-  return [
-    {
-      method: 'GET',
-      path,
-      handler: async (ctx, _state, parameter) => {
-        const subject = addressedLink(ctx, parameter);
-        if (subject.type === 'refused') return subject.reply;
-        const found = await links.find(subject.value, null);
-        return found ? detailed(200, found) : failure(404, messages.codeNotFound);
-      },
+  return {
+    async getLink({ ctx, parameter }) {
+      const subject = addressedLink(ctx, parameter);
+      if (subject.type === 'refused') return subject.reply;
+      const found = await links.find(subject.value, null);
+      return found ? detailed(200, found) : failure(404, messages.codeNotFound);
     },
-    {
-      method: 'PATCH',
-      path,
-      handler: withBody(changeLinkRequest(deps.isOwnHost), (change, state, parameter, ctx) => {
-        const subject = addressedLink(ctx, parameter);
-        if (subject.type === 'refused') return subject.reply;
-        const versions = ifMatch(ctx.headers['if-match']);
-        return applyChange({ subject: subject.value, versions, change }, state);
-      }),
+
+    changeLink({ ctx, body: change, state, parameter }) {
+      const subject = addressedLink(ctx, parameter);
+      if (subject.type === 'refused') return subject.reply;
+      const versions = ifMatch(ctx.headers['if-match']);
+      return applyChange({ subject: subject.value, versions, change }, state);
     },
-    {
-      method: 'DELETE',
-      path,
-      handler: async (ctx, state, parameter) => {
-        const subject = addressedLink(ctx, parameter);
-        if (subject.type === 'refused') return subject.reply;
-        const versions = ifMatch(ctx.headers['if-match']);
-        return applyChange({ subject: subject.value, versions, change: 'delete' }, state);
-      },
+
+    deleteLink({ ctx, state, parameter }) {
+      const subject = addressedLink(ctx, parameter);
+      if (subject.type === 'refused') return subject.reply;
+      const versions = ifMatch(ctx.headers['if-match']);
+      return applyChange({ subject: subject.value, versions, change: 'delete' }, state);
     },
-  ];
-};
+  };
+}) satisfies AdminHandlers;

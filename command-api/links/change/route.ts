@@ -83,5 +83,5 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     return applyChange(requested, state, () => noContent());
   };
 
-  return { show, change, remove };
+  return { getLink: show, changeLink: change, deleteLink: remove };
 };

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { operatorsKeyId } from '../../../schemas/folds/key-meter.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { operatorsLinkRequest } from '../../../schemas/http/operators.js';
 import { linkCodeOf, subjectOf } from '../../../schemas/link-subject.js';
 import { destinationsOf } from '../../../schemas/redirect-rules.js';
-import { withBody, type AdminRoutes } from '../../http/operator-requests.js';
+import type { AdminHandlers } from '../../http/operator-requests.js';
 import { failure } from '../../http/reply.js';
 import { checkGroups, safetyResponses } from '../../safety/safety-check.js';
 import type { CreateLink } from './command.js';
@@ -13,52 +12,46 @@ import { createShortenHandler } from './handler.js';
 import { generateCode, newSubject } from './request.js';
 
 /** POST /admin/links: creates a link for any account, without quotas and switches, also with a reserved alias. */
-export const createRoutes: AdminRoutes = (deps) => {
+export const createHandlers = ((deps) => {
   const { pool, outbox, clock, delivery, shortUrlHost, safety, passwords, respond } = deps;
   const { shorten } = createShortenHandler({ pool, outbox, clock, generateCode });
 
-  return [
-    {
-      method: 'POST',
-      path: '/links',
-      handler: withBody(operatorsLinkRequest(deps.isOwnHost), async (request, state) => {
-        const { alias, domain, password, forwardQuery, ...fields } = request;
-        if (alias !== null && linkCodeOf(alias) === null) {
-          return failure(400, messages.aliasReserved);
-        }
-        const checking = checkGroups(safety, [destinationsOf(request)]);
-        const [verdict = 'unknown'] = await state.uncounted(checking);
-        const unsafe = safetyResponses[verdict];
-        if (unsafe) return unsafe;
-        const hashes =
-          password === null
-            ? []
-            : await state.uncounted(passwords.hashAll('operators', [password]));
-        const [passwordHash = null] = hashes;
-        const subject =
-          alias === null
-            ? newSubject(domain, { stalled: await delivery.stalled() })
-            : subjectOf({ domain, code: alias });
-        const data: CreateLink['data'] = {
-          ...fields,
-          ...{ custom: alias !== null, passwordHash, forwardQuery: forwardQuery ?? false },
-          ...{ reuse: false, keyId: operatorsKeyId },
-        };
-        const result = await shorten({
-          ...{ keyHash: null, linkLimit: null, idempotency: null },
-          links: [{ type: 'CreateLink', subject, data, metadata: state.actor }],
-        });
-        const outcomes = result.type === 'decided' ? result.outcomes : [];
-        const response = toResponse({ type: 'link', shortUrlHost }, outcomes);
-        if (result.type !== 'decided' || response?.type !== 'created') {
-          const isInactive = outcomes[0]?.type === 'domainInactive';
-          return failure(400, isInactive ? messages.domainInactive : messages.aliasTaken);
-        }
-        // A response of 201 promises that the link redirects on every edge.
-        await sleep(result.liveIn);
-        const body = { ...response.body, account: request.account };
-        return respond(result.outboxPosition, 201, body);
-      }),
+  return {
+    async createLink({ body: request, state }) {
+      const { alias, domain, password, forwardQuery, ...fields } = request;
+      if (alias !== null && linkCodeOf(alias) === null) {
+        return failure(400, messages.aliasReserved);
+      }
+      const checking = checkGroups(safety, [destinationsOf(request)]);
+      const [verdict = 'unknown'] = await state.uncounted(checking);
+      const unsafe = safetyResponses[verdict];
+      if (unsafe) return unsafe;
+      const hashes =
+        password === null ? [] : await state.uncounted(passwords.hashAll('operators', [password]));
+      const [passwordHash = null] = hashes;
+      const subject =
+        alias === null
+          ? newSubject(domain, { stalled: await delivery.stalled() })
+          : subjectOf({ domain, code: alias });
+      const data: CreateLink['data'] = {
+        ...fields,
+        ...{ custom: alias !== null, passwordHash, forwardQuery: forwardQuery ?? false },
+        ...{ reuse: false, keyId: operatorsKeyId },
+      };
+      const result = await shorten({
+        ...{ keyHash: null, linkLimit: null, idempotency: null },
+        links: [{ type: 'CreateLink', subject, data, metadata: state.actor }],
+      });
+      const outcomes = result.type === 'decided' ? result.outcomes : [];
+      const response = toResponse({ type: 'link', shortUrlHost }, outcomes);
+      if (result.type !== 'decided' || response?.type !== 'created') {
+        const isInactive = outcomes[0]?.type === 'domainInactive';
+        return failure(400, isInactive ? messages.domainInactive : messages.aliasTaken);
+      }
+      // A response of 201 promises that the link redirects on every edge.
+      await sleep(result.liveIn);
+      const created = { ...response.body, account: request.account };
+      return respond(result.outboxPosition, 201, created);
     },
-  ];
-};
+  };
+}) satisfies AdminHandlers;

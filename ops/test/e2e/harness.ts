@@ -177,12 +177,15 @@ export class Bench {
     return addresses[this.#calls % addresses.length] ?? '';
   }
 
-  admin(method: string, path: string, body?: unknown, headers = {}): Promise<HttpResponse> {
-    return sendRequest(this.product.admin + path, {
+  /** Calls the admin API. The response must conform to the document of operators' calls. */
+  async admin(method: string, path: string, body?: unknown, headers = {}): Promise<HttpResponse> {
+    const response = await sendRequest(this.product.admin + path, {
       method,
       headers: { Authorization: `Bearer ${this.product.adminToken}`, ...headers },
       ...(body !== undefined && { body }),
     });
+    expectDocumented(method, path, response);
+    return response;
   }
 }
 

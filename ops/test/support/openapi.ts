@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { openApiDocument } from '../../../command-api/http/openapi/document.js';
+import { openApiDocument, operatorsDocument } from '../../../command-api/http/openapi/document.js';
 import type { HttpResponse } from './http.js';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -119,16 +119,22 @@ export class Document {
   }
 }
 
-let own: Document | null = null;
+let documents: readonly Document[] = [];
 
-/** Checks the response to a request of this path and query, if the product's document has the operation. */
+/** Checks the response to a request of this path and query, if a document of the product has the operation. */
 export const expectDocumented = (
   method: string,
   requested: string,
   response: HttpResponse,
 ): void => {
-  own ??= new Document(JSON.stringify(openApiDocument()));
-  const path = own.pathOf(requested.replace(/\?.*/, ''));
-  if (path === undefined || own.statusesOf(method, path).length === 0) return;
-  own.expectDescribed(method, path, response);
+  if (documents.length === 0) {
+    documents = [openApiDocument(), operatorsDocument()].map(
+      (document) => new Document(JSON.stringify(document)),
+    );
+  }
+  for (const document of documents) {
+    const path = document.pathOf(requested.replace(/\?.*/, ''));
+    if (path === undefined || document.statusesOf(method, path).length === 0) continue;
+    document.expectDescribed(method, path, response);
+  }
 };

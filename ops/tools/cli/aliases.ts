@@ -13,7 +13,8 @@ export const addAliasCommands = (program: Command, { connect, print }: CommandCo
     .examples('aliases allow support --account acme')
     .action(async (alias: string, options: { readonly account?: string }) => {
       const account = required(options.account, '--account', 'aliases allow');
-      const change = await (await connect()).allowAlias(alias, account);
+      const request = { parameters: { alias }, body: { account } };
+      const change = await (await connect()).call('allowAlias', request);
       print(changed(change, ({ alias: allowed }) => `The account ${account} may use ${allowed}`));
     });
 
@@ -23,7 +24,7 @@ export const addAliasCommands = (program: Command, { connect, print }: CommandCo
     .argument('<alias>', 'alias, case-insensitive', notEmpty('alias'))
     .examples('aliases disallow support')
     .action(async (alias: string) => {
-      const change = await (await connect()).disallowAlias(alias);
+      const change = await (await connect()).call('disallowAlias', { parameters: { alias } });
       print(changed(change, ({ alias: reserved }) => `The alias ${reserved} is reserved again`));
     });
 };

@@ -58,6 +58,9 @@ describe('CLI: client of the admin API', () => {
     server.close();
   });
 
+  const seven = { parameters: { id: '7' } };
+  const revoke = () => client.call('revokeKey', seven);
+
   const respondWith = (
     status: number,
     body: unknown,
@@ -88,8 +91,9 @@ describe('CLI: client of the admin API', () => {
         response.writeHead(200).end(JSON.stringify(key('7')));
       });
     };
-    await client.changeKey('a/../b', { plan: 'FREE' });
-    await client.revokeKey('7');
+    const parameters = { id: 'a/../b' };
+    await client.call('changeKey', { parameters, body: { plan: 'FREE' } });
+    await revoke();
     const by = { authorization: 'Bearer the-token', actor: 'ada' };
     expect(requests).to.deep.equal([
       { ...by, type: 'application/json', body: '{"plan":"FREE"}' },
@@ -126,7 +130,8 @@ describe('CLI: client of the admin API', () => {
       'http://go.a.example/spring',
       'a.example/x',
     ]) {
-      await expectFailure(client.findLink(link), 'REFUSED', 'unknown');
+      const request = await client.linkOf(link);
+      await expectFailure(client.get('getLink', request), 'REFUSED', 'unknown');
     }
     expect(calls).to.deep.equal([
       'GET /admin/domains?limit=1000&after=go.acme.co',
@@ -140,19 +145,19 @@ describe('CLI: client of the admin API', () => {
 
   it('reports whether the event of a change is in the log', async () => {
     respondWith(200, key('7'));
-    expect((await client.revokeKey('7')).inLog).to.be.true;
+    expect((await revoke()).inLog).to.be.true;
     respondWith(202, { ...key('7'), key: 'll_x' });
-    expect((await client.revokeKey('7')).inLog).to.be.false;
-    const created = await client.createKey({ name: 'n', plan: 'PRO' });
+    expect((await revoke()).inLog).to.be.false;
+    const created = await client.call('createKey', { body: { name: 'n', plan: 'PRO' } });
     expect([created.inLog, created.value.key]).to.deep.equal([false, 'll_x']);
   });
 
   it("reports the API's message, the request id of a 5xx response, and a missing token", async () => {
     respondWith(409, { message: 'This API key has been revoked' });
-    await expectFailure(client.revokeKey('7'), 'REFUSED', 'This API key has been revoked');
+    await expectFailure(revoke(), 'REFUSED', 'This API key has been revoked');
     respondWith(500, { message: 'Internal server error' }, { 'X-Request-Id': 'r-1' });
     const withId = 'Internal server error (see request r-1 in its log)';
-    await expectFailure(client.findKey('7'), 'UNAVAILABLE', withId);
+    await expectFailure(client.get('getKey', seven), 'UNAVAILABLE', withId);
     respondWith(401, { message: 'Admin token required' });
     for (const [token, verb] of [
       ['wrong', 'rejects this'],
@@ -170,7 +175,7 @@ describe('CLI: client of the admin API', () => {
     };
     const notLinklog = (status: number): string =>
       `the server at URL is not Linklog (HTTP ${status})`;
-    await expectFailure(client.findKey('7'), 'BAD_RESPONSE', notLinklog(404));
+    await expectFailure(client.get('getKey', seven), 'BAD_RESPONSE', notLinklog(404));
     respondWith(302, {}, { Location: 'http://127.0.0.1:1/' });
     await expectFailure(client.listKeys(), 'BAD_RESPONSE', notLinklog(302));
     respondWith(200, { keys: [{ ...keyWithUsage('7'), plan: 'GOLD' }], next: null });
@@ -184,7 +189,7 @@ describe('CLI: client of the admin API', () => {
     const failed = 'the connection to URL failed';
     await expectFailure(client.listKeys(), 'BAD_RESPONSE', `${failed}: socket hang up`);
     await expectFailure(
-      client.revokeKey('7'),
+      revoke(),
       'BAD_RESPONSE',
       `${failed}: socket hang up; the change may have taken effect: see "npx linklog keys list"`,
     );

@@ -22,7 +22,7 @@ interface CompletedCommand {
   readonly path: string;
   readonly subcommands: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly CompletedOption[];
-  /** Of its first argument. */
+  /** The values of its first argument. */
   readonly argument: Values;
 }
 

@@ -14,7 +14,8 @@ export const addConsoleCommand = (program: Command, { connect, print }: CommandC
     .action(async ({ key }: { readonly key?: string }) => {
       const client = await connect();
       const id = key === undefined ? null : await client.keyIdOf(key);
-      const address = await client.createConsoleAddress(id);
+      const body = { key: id };
+      const { value: address } = await client.call('createConsoleAddress', { body });
       const { name, plan } = address.key;
       const text =
         `${address.url}\n\nValid once, for 10 minutes, for the account ${address.account} ` +

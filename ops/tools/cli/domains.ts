@@ -29,7 +29,7 @@ export const addDomainCommands = (
     .examples('domains add go.example.com --account acme')
     .action(async (domain: string, options: { readonly account?: string }) => {
       const account = required(options.account, '--account', 'domains add');
-      const change = await (await connect()).addDomain(domain, account);
+      const change = await (await connect()).call('addDomain', { body: { domain, account } });
       print(
         changed(change, (added) => `The domain ${added.domain} is active for ${added.account}`),
       );
@@ -40,7 +40,8 @@ export const addDomainCommands = (
     .description('list the active domains of all accounts')
     .examples('domains list', "domains list --json | jq -r '.domains[].domain'")
     .action(async () => {
-      const active = await (await connect()).listDomains();
+      const pages = await (await connect()).pages('listDomains');
+      const active = pages.flatMap((page) => page.domains);
       const text = active.length === 0 ? 'There are no domains.' : table(head, active.map(rowOf));
       print({ json: { domains: active }, text });
     });
@@ -55,7 +56,7 @@ export const addDomainCommands = (
       await confirm({
         effect: `All links on ${domain} return 404 until the same account gets the domain again`,
       });
-      const change = await (await connect()).removeDomain(domain);
+      const change = await (await connect()).call('removeDomain', { parameters: { domain } });
       print(
         changed(
           change,

@@ -21,9 +21,11 @@ export const addExportCommand = (program: Command, { connect }: CommandContext):
       'export --account shop --format csv > links.csv',
       'export | jq -r .url',
     )
-    .action(async (query: ExportOptions) => {
+    .action(async ({ account, format }: ExportOptions) => {
       await untilReaderExits(async (signal) => {
-        for await (const bytes of await (await connect()).openExport(query, signal)) {
+        const query = { account, format };
+        const file = await (await connect()).openBytes('exportLinks', { query }, signal);
+        for await (const bytes of file) {
           await writeOut(bytes);
         }
       });

@@ -22,7 +22,7 @@ import {
   type Source,
 } from '../import-sources/other-service.js';
 import { oneOf, required } from './arguments.js';
-import type { StartImportQuery } from './client.js';
+import type { Query } from './client.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError, isTemporary, messageOf } from './errors.js';
 import { endedOf, progressOf, readFailedRows } from './imports.js';
@@ -44,7 +44,7 @@ interface ImportOptions extends ServiceOptions {
 const pollMs = 500;
 
 /** Checked here, because the service may respond before the file is sent. @throws CliError */
-const queryOf = (options: ImportOptions): StartImportQuery => {
+const queryOf = (options: ImportOptions): Query => {
   const { account, domain, onConflict, encoding, dryRun, linkZone, visits, visitZone } = options;
   const format = options.from ? formatOfSource[options.from] : options.format;
   const query = {
@@ -110,7 +110,7 @@ async function* readBytes(
 
 const startFromFile = async (
   connect: CommandContext['connect'],
-  query: StartImportQuery,
+  query: Query,
   file: string,
   progress: Reporting['progress'],
 ): Promise<ImportResponse> => {
@@ -123,7 +123,7 @@ const startFromFile = async (
   try {
     const client = await connect();
     return await interruptible(messages, (signal) =>
-      client.startImport(query, readBytes(upload, progress), signal),
+      client.get('startImport', { query, signal, file: readBytes(upload, progress) }),
     );
   } finally {
     // An open stdin would keep the process alive.
@@ -133,7 +133,7 @@ const startFromFile = async (
 
 const startFromService = async (
   connect: CommandContext['connect'],
-  query: StartImportQuery,
+  query: Query,
   other: OtherService,
   reporting: Reporting,
 ): Promise<ImportResponse> => {
@@ -166,7 +166,8 @@ const waitUntilEnded = async (
     if (!isReported) report(`${messageOf(error)}; trying again`);
     isReported = true;
   };
-  const find = async (): Promise<ImportResponse> => (await connect()).findImport(id);
+  const find = async (): Promise<ImportResponse> =>
+    (await connect()).get('getImport', { parameters: { id } });
   const pauses = { firstMs: 1_000, longestMs: 10_000 };
   try {
     for (;;) {

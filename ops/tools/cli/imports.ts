@@ -65,7 +65,9 @@ export const readFailedRows = async (
 ): Promise<readonly string[]> => {
   const rows: ImportedRow[] = [];
   for (const outcome of failed === 0 ? [] : failedOutcomes) {
-    const bytes = await client.openImportRows(id, outcome, new AbortController().signal);
+    const request = { parameters: { id }, query: { outcome } };
+    const { signal } = new AbortController();
+    const bytes = await client.openBytes('getImportedRows', request, signal);
     let found = 0;
     for await (const row of readRows(bytes)) {
       rows.push(row);
@@ -118,7 +120,7 @@ export const addImportsCommands = (program: Command, context: CommandContext): v
       "imports list --json | jq -r '.imports[] | select(.failed > 0) | .id'",
     )
     .action(async ({ account }: { readonly account?: string }) => {
-      const found = await (await connect()).listImports(account);
+      const { imports: found } = await (await connect()).get('listImports', { query: { account } });
       const text = found.length === 0 ? 'There are no imports.' : table(head, found.map(listedOf));
       print({ json: { imports: found }, text });
     });
@@ -129,7 +131,7 @@ export const addImportsCommands = (program: Command, context: CommandContext): v
     .argument(...id)
     .examples('imports show 01990000-0000-7000-8000-000000000000')
     .action(async (importId: string) => {
-      const found = await (await connect()).findImport(importId);
+      const found = await (await connect()).get('getImport', { parameters: { id: importId } });
       print({ json: found, text: formatFields(fieldsOf(found)) });
     });
 
@@ -142,7 +144,8 @@ export const addImportsCommands = (program: Command, context: CommandContext): v
     .examples('imports rows 01990000-0000-7000-8000-000000000000 --outcome conflict')
     .action(async (importId: string, { outcome }: { readonly outcome?: RowOutcome }) => {
       await untilReaderExits(async (signal) => {
-        const bytes = await (await connect()).openImportRows(importId, outcome, signal);
+        const request = { parameters: { id: importId }, query: { outcome } };
+        const bytes = await (await connect()).openBytes('getImportedRows', request, signal);
         if (isJson()) {
           for await (const chunk of bytes) await writeOut(chunk);
         } else {
@@ -158,8 +161,9 @@ export const addImportsCommands = (program: Command, context: CommandContext): v
     .examples('imports stop 01990000-0000-7000-8000-000000000000')
     .action(async (importId: string) => {
       const client = await connect();
-      await client.stopImport(importId);
-      const found = await client.findImport(importId);
+      const request = { parameters: { id: importId } };
+      await client.call('stopImport', request);
+      const found = await client.get('getImport', request);
       print({ json: found, text: formatFields(fieldsOf(found)) });
     });
 };

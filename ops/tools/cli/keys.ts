@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import type {
   ChangeKeyRequest,
+  CreateKeyRequest,
   CreatedKeyResponse,
   KeyResponse,
   KeyWithUsageResponse,
@@ -119,7 +120,7 @@ export const addKeyCommands = (
       'keys create --name reader --plan FREE --scopes links:read,stats:read --expires-in 30d',
     )
     .action(async (options: CreateOptions) => {
-      const request = {
+      const body: CreateKeyRequest = {
         name: required(options.name, '--name', 'keys create'),
         plan: required(options.plan, '--plan', 'keys create'),
         account: options.account,
@@ -128,7 +129,7 @@ export const addKeyCommands = (
       };
       const textOf = (key: CreatedKeyResponse): string =>
         `${formatFields([...fieldsOf(key), ['key', key.key]])}\n\nThe key is shown only this once: store it safely.`;
-      print(changed(await (await connect()).createKey(request), textOf));
+      print(changed(await (await connect()).call('createKey', { body }), textOf));
     });
 
   keys
@@ -148,7 +149,7 @@ export const addKeyCommands = (
     .examples('keys show 01990000-0000-7000-8000-000000000000', 'keys show "Build server"')
     .action(async (named: string) => {
       const client = await connect();
-      const found = await client.findKey(await client.keyIdOf(named));
+      const found = await client.get('getKey', await client.keyOf(named));
       print({ json: found, text: formatFields([...fieldsOf(found), ...usageFields(found)]) });
     });
 
@@ -169,14 +170,14 @@ export const addKeyCommands = (
       'keys change shop --inactive',
     )
     .action(async (named: string, options: ChangeOptions) => {
-      const request = requestOf(options);
-      if (request.active === false) {
+      const body = requestOf(options);
+      if (body.active === false) {
         await confirm({
           effect: `The API rejects all requests with the key ${named} until it is active again`,
         });
       }
       const client = await connect();
-      const change = await client.changeKey(await client.keyIdOf(named), request);
+      const change = await client.call('changeKey', { ...(await client.keyOf(named)), body });
       print(changed(change, (state) => formatFields(fieldsOf(state))));
     });
 
@@ -189,7 +190,7 @@ export const addKeyCommands = (
     .action(async (named: string) => {
       await confirm({ effect: `The API rejects the key ${named} permanently` });
       const client = await connect();
-      const change = await client.revokeKey(await client.keyIdOf(named));
+      const change = await client.call('revokeKey', await client.keyOf(named));
       print(changed(change, ({ name, id }) => `Revoked: ${name} (${id})`));
     });
 };

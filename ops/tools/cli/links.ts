@@ -218,7 +218,8 @@ export const addLinkCommands = (
     .action(async (url: string, { tag, password, ...options }: CreateOptions) => {
       const request = { url, ...options, tags: tag };
       const secret = password ? { password: await readPassword() } : {};
-      const created = await (await connect()).createLink({ ...request, ...secret });
+      const body = { ...request, ...secret };
+      const created = await (await connect()).call('createLink', { body });
       print(changed(created, ({ shortUrl }) => shortUrl));
     });
 
@@ -271,7 +272,8 @@ export const addLinkCommands = (
     .argument('<code>', linkDescription, linkArgument)
     .examples('links show spring-sale', 'links show go.example.com/spring --json | jq -r .url')
     .action(async (code: string) => {
-      const link = await (await connect()).findLink(code);
+      const client = await connect();
+      const link = await client.get('getLink', await client.linkOf(code));
       print({ json: link, text: textOf(link) });
     });
 
@@ -313,8 +315,10 @@ export const addLinkCommands = (
       'links edit spring-sale --no-password --if-version 3',
     )
     .action(async (code: string, options: EditOptions) => {
-      const request = await changeOf(options);
-      print(changed(await (await connect()).changeLink(code, request, options.ifVersion), textOf));
+      const body = await changeOf(options);
+      const client = await connect();
+      const link = await client.linkOf(code, options.ifVersion);
+      print(changed(await client.call('changeLink', { ...link, body }), textOf));
     });
 
   for (const [name, disabled, description] of [
@@ -328,8 +332,10 @@ export const addLinkCommands = (
       .option(...ifVersion)
       .examples(`links ${name} spring-sale`)
       .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
-        const change = await (await connect()).changeLink(code, { disabled }, options.ifVersion);
-        print(changed(change, (link) => `${nameOf(link)} is ${link.status} now`));
+        const client = await connect();
+        const link = await client.linkOf(code, options.ifVersion);
+        const change = await client.call('changeLink', { ...link, body: { disabled } });
+        print(changed(change, (value) => `${nameOf(value)} is ${value.status} now`));
       });
   }
 
@@ -344,26 +350,41 @@ export const addLinkCommands = (
       await confirm({
         effect: `The link ${code} is deleted permanently, and its code is never used again`,
       });
-      const deletion = await (await connect()).deleteLink(code, options.ifVersion);
+      const client = await connect();
+      const deletion = await client.call(
+        'deleteLink',
+        await client.linkOf(code, options.ifVersion),
+      );
       print(changed(deletion, (link) => `Deleted: ${nameOf(link)}`));
     });
 
   const changes = [
-    ['block', 'return 410 instead of redirecting, on all nodes within a second', 'phishing'],
-    ['unblock', 'redirect again, unless the link has expired', 'reported by mistake'],
+    [
+      ...(['block', 'blockLink', 'phishing'] as const),
+      'return 410 instead of redirecting, on all nodes within a second',
+    ],
+    [
+      ...(['unblock', 'unblockLink', 'reported by mistake'] as const),
+      'redirect again, unless the link has expired',
+    ],
   ] as const;
-  for (const [call, description, reason] of changes) {
+  for (const [name, operation, reason, description] of changes) {
     links
-      .command(call)
+      .command(name)
       .description(description)
       .argument('<code>', linkDescription, linkArgument)
       .option('--reason <reason>', 'reason for the history; 1 to 500 characters')
-      .examples(`links ${call} spring-sale --reason "${reason}"`)
+      .examples(`links ${name} spring-sale --reason "${reason}"`)
       .action(async (code: string, options: { readonly reason?: string }) => {
-        const given = required(options.reason, '--reason', `links ${call}`);
-        const change = await (await connect()).setBlocked(code, call, given);
+        const given = required(options.reason, '--reason', `links ${name}`);
+        const client = await connect();
+        const link = await client.linkOf(code);
+        const change = await client.call(operation, { ...link, body: { reason: given } });
         print(
-          changed(change, (link) => `${link.blocked ? 'Blocked' : 'Unblocked'}: ${link.shortCode}`),
+          changed(
+            change,
+            ({ blocked, shortCode }) => `${blocked ? 'Blocked' : 'Unblocked'}: ${shortCode}`,
+          ),
         );
       });
   }
@@ -377,7 +398,9 @@ export const addLinkCommands = (
       "links history spring-sale --json | jq -r '.events[].actor'",
     )
     .action(async (code: string) => {
-      const events = await (await connect()).linkHistory(code);
+      const client = await connect();
+      const pages = await client.pages('getLinkHistory', await client.linkOf(code));
+      const events = pages.flatMap((page) => page.events);
       const columns = ['TIME', 'WHAT', 'WHO', 'WHY'];
       print({ json: { events }, text: table(columns, events.map(historyRowOf)) });
     });

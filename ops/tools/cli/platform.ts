@@ -49,7 +49,7 @@ export const addPlatformCommands = (
     .description('show the switches')
     .examples('platform show', 'platform show --json | jq .features.qr')
     .action(async () => {
-      const state = await (await connect()).readPlatform();
+      const state = await (await connect()).get('getPlatform');
       print({ json: state, text: textOf(state) });
     });
 
@@ -63,13 +63,13 @@ export const addPlatformCommands = (
     setCommand.addOption(new Option(`--${name} <on|off>`, switches[name]).argParser(onOrOff));
   }
   setCommand.action(async (options: Switches) => {
-    const request = requestOf(options);
-    if (request.maintenance === true) {
+    const body = requestOf(options);
+    if (body.maintenance === true) {
       await confirm({
         effect: 'The API and all short links return 503 until maintenance is off',
         word: 'maintenance',
       });
     }
-    print(changed(await (await connect()).switchPlatform(request), textOf));
+    print(changed(await (await connect()).call('switchPlatform', { body }), textOf));
   });
 };

@@ -10,7 +10,7 @@ import { confirm } from './confirmation.js';
 import { CliError, failureOf } from './errors.js';
 import { actorArgument, actorName, findService } from './service.js';
 
-export interface CliContext {
+interface CliContext {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   /** Called by commands only, so that `--help` works with an invalid environment. */
@@ -43,7 +43,7 @@ type AddCommands = (program: Command, context: CommandContext) => void;
 const backups = async (): Promise<AddCommands> =>
   (await import('../backup/command.js')).addBackupCommands;
 
-/** By first word. */
+/** The modules of commands by their first word. */
 const commands = new Map<string, () => Promise<AddCommands>>([
   ['keys', async () => (await import('./keys.js')).addKeyCommands],
   ['console', async () => (await import('./console.js')).addConsoleCommand],

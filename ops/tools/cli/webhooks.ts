@@ -24,6 +24,9 @@ const testedOf = (tested: TestedWebhookResponse): Output => {
     : { json: tested, notice: `not delivered: ${plain(result)}`, exitCode: 1 };
 };
 
+/** A receiver has 15 s to respond to a test. */
+const testTimeoutMs = 20_000;
+
 /** The service validates the format of a cursor. @throws CliError */
 const replayStart = (word: string): string => (/^\d{4}-/.test(word) ? timeOf(word) : word);
 
@@ -45,7 +48,11 @@ export const addWebhookCommands = (
       'webhooks list --json | jq \'.webhooks[] | select(.status == "disabled")\'',
     )
     .action(async ({ account }: { readonly account?: string }) => {
-      const found = await (await connect()).listWebhooks(account);
+      const { webhooks: found } = await (
+        await connect()
+      ).get('listWebhooks', {
+        query: { account },
+      });
       const text = found.length === 0 ? 'There are no webhooks.' : table(head, found.map(rowOf));
       print({ json: { webhooks: found }, text });
     });
@@ -56,7 +63,8 @@ export const addWebhookCommands = (
     .argument(...id)
     .examples('webhooks test 01990000-0000-7000-8000-000000000000')
     .action(async (webhook: string) => {
-      print(testedOf(await (await connect()).testWebhook(webhook)));
+      const request = { parameters: { id: webhook }, timeoutMs: testTimeoutMs };
+      print(testedOf(await (await connect()).get('testWebhook', request)));
     });
 
   webhooks
@@ -75,7 +83,8 @@ export const addWebhookCommands = (
     .action(async (webhook: string, options: { readonly after?: string }) => {
       const after = replayStart(required(options.after, '--after', 'webhooks replay'));
       await confirm({ effect: `The receiver gets the events after ${after} again` });
-      await (await connect()).replayWebhook(webhook, after);
+      const request = { parameters: { id: webhook }, body: { after } };
+      await (await connect()).call('replayWebhook', request);
       print({
         json: { id: webhook, after },
         text: `The webhook ${webhook} delivers the events after ${after} again`,

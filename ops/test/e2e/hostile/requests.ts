@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { gzipSync } from 'node:zlib';
 import { adminRoutes } from '../../../../command-api/http/admin.js';
 import type { AdminDeps } from '../../../../command-api/http/operator-requests.js';
-import { paths } from '../../../../command-api/http/openapi/operations.js';
+import { openApiDocument } from '../../../../command-api/http/openapi/document.js';
 import { codePoint } from '../../../../schemas/testing/code-point.js';
 
 /** Texts that are separated by ` | ` and line breaks. */
@@ -200,7 +200,7 @@ const adminPaths = new Set(
   adminRoutes({} as AdminDeps).map(({ path }) => `admin${path.replace(/:(\w+)/g, '{$1}')}`),
 );
 
-const apiPaths = Object.keys(paths).map((path) => path.slice(1));
+const apiPaths = Object.keys(openApiDocument().paths).map((path) => path.slice(1));
 
 const consolePaths = [
   ...list(`
