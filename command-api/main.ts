@@ -19,7 +19,7 @@ import type { EventLog } from '../ops/event-log/port.js';
 import type { Outbox, OutboxDelivery } from '../ops/event-log/outbox/port.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
-import { startOrStop, type Register } from '../ops/platform/process/start-in-order.js';
+import { startOrStop, type Register } from '../ops/platform/process/lifecycle.js';
 import { advisoryLocks } from '../ops/advisory-locks.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import { ownActors } from '../schemas/decision.js';

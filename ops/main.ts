@@ -4,7 +4,7 @@ import { printReady } from './app/ready-line.js';
 import { readConfig } from './config/config.js';
 import { DeadlinePassed, withinDeadline } from './platform/concurrency/deadline.js';
 import { createLogger, logWarnings } from './platform/logging.js';
-import { endSignals, runToEnd } from './platform/process/run-to-end.js';
+import { endSignals, runToEnd } from './platform/process/lifecycle.js';
 import { readRoles } from './app/roles.js';
 
 // A full mark delays requests by 20 to 80 ms on two cores. By default, V8 marks every few seconds under load; with this

@@ -10,7 +10,7 @@ import type { Tracer } from '../ops/platform/tracing.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';
 import type { Outbox } from '../ops/event-log/outbox/port.js';
 import type { NotificationListener } from '../ops/platform/postgres/listener.js';
-import { startOrStop, type Register } from '../ops/platform/process/start-in-order.js';
+import { startOrStop, type Register } from '../ops/platform/process/lifecycle.js';
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';

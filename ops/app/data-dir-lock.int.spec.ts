@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import pg from 'pg';
 import { freePort } from '../local/process/server.js';
 import { createLogger } from '../platform/logging.js';
-import { advisoryLockNamed } from '../platform/postgres/advisory-lock.js';
+import { advisoryLockNamed } from '../platform/postgres/own-connection.js';
 import { LockHeld } from '../platform/process/process-lock.js';
 import { eventually, rejection, endsWithin } from '../test/support/waiting.js';
 import { lockInDatabase } from './data-dir-lock.js';

@@ -7,8 +7,8 @@ import {
   advisoryLockNamed,
   tryAdvisoryLock,
   type AdvisoryLock,
-} from '../platform/postgres/advisory-lock.js';
-import { keepConnection } from '../platform/postgres/own-connection.js';
+  keepConnection,
+} from '../platform/postgres/own-connection.js';
 import { LockHeld } from '../platform/process/process-lock.js';
 
 /** Interval of the holder's pings and of other processes' attempts to acquire the lock (ms). */

@@ -9,7 +9,7 @@ import { requireNotifications, type Channel } from '../platform/postgres/listene
 import { createPool, type Pool } from '../platform/postgres/pool.js';
 import type { Tracer } from '../platform/tracing.js';
 import { connectDatabase } from './connections.js';
-import { startInOrder } from '../platform/process/start-in-order.js';
+import { startInOrder } from '../platform/process/lifecycle.js';
 import { periodically } from '../platform/concurrency/periodic.js';
 
 /** @throws ConfigError or Error that names DATABASE_URL, if PostgreSQL is unsuitable or unreachable */

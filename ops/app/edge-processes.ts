@@ -1,7 +1,6 @@
 import { freePort } from '../local/process/server.js';
-import { Parts, type Restarted } from '../local/stack/parts.js';
+import { Parts, type Restarted, serviceDir } from '../local/stack/parts.js';
 import { endOrphanServices, startService } from '../local/stack/service.js';
-import { serviceDir } from '../local/stack/topology.js';
 import { inheritedEnvironment, type Config } from '../config/config.js';
 import type { Logger } from '../platform/logging.js';
 

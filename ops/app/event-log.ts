@@ -25,7 +25,6 @@ import {
 } from '../event-log/log-binding.js';
 import type { EventLog, KnownEnd } from '../event-log/port.js';
 import { openPostgresLog } from '../event-log/postgres-log.js';
-
 import type { Logger } from '../platform/logging.js';
 import type { OnRecorded } from '../event-log/outbox/outbox-metrics.js';
 import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../event-log/outbox/port.js';
@@ -37,7 +36,7 @@ import {
   startRelay,
   type ProjectedEvents,
 } from '../event-log/outbox/relay.js';
-import { startOrStop, type Register } from '../platform/process/start-in-order.js';
+import { startOrStop, type Register } from '../platform/process/lifecycle.js';
 import { openRelayedDelivery } from '../event-log/outbox/relayed-delivery.js';
 import type { Channel, NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';

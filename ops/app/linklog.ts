@@ -36,7 +36,7 @@ import { openProjectorThread } from './projectors-in-thread.js';
 import type { ProjectorService } from './projectors.js';
 import { printRestarted } from './ready-line.js';
 import { registerProcess } from './registration.js';
-import { startInOrder } from '../platform/process/start-in-order.js';
+import { startInOrder } from '../platform/process/lifecycle.js';
 
 /** Time for requests in flight, and then for shipping the spool (ms each). The whole stop takes 10 s at most. */
 const graceMs = 3_000;

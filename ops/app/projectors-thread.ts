@@ -6,7 +6,7 @@ import { connectDatabase, openTracer } from './connections.js';
 import { logChannels, openEventLog } from './event-log.js';
 import { startProjectorService } from './projectors.js';
 import type { ProjectorSettings, ProjectorThread } from './projectors-in-thread.js';
-import { startInOrder } from '../platform/process/start-in-order.js';
+import { startInOrder } from '../platform/process/lifecycle.js';
 
 /** The same as that of the shipping thread: on a shared core, redirects get three quarters of the CPU time. */
 lowerThreadPriority(5);

@@ -12,7 +12,7 @@ import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
 import type { Database } from './connections.js';
 import type { OpenedLog } from './event-log.js';
-import { startInOrder, type Stoppable } from '../platform/process/start-in-order.js';
+import { startInOrder, type Stoppable } from '../platform/process/lifecycle.js';
 
 /** Imported only if configured, because the client of EventStoreDB takes 0.5 s to load. */
 const archiveModule = () => import('../../projectors/log/archive/archive.js');

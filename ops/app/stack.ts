@@ -1,10 +1,10 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { startStack, type StackAddresses } from '../local/stack/stack.js';
-import { maxBrokers, topology } from '../local/stack/topology.js';
+import { maxBrokers, topology } from '../local/stack/parts.js';
 import { ConfigError } from '../platform/process/config-error.js';
 import { readConfig, type Config } from '../config/config.js';
 import { createLogger, logWarnings } from '../platform/logging.js';
-import { endSignals, runToEnd } from '../platform/process/run-to-end.js';
+import { endSignals, runToEnd } from '../platform/process/lifecycle.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
 import { printReady, printRestarted } from './ready-line.js';
 

@@ -15,9 +15,9 @@ describe('local servers: Redis as a child process', () => {
   const dir = folderFixture({ per: 'test' });
   const servers: RedisServer[] = [];
 
-  const start = async (name = 'redis', dump = false): Promise<RedisServer> => {
+  const start = async (name = 'redis'): Promise<RedisServer> => {
     const dataDir = join(dir.path, name);
-    const server = await startRedis({ dataDir, dump, logger, tied: true });
+    const server = await startRedis({ dataDir, logger, tied: true });
     servers.push(server);
     return server;
   };

@@ -11,8 +11,6 @@ import { freePort, openServerDir, startServer, type ServerOptions } from './proc
 interface RedisOptions extends ServerOptions {
   /** Whether the data is saved to `dump.rdb` at `stop` and loaded at a start; by default it is lost. */
   readonly dump?: boolean;
-  /** Additional options of redis-server, which take precedence. */
-  readonly args?: readonly string[];
 }
 
 const redis = { name: 'Redis', program: 'redis-server' } as const;
@@ -80,7 +78,7 @@ const explainRedis = (error: unknown): unknown =>
  * @throws ServerFailed if it fails to start
  */
 export const startRedis = async (options: RedisOptions) => {
-  const { logger, dump = false, args = [], tied = false } = options;
+  const { logger, dump = false, tied = false } = options;
   const dir = await openServerDir(options, redis);
   const password = await passwordIn(dir);
   const server = await startServer({
@@ -88,7 +86,7 @@ export const startRedis = async (options: RedisOptions) => {
     begin: (port) =>
       launch({
         ...redis,
-        args: [...redisArguments(dir, port, dump), ...args],
+        args: redisArguments(dir, port, dump),
         dir,
         logFile: join(dir, 'redis.log'),
         logger,

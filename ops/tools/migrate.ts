@@ -5,7 +5,7 @@ import { readConfig } from '../config/config.js';
 import { createLogger, logWarnings } from '../platform/logging.js';
 import { namingDatabaseUrl } from '../platform/postgres/connection-fault.js';
 import { createPool } from '../platform/postgres/pool.js';
-import { runToEnd } from '../platform/process/run-to-end.js';
+import { runToEnd } from '../platform/process/lifecycle.js';
 
 /**
  * `node dist/ops/tools/migrate.js`: migrates the database of DATABASE_URL, whose user must own the tables, and grants

@@ -1,7 +1,7 @@
 import type { EventLog, PartitionRange } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
-import { withAdvisoryLock } from '../../ops/platform/postgres/advisory-lock.js';
+import { withAdvisoryLock } from '../../ops/platform/postgres/own-connection.js';
 import { transactionOn, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { maxPortion } from '../../schemas/events/spooled-visit.js';
 import { topics } from '../../schemas/events/topics.js';

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { wholeRanges, type EventLog } from '../../ops/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
-import { withAdvisoryLock } from '../../ops/platform/postgres/advisory-lock.js';
+import { withAdvisoryLock } from '../../ops/platform/postgres/own-connection.js';
 import { transactionOn, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
 import { createBatchHandler, type BatchOutcome } from './batch.js';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { projectFile } from '../../platform/files/project-file.js';
-import { serverVariables, serviceKinds, topology } from './topology.js';
+import { serverVariables, serviceKinds, topology } from './parts.js';
 
 const service = z.object({
   image: z.string(),

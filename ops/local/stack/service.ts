@@ -9,7 +9,7 @@ import { describeExit, launch, type Child } from '../process/child.js';
 import { ServerFailed } from '../process/errors.js';
 import { endOrphans, processesIn } from '../process/orphans.js';
 import { startServer } from '../process/server.js';
-import { serviceDirs, topology, type ServiceKind } from './topology.js';
+import { serviceDirs, topology, type ServiceKind } from './parts.js';
 
 const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
 
@@ -18,12 +18,16 @@ const readyLine = z.object({
   api: z.string().optional(),
   edge: z.string().optional(),
   admin: z.string(),
-  firstKey: z.string().optional(),
-  firstKeyHeader: z.string().optional(),
-  console: z.string().optional(),
 });
 
-type Ready = z.infer<typeof readyLine>;
+/** Additional fields of the ready line of a new installation. */
+const firstKey = z.object({
+  firstKey: z.string(),
+  firstKeyHeader: z.string().exactOptional(),
+  console: z.string().exactOptional(),
+});
+
+type Ready = z.infer<typeof readyLine> & { readonly key: z.infer<typeof firstKey> | null };
 
 /** Returns the ready line of a starting process. Its text for humans is dropped, because the stack prints its own. */
 const readReadyLine = (child: Child): Promise<Ready> => {
@@ -31,7 +35,9 @@ const readReadyLine = (child: Child): Promise<Ready> => {
   const { stdout } = child.process;
   if (stdout === null) throw new Error('the stdout of a service is piped');
   createInterface({ input: stdout }).on('line', (line) => {
-    if (line.startsWith('{"event":"ready"')) resolve(readyLine.parse(JSON.parse(line)));
+    if (!line.startsWith('{"event":"ready"')) return;
+    const fields: unknown = JSON.parse(line);
+    resolve({ ...readyLine.parse(fields), key: firstKey.safeParse(fields).data ?? null });
   });
   void child.exited.then((exit) => {
     const message = `${child.name} ended at its start (${describeExit(exit)})`;

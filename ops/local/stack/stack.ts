@@ -7,9 +7,9 @@ import { hasBroker, startKafkaCluster } from '../kafka/index.js';
 import { startEmbeddedPostgres } from '../postgres/index.js';
 import { freePort } from '../process/server.js';
 import { startRedis } from '../redis.js';
-import { Parts, type Restarted } from './parts.js';
-import { endOrphanServices, startService, type ServiceProcess } from './service.js';
 import {
+  Parts,
+  type Restarted,
   brokerDirs,
   maxBrokers,
   serviceDir,
@@ -17,7 +17,8 @@ import {
   type Servers,
   type ServiceKind,
   type Variables,
-} from './topology.js';
+} from './parts.js';
+import { endOrphanServices, startService, type ServiceProcess } from './service.js';
 
 interface StackOptions {
   readonly counts: Readonly<Record<ServiceKind, number>>;
@@ -192,18 +193,7 @@ export const startStack = async (config: Config, options: StackOptions) => {
       addresses,
       pids: parts.pids(),
       /** Only a new installation creates it; the key is shown this once. */
-      firstKey:
-        apis.flatMap(({ ready: { firstKey, console, firstKeyHeader } }) =>
-          firstKey === undefined
-            ? []
-            : [
-                {
-                  firstKey,
-                  ...(console !== undefined && { console }),
-                  ...(firstKeyHeader !== undefined && { firstKeyHeader }),
-                },
-              ],
-        )[0] ?? null,
+      firstKey: apis.find(({ ready }) => ready.key)?.ready.key ?? null,
       /** Makes the services not ready, although they still serve. */
       beginDraining: () => {
         parts.beginDraining();

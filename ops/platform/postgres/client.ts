@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
+import { callbackify } from 'node:util';
 import pg from 'pg';
 import { DependencyFault, hasCode, messageOf } from '../errors.js';
 import {
@@ -25,7 +26,6 @@ interface Server {
   readonly encrypted: boolean;
 }
 
-/** A message of PostgreSQL's protocol. */
 interface ParameterStatus {
   readonly parameterName: string;
   readonly parameterValue: string;
@@ -244,23 +244,11 @@ export class RoutedClient extends pg.Client {
     return this.#server !== this.#servers.likely;
   }
 
-  override connect(): Promise<this>;
-  override connect(callback: (error: Error | null, client?: this) => void): void;
-  override connect(
-    callback?: (error: Error | null, client?: this) => void,
-  ): Promise<this> | undefined {
-    const connected = this.#connect();
-    if (!callback) return connected;
-    connected.then(
-      () => {
-        callback(null, this);
-      },
-      (error: unknown) => {
-        callback(error as Error);
-      },
-    );
+  override readonly connect = ((callback?: (error: Error | null) => void) => {
+    if (!callback) return this.#connect();
+    callbackify(() => this.#connect())(callback);
     return undefined;
-  }
+  }) as pg.Client['connect'];
 
   async #connect(): Promise<this> {
     try {

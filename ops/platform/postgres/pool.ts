@@ -136,30 +136,13 @@ export class WatchedPool extends pg.Pool {
     }
   }
 
-  override connect(): Promise<pg.PoolClient>;
-  override connect(
-    callback: (
-      error: Error | undefined,
-      client: pg.PoolClient | undefined,
-      done: () => void,
-    ) => void,
-  ): void;
-  override connect(
-    callback?: (
-      error: Error | undefined,
-      client: pg.PoolClient | undefined,
-      done: () => void,
-    ) => void,
-  ): Promise<pg.PoolClient> | undefined {
-    if (this.silence?.isSilent === true) {
-      if (!callback) return Promise.reject(new DatabaseSilent());
-      callback(new DatabaseSilent(), undefined, () => undefined);
-      return undefined;
-    }
-    if (!callback) return super.connect();
-    super.connect(callback);
+  override connect = ((callback?: Parameters<pg.Pool['connect']>[0]) => {
+    const isSilent = this.silence?.isSilent === true;
+    if (!callback) return isSilent ? Promise.reject(new DatabaseSilent()) : super.connect();
+    if (isSilent) callback(new DatabaseSilent(), undefined, () => undefined);
+    else super.connect(callback);
     return undefined;
-  }
+  }) as pg.Pool['connect'];
 }
 
 /**

@@ -9,7 +9,7 @@ import { publishedAddresses } from '../../app/data-dir.js';
 import { postgresAccount } from '../../local/postgres/account.js';
 import { layoutOf } from '../../local/postgres/layout.js';
 import { postgresPids } from '../../local/postgres/orphans.js';
-import { serviceDirs } from '../../local/stack/topology.js';
+import { serviceDirs } from '../../local/stack/parts.js';
 import { copyClusterTemplate } from './cluster.js';
 import { sendRequest } from './http.js';
 import { testKafka } from './kafka.js';

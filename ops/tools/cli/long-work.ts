@@ -1,6 +1,6 @@
 import { SingleBar } from 'cli-progress';
 import { hasCode } from '../../platform/errors.js';
-import { onEndSignals } from '../../platform/process/run-to-end.js';
+import { onEndSignals } from '../../platform/process/lifecycle.js';
 import { CliError } from './errors.js';
 import { count } from './output.js';
 

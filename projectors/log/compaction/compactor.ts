@@ -12,7 +12,7 @@ import {
 } from '../../../ops/event-log/postgres-segments.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import { advisoryLocks } from '../../../ops/advisory-locks.js';
-import { withAdvisoryLock } from '../../../ops/platform/postgres/advisory-lock.js';
+import { withAdvisoryLock } from '../../../ops/platform/postgres/own-connection.js';
 import type { Pool, Queryable } from '../../../ops/platform/postgres/pool.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { appliedThrough, subjectsSetAside } from '../../main.js';

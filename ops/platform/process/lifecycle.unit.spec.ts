@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { rejection } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
-import { startInOrder, startOrStop } from './start-in-order.js';
+import { startInOrder, startOrStop } from './lifecycle.js';
 
 const logger = createLogger('silent');
 
