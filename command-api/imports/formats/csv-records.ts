@@ -10,7 +10,7 @@ import { maxRecordLength } from './records.js';
 export type Cells = readonly string[];
 
 /** A record of the file, or why it has none. */
-export type CsvRecord = { readonly cells: Cells } | { readonly fault: string };
+type CsvRecord = { readonly cells: Cells } | { readonly fault: string };
 
 const [lineFeed, carriageReturn, space, quoteMark] = [10, 13, 32, 34];
 

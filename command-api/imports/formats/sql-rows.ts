@@ -168,9 +168,8 @@ class SqlScanner {
   #storeColumns(table: string, columns: readonly string[]): void {
     this.#columnsByTable.delete(table);
     this.#columnsByTable.set(table, columns);
-    if (this.#columnsByTable.size <= maxTables) return;
-    const [oldest = ''] = this.#columnsByTable.keys();
-    this.#columnsByTable.delete(oldest);
+    const [oldest = table] = this.#columnsByTable.keys();
+    if (this.#columnsByTable.size > maxTables) this.#columnsByTable.delete(oldest);
   }
 
   /** DELIMITER is a command of the mysql client, which ends with its line. */
