@@ -2,6 +2,7 @@ import type Koa from 'koa';
 import type { Config } from '../ops/config/config.js';
 import type { ProxyTrust } from '../ops/http/client-address.js';
 import type { HealthCheck } from '../ops/http/health.js';
+import { defaultDomainOf } from '../schemas/link-subject.js';
 import { txtLookup } from '../ops/platform/networks/dns.js';
 import type { Feed } from '../ops/feed/feed.js';
 import { createSender } from '../ops/webhooks/sender.js';
@@ -192,6 +193,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const importJob = createImportJob({
     ...{ pool, outbox, log: deps.log, delivery: deps.delivery, clock, plans, activeDomains },
     ...{ safety, logger, isOwnHost: (destination: URL) => isOwnHost(destination) },
+    defaultDomain: defaultDomainOf(deps.shortUrlHost),
   });
   const tasks = [
     {

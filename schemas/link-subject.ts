@@ -1,3 +1,4 @@
+import { domainNameOf } from './domain-name.js';
 import { edgeRoutes } from './edge-routes.js';
 
 /** A link: a code on a domain. */
@@ -80,6 +81,10 @@ export const linkCodeOf = (text: string): string | null => {
 
 /** The path of a code in URLs: percent-encoded, except for ASCII. */
 export const pathOfCode = (code: string): string => `/${encodeURIComponent(code)}`;
+
+/** The name of the default domain, which requests may use; `null` if it cannot be the name of a domain. */
+export const defaultDomainOf = (defaultHost: string): string | null =>
+  domainNameOf(new URL(defaultHost).hostname);
 
 /**
  * The short URL of a link.

@@ -12,6 +12,7 @@ import { requestIdOf, endRequestSpan, startRequestSpan } from '../../ops/http/re
 import type { Actor } from '../../schemas/decision.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
+import { defaultDomainOf } from '../../schemas/link-subject.js';
 import { traceIdOf, traceparentOf } from '../../schemas/traceparent.js';
 import { cors, type AllowedOrigins } from './cors.js';
 import type { Guesses } from './guesses.js';
@@ -29,6 +30,8 @@ import type { RequestCause } from './request-actor.js';
 export interface RequestState extends ResponseState, RequestCause {
   /** Waits that do not count against the request's deadline. */
   uncounted: Uncounted;
+  /** `null`: the default domain has no name that requests can use. */
+  defaultDomain: string | null;
   /** For the log. */
   keyId?: string;
   /** The authenticated operator. */
@@ -51,6 +54,8 @@ const toReply = (error: unknown): Reply =>
   statusOf(error) === 503 ? unavailable() : failure(500, messages.internal);
 
 export interface AppDeps {
+  /** Scheme and host of the default domain. */
+  readonly shortUrlHost: string | null;
   readonly health: HealthCheck;
   readonly requests: Pick<RequestRecorder, 'record'>;
   /** `null` without tracing. */
@@ -75,7 +80,7 @@ const sharedRoutes: ReadonlySet<string> = new Set(['/health', '/health/ready']);
  * @param routeOf returns the pattern of a path's route, for the metrics; `null` if there is none
  */
 export const createApp = (
-  { health, requests, tracer, logger, isQuiet }: AppDeps,
+  { shortUrlHost, health, requests, tracer, logger, isQuiet }: AppDeps,
   routeOf: (path: string) => string | null,
   allowedOrigins: AllowedOrigins = [],
 ): Koa<RequestState> => {
@@ -86,6 +91,7 @@ export const createApp = (
     return flood;
   };
 
+  const defaultDomain = shortUrlHost === null ? null : defaultDomainOf(shortUrlHost);
   const app = new Koa<RequestState>();
   // Otherwise Koa prints errors to stderr.
   app.silent = true;
@@ -102,7 +108,7 @@ export const createApp = (
     const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');
     const span = tracer ? startRequestSpan(tracer, method, route, ctx.headers, started) : undefined;
     const traceparent = span?.traceparent ?? traceparentOf(ctx.headers['traceparent']);
-    Object.assign(ctx.state, { requestId, traceparent, headers });
+    Object.assign(ctx.state, { requestId, traceparent, headers, defaultDomain });
     const ids = {
       requestId,
       ...(traceparent !== undefined && { traceId: traceIdOf(traceparent) }),

@@ -57,6 +57,7 @@ interface ImportJobDeps {
   readonly plans: PlanTable;
   readonly activeDomains: ActiveDomains;
   readonly safety: SafetyCheck;
+  readonly defaultDomain: string | null;
   readonly isOwnHost: (destination: URL) => boolean;
   readonly logger: Logger;
 }

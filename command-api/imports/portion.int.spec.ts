@@ -32,7 +32,7 @@ import {
 import { ImportTooLarge, receiveFile } from './upload.js';
 
 const url = 'https://example.com/';
-const checkRow = createRowCheck({ isOwnHost: () => false });
+const checkRow = createRowCheck({ defaultDomain: null, isOwnHost: () => false });
 const domains = { domain: null, isActive: () => false, isStrict: false };
 
 const csv = (...rows: readonly string[]): string => ['code,url', ...rows, ''].join('\n');

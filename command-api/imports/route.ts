@@ -25,6 +25,7 @@ import {
 } from '../http/reply.js';
 import { actorIn } from '../http/request-actor.js';
 import { parseQuery, type Handler } from '../http/requests.js';
+import { namedDomain } from '../links/addressed-link.js';
 import { ImportFileFault } from './formats/records.js';
 import { countUnfinished, endImport, readImports, readOutcomes } from './store.js';
 import { ImportTooLarge, receiveFile, UploadTooSlow, type UploadRequest } from './upload.js';
@@ -146,14 +147,15 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
     /** Receives a file. */
     async upload(
       ctx: Context,
-      { uncounted }: Pick<RequestState, 'uncounted'>,
+      state: Pick<RequestState, 'uncounted' | 'defaultDomain'>,
       request: Omit<UploadRequest, 'chunks'>,
     ): Promise<Reply> {
       if (!isReadable(ctx.headers['content-encoding'])) {
         return failure(415, messages.importEncoding, closing);
       }
       const { account, query, maxBytes } = request;
-      const domains = query.domain === undefined ? [] : [query.domain];
+      const domain = namedDomain(query.domain, state);
+      const domains = domain === null ? [] : [domain];
       const active = await findActiveDomains({ pool, activeDomains }, account, domains);
       if (active.size < domains.length) {
         return failure(400, messages.domainInactive, closing);
@@ -171,7 +173,7 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
       try {
         if ((await countUnfinished(pool, account)) >= maxUnfinished) return busy;
         // The client determines the time.
-        return await uncounted(receive(ctx, { ...request, chunks: ctx.req }));
+        return await state.uncounted(receive(ctx, { ...request, chunks: ctx.req }));
       } finally {
         uploading.splice(uploading.indexOf(account), 1);
       }

@@ -109,6 +109,8 @@ export const domainOf = ({ domain }: SourceLink): string | null =>
   domain === null ? null : (domainNameOf(domain) ?? domain);
 
 interface RowCheckDeps {
+  /** The name of the default domain; `null`: none that files can use. */
+  readonly defaultDomain: string | null;
   readonly isOwnHost: (destination: URL) => boolean;
 }
 
@@ -132,7 +134,7 @@ export const refusedRow = (
   outcome: { row, code, url, outcome, message: messages.join(' ') },
 });
 
-export const createRowCheck = ({ isOwnHost }: RowCheckDeps) => {
+export const createRowCheck = ({ defaultDomain, isOwnHost }: RowCheckDeps) => {
   const url = destination(isOwnHost);
   const rulesSchema = rulesField(isOwnHost);
 
@@ -162,7 +164,8 @@ export const createRowCheck = ({ isOwnHost }: RowCheckDeps) => {
     if (startsAt !== null && expiresAt !== null && startsAt >= expiresAt) {
       return invalid('The link starts after its end.');
     }
-    const named = domains.domain ?? domainOf(source);
+    const name = domains.domain ?? domainOf(source);
+    const named = name === defaultDomain ? null : name;
     const isActive = named === null || domains.isActive(named);
     if (!isActive && (domains.isStrict || domains.domain !== null)) {
       return invalid(`The domain ${named} is not active for the account.`);

@@ -13,7 +13,7 @@ import { createRowCheck, suffixed, type CheckedRow, type DomainChoice } from './
 import { codePoint } from '../../schemas/testing/code-point.js';
 
 const isOwnHost = ({ host }: URL): boolean => host === 'sho.rt';
-const check = createRowCheck({ isOwnHost });
+const check = createRowCheck({ defaultDomain: 'go.default.example', isOwnHost });
 
 const anyDomain: DomainChoice = {
   domain: null,
@@ -135,6 +135,10 @@ describe('imports: checks of rows', () => {
     expect(ready({ domain: 'go.example' }).domain).to.equal('go.example');
     const unicode = { ...anyDomain, isActive: (name: string) => name === 'xn--bcher-kva.example' };
     expect(ready({ domain: 'bücher.example' }, unicode).domain).to.equal('xn--bcher-kva.example');
+    const ofDefault = { domain: null, messages: [] };
+    expect(ready({ domain: 'GO.default.example' })).to.deep.include(ofDefault);
+    const option = { ...anyDomain, domain: 'go.default.example' };
+    expect(ready({ domain: 'go.example' }, option)).to.deep.include(ofDefault);
     const moved = ready({ domain: 'old.example' });
     expect([moved.domain, moved.source.domain]).to.deep.equal([null, 'old.example']);
     expect(moved.messages).to.deep.equal([

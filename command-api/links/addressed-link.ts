@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import { messages } from '../../schemas/http/errors.js';
 import { linkDomainQuery } from '../../schemas/http/link-address.js';
 import { linkCodeOf, subjectOf } from '../../schemas/link-subject.js';
+import type { RequestState } from '../http/app.js';
 import { failure } from '../http/reply.js';
 import { parseQuery, refusedWith, type Read } from '../http/requests.js';
 
@@ -20,11 +21,24 @@ export const ifMatch = (header: string | undefined): readonly number[] | null =>
   });
 };
 
+/** The domain that a request names; `null`: the default domain. */
+export const namedDomain = (
+  name: string | null | undefined,
+  { defaultDomain }: Pick<RequestState, 'defaultDomain'>,
+): string | null => (name === defaultDomain ? null : (name ?? null));
+
+/** A query with the domain that it names, if it names one. */
+export const withNamedDomain = <Query extends { readonly domain?: string | undefined }>(
+  query: Query,
+  state: Pick<RequestState, 'defaultDomain'>,
+): Omit<Query, 'domain'> & { readonly domain?: string | null | undefined } =>
+  query.domain === undefined ? query : { ...query, domain: namedDomain(query.domain, state) };
+
 /** The subject of the link that a path with `:shortCode` and its `?domain=` address; 404 if no link can have it. */
 export const addressedLink = (ctx: Context, parameter: (name: string) => string): Read<string> => {
   const query = parseQuery(linkDomainQuery, ctx);
   if (query.type === 'refused') return query;
-  const { domain = null } = query.value;
+  const domain = namedDomain(query.value.domain, ctx.state as RequestState);
   const code = linkCodeOf(parameter('shortCode'));
   return code === null
     ? refusedWith(failure(404, messages.codeNotFound))

@@ -31,8 +31,9 @@ export const startMonitoring = ({
 }): Promise<HttpListener> => {
   const { admin, adminToken, metricsToken, trustedProxies, shortUrlHost } = config;
   const requests = metrics.requests('admin');
-  const app = createApp({ health, requests, tracer: null, logger, isQuiet: true }, (path) =>
-    path === '/metrics' ? path : null,
+  const app = createApp(
+    { shortUrlHost, health, requests, tracer: null, logger, isQuiet: true },
+    (path) => (path === '/metrics' ? path : null),
   );
   const metricsAccess = createMetricsAccess({ host: admin.host, adminToken, metricsToken }, logger);
   app.use(metricsRoute({ metrics, metricsAccess, guesses: createGuesses(trustedProxies) }));

@@ -8,7 +8,7 @@ import { tags, tagsIn } from './link-fields.js';
 import { changedLink, given, linkDetails, nothingToChange } from './links.js';
 
 const maxShortCodes = 100;
-const shortCodesMessage = `shortCodes must be 1 to ${maxShortCodes} texts, none of them twice`;
+export const shortCodesMessage = `shortCodes must be 1 to ${maxShortCodes} texts, none of them twice`;
 
 const bulkChange = z
   .object(
@@ -51,7 +51,8 @@ export const bulkRequest = z
         ...{ min: 1, max: maxShortCodes, error: shortCodesMessage },
       })
         .refine(
-          (links) => new Set(links.map((link) => subjectIn(link) ?? link)).size === links.length,
+          (links) =>
+            new Set(links.map((link) => subjectIn(link, null) ?? link)).size === links.length,
           shortCodesMessage,
         )
         .meta({

@@ -35,10 +35,10 @@ export const linkDomainQuery = z.object({
 });
 
 /** The subject that a text names, `code` or `domain/code`; `null` if no link can have it. */
-export const subjectIn = (address: string): string | null => {
+export const subjectIn = (address: string, defaultDomain: string | null): string | null => {
   const { domain, code: text } = linkOfSubject(address);
   const code = linkCodeOf(text);
   if (code === null || domain === null) return code;
   const name = domainNameOf(domain);
-  return name === null ? null : subjectOf({ domain: name, code });
+  return name === null ? null : subjectOf({ domain: name === defaultDomain ? null : name, code });
 };

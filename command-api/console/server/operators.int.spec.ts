@@ -23,7 +23,7 @@ describe('command API: sessions of operators', () => {
       throw new Error('health() was called');
     };
     const app = createApp(
-      { health, requests: { record: () => undefined }, tracer: null, logger },
+      { health, requests: { record: () => undefined }, tracer: null, shortUrlHost: null, logger },
       () => null,
     );
     const { pool } = database;

@@ -1,5 +1,5 @@
 import { EventLoopShare } from '../../../ops/platform/concurrency/periodic.js';
-import { bulkRequest, type BulkResult } from '../../../schemas/http/bulk.js';
+import { bulkRequest, shortCodesMessage, type BulkResult } from '../../../schemas/http/bulk.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   createManagedLinks,
@@ -27,6 +27,10 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
     const change = deletes ? 'delete' : edit;
     const { call } = state;
 
+    const addressed = shortCodes.map((address) => subjectIn(address, state.defaultDomain));
+    const known = addressed.filter((subject) => subject !== null);
+    if (new Set(known).size < known.length) return failure(400, shortCodesMessage);
+
     const { granted, resetDate } = await state.reserveCalls(shortCodes.length - 1);
     const paid = shortCodes.slice(0, 1 + granted);
     const { monthlyCalls } = deps.plans.plans[call.key.plan];
@@ -38,7 +42,7 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
     );
 
     const caller = callerOf(state);
-    const subjects = paid.map(subjectIn);
+    const subjects = addressed.slice(0, paid.length);
     const changes = subjects.flatMap((subject): readonly RequestedChange[] =>
       subject === null ? [] : [{ subject, versions: null, change }],
     );

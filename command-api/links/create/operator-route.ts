@@ -5,6 +5,7 @@ import { linkCodeOf, subjectOf } from '../../../schemas/link-subject.js';
 import { destinationsOf } from '../../../schemas/redirect-rules.js';
 import type { AdminHandlers } from '../../http/operator-requests.js';
 import { failure } from '../../http/reply.js';
+import { namedDomain } from '../addressed-link.js';
 import { checkGroups, safetyResponses } from '../../safety/safety-check.js';
 import type { CreateLink } from './command.js';
 import { toResponse } from './view.js';
@@ -18,7 +19,8 @@ export const createHandlers = ((deps) => {
 
   return {
     async createLink({ body: request, state }) {
-      const { alias, domain, password, forwardQuery, ...fields } = request;
+      const { alias, domain: name, password, forwardQuery, ...fields } = request;
+      const domain = namedDomain(name, state);
       if (alias !== null && linkCodeOf(alias) === null) {
         return failure(400, messages.aliasReserved);
       }

@@ -21,6 +21,7 @@ import type { CreateLink, ShortenRefusal } from './command.js';
 import type { ShortenCommand } from './handler.js';
 import { keyAlphabet } from '../../keys/key-token.js';
 import { createFindForbidden } from '../../aliases/forbidden-aliases.js';
+import { namedDomain } from '../addressed-link.js';
 import { checkGroups, safetyResponses } from '../../safety/safety-check.js';
 import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, unavailable, type Reply } from '../../http/reply.js';
@@ -208,7 +209,12 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       state: V2State,
       bodySchema: typeof schema | typeof itemSchema,
     ): Promise<readonly (ReadyRequest | Refused)[]> {
-      const parsed = items.map((item): Read<ShortenRequest> => parseAs(bodySchema, item));
+      const parsed = items.map((item): Read<ShortenRequest> => {
+        const request = parseAs(bodySchema, item);
+        if (request.type === 'refused') return request;
+        const domain = namedDomain(request.value.domain, state);
+        return { type: 'read', value: { ...request.value, domain } };
+      });
       const valid = parsed.flatMap((item) => (item.type === 'read' ? [item.value] : []));
       const { account } = state.call.key;
       const domains = [...new Set(valid.flatMap(({ domain }) => domain ?? []))];

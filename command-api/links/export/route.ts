@@ -2,8 +2,10 @@ import type { Context } from 'koa';
 import { messages } from '../../../schemas/http/errors.js';
 import { exportQuery, type ExportQuery } from '../../../schemas/http/export.js';
 import type { V2State } from '../../admission/admitted-call.js';
+import type { RequestState } from '../../http/app.js';
 import { unavailable, type Reply } from '../../http/reply.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
+import { withNamedDomain } from '../addressed-link.js';
 import { incompleteStats } from '../../statistics/route.js';
 import type { Exports } from './exports.js';
 import { formats, markedFormats } from './format.js';
@@ -34,7 +36,8 @@ export const createExporter =
       },
     } as const;
     if (ctx.method === 'HEAD') return { ...file, start: (res) => res.end(), cancel: null };
-    const query = { ...filter, sort: 'created', account } as const;
+    const named = withNamedDomain(filter, ctx.state as RequestState);
+    const query = { ...named, sort: 'created', account } as const;
     // The console's users open the file in a spreadsheet.
     const written = (ctx.path.startsWith('/console/') ? markedFormats : formats)[format];
     const opened = await exports.open({ query, format: written, now });

@@ -9,7 +9,9 @@ import { compareSubjects, linkOfSubject } from '../../../schemas/link-subject.js
 import { parseUrl } from '../../../schemas/parse-url.js';
 
 /** A query for the links of an account; `null`: of all accounts, account by account. */
-export interface ListQuery extends LinkQuery {
+export interface ListQuery extends Omit<LinkQuery, 'domain'> {
+  /** `null`: the default domain. */
+  readonly domain?: string | null | undefined;
   readonly account: string | null;
 }
 
@@ -27,7 +29,7 @@ export const hasDestination = (
   destinationsOf(link).some((url) => parseUrl(url)?.hostname === destination);
 
 /** Whether a link matches the texts of a query. */
-const matchesTexts = (query: LinkQuery, link: Link): boolean => {
+const matchesTexts = (query: ListQuery, link: Link): boolean => {
   const { search, tag: tags } = query;
   if (search !== undefined) {
     const folded = foldedTextOf(link);
@@ -85,7 +87,7 @@ const fingerprintOf = (query: ListQuery): string => {
   return createHash('sha256')
     .update(
       JSON.stringify([
-        ...[account, sort, search, [...tag].sort(), status, destination, domain],
+        ...[account, sort, search, [...tag].sort(), status, destination, String(domain)],
         ...[from, before],
       ]),
     )

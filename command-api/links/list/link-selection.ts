@@ -69,6 +69,7 @@ const limitOf = ({ destination }: AccountQuery, wanted: number): number =>
 
 const domainConditions = ({ domain }: AccountQuery, values: Values): readonly string[] => {
   if (domain === undefined) return [];
+  if (domain === null) return [`position('/' IN l.subject) = 0`];
   const [after, before] = subjectRangeOf(domain);
   return [`l.subject > ${values.add(after, 'text')}`, `l.subject < ${values.add(before, 'text')}`];
 };

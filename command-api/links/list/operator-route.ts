@@ -1,9 +1,15 @@
 import type { AdminHandlers } from '../../http/operator-requests.js';
+import { withNamedDomain } from '../addressed-link.js';
 import { withAccount } from '../view.js';
 import { respondWithList } from './route.js';
 
 /** The links of all accounts. */
 export const listHandlers = ((deps) => ({
-  listLinks: ({ query: { account = null, ...query } }) =>
-    respondWithList(deps, { ...query, account }, new Date(), withAccount),
+  listLinks: ({ query: { account = null, ...query }, state }) =>
+    respondWithList(
+      deps,
+      { ...withNamedDomain(query, state), account },
+      new Date(),
+      withAccount,
+    ),
 })) satisfies AdminHandlers;

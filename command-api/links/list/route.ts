@@ -1,5 +1,6 @@
 import { listLinksQuery, afterMessage } from '../../../schemas/http/list-links.js';
 import type { V2State } from '../../admission/admitted-call.js';
+import { withNamedDomain } from '../addressed-link.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import type { ManagedLinksDeps } from '../change/managed-links.js';
 import type { z } from 'zod';
@@ -17,7 +18,9 @@ import { maxPageBytes } from '../../../schemas/http/paging.js';
 /** Bytes of a page without its items, which commas separate. */
 const frameBytes = 1_000;
 
-interface ListRequest extends Readonly<z.output<typeof listLinksQuery>> {
+interface ListRequest extends Omit<z.output<typeof listLinksQuery>, 'domain'> {
+  /** `null`: the default domain. */
+  readonly domain?: string | null | undefined;
   /** `null`: the links of all accounts. */
   readonly account: string | null;
 }
@@ -60,9 +63,10 @@ export const respondWithList = async (
 /** `GET /v2/links`. */
 export const createListHandler =
   (deps: ManagedLinksDeps): Handler<V2State> =>
-  async (ctx, { call }) => {
+  async (ctx, state) => {
     const query = parseQuery(listLinksQuery, ctx);
     if (query.type === 'refused') return query.reply;
-    const { account } = call.key;
-    return respondWithList(deps, { ...query.value, account }, call.now, (details) => details);
+    const { key, now } = state.call;
+    const request = { ...withNamedDomain(query.value, state), account: key.account };
+    return respondWithList(deps, request, now, (details) => details);
   };
