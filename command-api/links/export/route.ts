@@ -5,8 +5,7 @@ import type { V2State } from '../../admission/admitted-call.js';
 import { unavailable, type Reply } from '../../http/reply.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import { incompleteStats } from '../../statistics/route.js';
-import type { Exports } from './exports.js';
-import { formats, markedFormats } from './format.js';
+import { type Exports, formats, markedFormats } from './exports.js';
 
 export interface ExportDeps {
   readonly exports: Exports;
