@@ -30,7 +30,7 @@ import type { RequestCause } from './request-actor.js';
 export interface RequestState extends ResponseState, RequestCause {
   /** Waits that do not count against the request's deadline. */
   uncounted: Uncounted;
-  /** For the log. */
+  /** The calling key, for the log. */
   keyId?: string;
   /** The authenticated operator. */
   actor?: Actor;

@@ -76,7 +76,7 @@ export const formats: Readonly<Record<ExportFormat, Format>> = {
 
 const { csv } = formats;
 
-/** With a byte order mark before a table, without which Excel guesses its encoding. */
+/** The formats with a byte order mark before a table, without which Excel guesses its encoding. */
 export const markedFormats: typeof formats = {
   ...formats,
   csv: { ...csv, head: `\ufeff${csv.head}` },
