@@ -49,9 +49,9 @@ export interface Admitted {
 /** The known keys of calls, and the locked meters of their roots. */
 export interface LockedKeys {
   readonly platform: PlatformSwitches;
-  /** By SHA-256 of the secret. Keys that have ended are absent. */
+  /** The keys by SHA-256 of the secret. Keys that have ended are absent. */
   readonly keys: ReadonlyMap<string | null, KeyRow>;
-  /** By ID of the root key. */
+  /** The meters by ID of the root key. */
   readonly meters: ReadonlyMap<string, LockedMeter>;
   readonly time: LockTime;
 }

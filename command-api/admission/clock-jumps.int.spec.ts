@@ -14,7 +14,7 @@ import { alternate, onBoth } from '../testing/nodes.js';
 import type { Admitted } from './admission.js';
 import { createClockWatch } from './clock-watch.js';
 import { expireDueLinks } from '../links/expire/expiry.js';
-import { findRecords, deleteExpiredRecords, saveRecords } from './idempotency-records.js';
+import { findRecords, deleteExpiredRecords, saveRecords } from './idempotency.js';
 import { closeAllMinutes, closeMinutes } from './metering.js';
 import { createQrCodeQuota } from '../links/qr/route.js';
 import { writeOnly } from '../../ops/platform/postgres/statement.js';

@@ -55,7 +55,7 @@ export const createClockWatch = (pool: Pool, clock: LedgerClock, logger: Logger)
   return {
     /** Seconds by which the latest stored time is later than PostgreSQL's clock; 0 if it is not. */
     aheadSeconds: () => seconds,
-    /** To be called every `readClockMs`. @returns 0: no work remains */
+    /** Call it every `readClockMs`. @returns 0: no work remains */
     check: async (): Promise<number> => {
       if (await clock.read()) await restartFutureWindows(pool);
       const difference = await readDifference(pool);

@@ -134,9 +134,9 @@ const openWindow = (
 };
 
 export interface Admissions {
-  /** In the order of the calls. */
+  /** The outcomes have the order of the calls. */
   readonly outcomes: readonly AdmissionOutcome[];
-  /** With the admitted calls. */
+  /** The window includes the admitted calls. */
   readonly window: CallWindow;
   /** The number of admitted calls that count toward the month. */
   readonly metered: number;

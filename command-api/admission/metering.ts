@@ -68,28 +68,35 @@ interface Locked {
 const isPast = `minute NOT BETWEEN date_trunc('minute', clock_timestamp())
                            AND clock_timestamp() + interval '1 minute'`;
 
-/** Locks meters in the order of admission, and then reads their minutes, which change only under this lock. */
+/**
+ * Locks meters in the order of admission. The second statement reads their minutes after that, which change only under
+ * this lock; its other minutes are ignored.
+ */
 const lock = async (tx: Client, keyIds: readonly string[] | null): Promise<Locked> => {
   const kind = keyIds ? 'all' : 'past';
   const isDue = keyIds ? 'true' : isPast;
-  const { rows: meters } = await tx.query<Locked['meters'][number]>({
-    name: `metering-lock-${kind}`,
-    text: `SELECT l.*, date_trunc('milliseconds', clock_timestamp()) AS now
-           FROM (SELECT ${meterColumns}, k.account
-                 FROM ledger.key_meters m JOIN ledger.api_keys k ON k.id = m.key_id
-                 WHERE m.key_id IN (
-                   SELECT DISTINCT key_id FROM ledger.usage_minutes
-                   WHERE ${isDue} AND ($1::text[] IS NULL OR key_id = ANY ($1)) LIMIT ${pageSize})
-                 ORDER BY m.key_id FOR UPDATE OF m ${keyIds ? '' : 'SKIP LOCKED'}) l`,
-    values: [keyIds],
-  });
-  const { rows: minutes } = await tx.query<CallsOfMinute>({
-    name: `metering-minutes-${kind}`,
-    text: `SELECT key_id AS "keyId", minute, calls FROM ledger.usage_minutes
-           WHERE key_id = ANY ($1::text[]) AND ${isDue} ORDER BY key_id, minute`,
-    values: [meters.map(({ keyId }) => keyId)],
-  });
-  return { meters, minutes: groupBy(minutes, ({ keyId }) => keyId) };
+  const dueKeys = `SELECT DISTINCT key_id FROM ledger.usage_minutes
+                   WHERE ${isDue} AND ($1::text[] IS NULL OR key_id = ANY ($1)) LIMIT ${pageSize}`;
+  const [{ rows: meters }, { rows: minutes }] = await Promise.all([
+    tx.query<Locked['meters'][number]>({
+      name: `metering-lock-${kind}`,
+      text: `SELECT l.*, date_trunc('milliseconds', clock_timestamp()) AS now
+             FROM (SELECT ${meterColumns}, k.account
+                   FROM ledger.key_meters m JOIN ledger.api_keys k ON k.id = m.key_id
+                   WHERE m.key_id IN (${dueKeys})
+                   ORDER BY m.key_id FOR UPDATE OF m ${keyIds ? '' : 'SKIP LOCKED'}) l`,
+      values: [keyIds],
+    }),
+    tx.query<CallsOfMinute>({
+      name: `metering-minutes-${kind}`,
+      text: `SELECT key_id AS "keyId", minute, calls FROM ledger.usage_minutes
+             WHERE ${isDue} AND key_id IN (${dueKeys}) ORDER BY key_id, minute`,
+      values: [keyIds],
+    }),
+  ]);
+  const locked = new Set(meters.map(({ keyId }) => keyId));
+  const ofLocked = minutes.filter(({ keyId }) => locked.has(keyId));
+  return { meters, minutes: groupBy(ofLocked, ({ keyId }) => keyId) };
 };
 
 const close = (outbox: Outbox, { meters, minutes }: Locked): Write<number> => {

@@ -17,8 +17,7 @@ import {
   type Read,
   type Refused,
 } from '../http/requests.js';
-import { maxStreams, type StreamSlots } from './stream-slots.js';
-import type { StreamRequest, Streams } from './streams.js';
+import { maxStreams, type StreamSlots, type StreamRequest, type Streams } from './streams.js';
 
 const refusals: Readonly<Record<CursorFault, Refused>> = {
   malformed: refusedWith(failure(400, cursorMalformed)),

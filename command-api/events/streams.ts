@@ -5,12 +5,63 @@ import type { Feed, Follower } from '../../ops/feed/feed.js';
 import type { FeedEvent, FeedFilter } from '../../ops/feed/filter.js';
 import { periodically } from '../../ops/platform/concurrency/periodic.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { type Pool, transaction } from '../../ops/platform/postgres/pool.js';
 import { findLiveSessions } from '../console/server/console-sessions.js';
 import { writePart } from '../http/reply.js';
 import { findLiveScopes } from '../admission/live-keys.js';
-import type { StreamSlots } from './stream-slots.js';
-/** The open streams of this process. */
+import { advisoryLocks } from '../../ops/advisory-locks.js';
+import { newId } from '../../ops/platform/new-id.js';
+
+/** Streams of a root key and its descendants, on all nodes. */
+export const maxStreams = 10;
+
+/** How long a slot stays taken after its process was killed (s). */
+const leaseSeconds = 30;
+
+/** Limits the streams of a root key with leases in PostgreSQL. */
+export const createStreamSlots = (pool: Pool) => ({
+  /** Takes a slot. Returns its ID; `null` if all are taken. */
+  take: (rootId: string): Promise<string | null> =>
+    transaction(pool, async (tx) => {
+      await tx.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [
+        ...[advisoryLocks.streams, rootId],
+      ]);
+      const { rows } = await tx.query<{ id: string }>(
+        `WITH expired AS (
+           DELETE FROM delivery.streams WHERE root_id = $2 AND leased_until <= clock_timestamp()
+         )
+         INSERT INTO delivery.streams (id, root_id, leased_until)
+         SELECT $1, $2, clock_timestamp() + $3 * interval '1 second'
+         WHERE (SELECT count(*) FROM delivery.streams
+                WHERE root_id = $2 AND leased_until > clock_timestamp()) < $4
+         RETURNING id`,
+        [newId(), rootId, leaseSeconds, maxStreams],
+      );
+      return rows[0]?.id ?? null;
+    }),
+
+  /** Renews slots. A crash of PostgreSQL empties the table, so they are inserted again. */
+  async renew(slots: readonly { readonly id: string; readonly rootId: string }[]): Promise<void> {
+    await pool.query({
+      name: 'streams-renew',
+      text: `INSERT INTO delivery.streams (id, root_id, leased_until)
+             SELECT id, root_id, clock_timestamp() + $3 * interval '1 second'
+             FROM unnest($1::uuid[], $2::text[]) AS slots (id, root_id) ORDER BY id
+             ON CONFLICT (id) DO UPDATE SET leased_until = excluded.leased_until`,
+      values: [slots.map(({ id }) => id), slots.map(({ rootId }) => rootId), leaseSeconds],
+    });
+  },
+
+  async release(id: string): Promise<void> {
+    await pool.query({
+      name: 'streams-release',
+      text: 'DELETE FROM delivery.streams WHERE id = $1',
+      values: [id],
+    });
+  },
+});
+
+export type StreamSlots = ReturnType<typeof createStreamSlots>;
 
 /** How often an idle stream sends its position (ms). */
 const positionMs = 15_000;
@@ -109,6 +160,7 @@ class Stream {
   }
 }
 
+/** The open streams of this process. */
 export const openStreams = (deps: {
   readonly pool: Pool;
   readonly feed: Feed;

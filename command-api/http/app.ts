@@ -32,7 +32,7 @@ export interface RequestState extends ResponseState, RequestCause {
   uncounted: Uncounted;
   /** `null`: the default domain has no name that requests can use. */
   defaultDomain: string | null;
-  /** For the log. */
+  /** The calling key, for the log. */
   keyId?: string;
   /** The authenticated operator. */
   actor?: Actor;

@@ -23,7 +23,7 @@ export const writePart = async (res: ServerResponse, part: string | Buffer): Pro
 type Headers = Readonly<Record<string, string>>;
 
 export interface ResponseState {
-  /** Of every response to the request; the reply adds its own. */
+  /** Headers of every response to the request; the reply adds its own. */
   readonly headers: Record<string, string>;
   /** `Linklog-Ignored-Fields` of a successful response. */
   ignoredFields?: string;

@@ -54,7 +54,7 @@ export type DeriveApiKey = Command<
 
 export interface KeyChanges {
   readonly name?: string | undefined;
-  /** Only for operators. */
+  /** Only operators may set it. */
   readonly plan?: PlanName | undefined;
   readonly active?: boolean | undefined;
   readonly scopes?: readonly Scope[] | undefined;

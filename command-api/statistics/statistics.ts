@@ -130,7 +130,7 @@ const rowsOf = ({ subject, newest, prefix, lastAccessed, samePart, imported }: T
   WHERE $2 AND ${subject} = $1 AND month >= $9 AND month < $10`;
 
 type Row = StatisticsRow & {
-  /** Only in rows of newest quarters. */
+  /** `null` except in rows of newest quarters. */
   readonly allClicks: number | null;
   readonly imported: number | null;
   readonly lastAccessed: Date | null;

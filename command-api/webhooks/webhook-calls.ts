@@ -11,7 +11,6 @@ import { cursorOf } from '../events/route.js';
 import type { RequestState } from '../http/app.js';
 import type { Read } from '../http/requests.js';
 import { acceptedForLater, json, type Reply } from '../http/reply.js';
-/** Calls that accounts and operators share. */
 
 export interface WebhookCallsDeps {
   readonly pool: Pool;
@@ -27,6 +26,7 @@ export const termsOf = ({ url, types, domain, description, createdAt }: Webhook)
 const cursorLost =
   'The position of this webhook was lost by a restore. Replay from a point of the log';
 
+/** Calls that accounts and operators share. */
 export const createWebhookCalls = ({ pool, feed, sender }: WebhookCallsDeps) => {
   const lagOf = async (webhook: Webhook, progress: Progress): Promise<number> => {
     const cursor = await feed.decode(progress.cursor);

@@ -33,7 +33,7 @@ const start = 5;
 const [slash, questionMark] = [0x2f, 0x3f];
 const version = Buffer.from(' HTTP/1.1\r\n');
 
-/** By byte: 1 if a path may contain it, 2 if only a query may. */
+/** Whether a path (1) or only a query (2) may contain a byte. The index is the byte. */
 const plain = new Uint8Array(256);
 for (let byte = 0; byte < 0x80; byte += 1) {
   const character = String.fromCharCode(byte);

@@ -24,7 +24,7 @@ const [space, colon, carriageReturn, lineFeed, lastPrintable] = [0x20, 0x3a, 0x0
 /** The bit that makes a letter lower case. All other characters of names have it. */
 const lowerCase = 0x20;
 
-/** By byte: 1 if a name may contain it. */
+/** Whether a name may contain a byte (1). The index is the byte. */
 const inName = new Uint8Array(256);
 for (let byte = 0; byte < 0x80; byte += 1) {
   if (/[A-Za-z0-9-]/.test(String.fromCharCode(byte))) inName[byte] = 1;
@@ -63,7 +63,7 @@ export const matches = (
 /** A header line of a request. */
 interface Line {
   from: number;
-  /** After its line end. */
+  /** The position after its line end. */
   to: number;
   /** `null` if the handler does not get the header. */
   readonly name: string | null;

@@ -1,7 +1,7 @@
 import { METHODS, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 
-/** In every response of every listener: browsers must not guess another content type. */
+/** A header of every response of every listener: browsers must not guess another content type. */
 export const noSniff = { 'X-Content-Type-Options': 'nosniff' } as const;
 
 /** An error of node:http for a request that it could not parse. */
@@ -20,7 +20,7 @@ interface Refusal {
 
 const badRequest: Refusal = { status: 400, message: messages.badRequest };
 
-/** By error code of node:http; other codes are bad requests. */
+/** Refusals by error code of node:http; other codes are bad requests. */
 const refusals: ReadonlyMap<string, Refusal> = new Map([
   ['HPE_HEADER_OVERFLOW', { status: 431, message: messages.headersTooLarge }],
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', { status: 413, message: messages.bodyTooLarge }],

@@ -10,9 +10,8 @@ import {
 import { failure, json, noContent, unavailable, type Reply } from '../../http/reply.js';
 import { actorIn } from '../../http/request-actor.js';
 import { parseJsonAs, type Handler } from '../../http/requests.js';
-import type { PlanDeps, V2State } from '../../admission/admitted-call.js';
+import { type PlanDeps, type V2State, gateRefusal } from '../../admission/admitted-call.js';
 import { addressedLink, etagOf, ifMatch } from '../addressed-link.js';
-import { gateRefusal } from '../create/gates.js';
 
 interface LinkDeps extends ManagedLinksDeps, PlanDeps {
   readonly isOwnHost: (destination: URL) => boolean;

@@ -12,7 +12,7 @@ import { admissionsOf } from '../../testing/admission.js';
 import { meterOf, newKey, type TestKey } from '../../testing/keys.js';
 import { linkToCreate, randomCode, shortenCommand } from '../../testing/links.js';
 import { alternate, countTypes, onBoth, waitForLockWaits } from '../../testing/nodes.js';
-import type { IdempotencyScope } from '../../admission/idempotency-records.js';
+import type { IdempotencyScope } from '../../admission/idempotency.js';
 import { failure } from '../../http/reply.js';
 import type { Admission } from '../../admission/admission.js';
 import {

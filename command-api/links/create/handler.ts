@@ -5,7 +5,7 @@ import { lockActiveDomains, type LockedDomain } from '../../../ops/ledger/domain
 import { findTaken, insertLinks, isSubjectTaken } from '../../../ops/ledger/links.js';
 import { traced } from '../../../ops/ledger/traced.js';
 import { newId } from '../../../ops/platform/new-id.js';
-import { type Outbox, type OutboxPosition } from '../../../ops/event-log/outbox/port.js';
+import type { Outbox, OutboxPosition } from '../../../ops/event-log/outbox/port.js';
 import { mayBeCausedByOneCommand } from '../../../ops/platform/error-codes.js';
 import { lockingTransaction, type Client, type Pool } from '../../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../../ops/platform/postgres/statement.js';
@@ -28,7 +28,7 @@ import {
   type IdempotencyRecord,
   type IdempotencyScope,
   type IdempotentRequest,
-} from '../../admission/idempotency-records.js';
+} from '../../admission/idempotency.js';
 import { keyInvalid } from '../../admission/admitted-call.js';
 import type { AdmittedCall } from '../../admission/command.js';
 import { refusedWith, type Read, type Refused } from '../../http/requests.js';

@@ -32,8 +32,8 @@ import {
   scopeRefusal,
   type PlanDeps,
   type V2State,
+  gateRefusal,
 } from '../../admission/admitted-call.js';
-import { gateRefusal } from './gates.js';
 
 const links = topics.links.name;
 

@@ -5,14 +5,17 @@ import type { Outbox, OutboxDelivery } from '../../../ops/event-log/outbox/port.
 import { batchRequest } from '../../../schemas/http/batch.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { toResponse, failedItem, type ResponseForm, type BatchItem } from './view.js';
-import type { IdempotentRequest } from '../../admission/idempotency-records.js';
+import {
+  type IdempotentRequest,
+  createIdempotency,
+  reusedHeader,
+} from '../../admission/idempotency.js';
 import type { Admission } from '../../admission/admission.js';
 import { createShortenHandler, type ShortenResult } from './handler.js';
 import { noteIgnoredFields } from '../../http/ignored-fields.js';
 import { itemErrorOf, json, logWithinMs, unavailable, type Reply } from '../../http/reply.js';
 import { parseAs, parseJson } from '../../http/requests.js';
 import type { UnadmittedCall, V2State } from '../../admission/admitted-call.js';
-import { createIdempotency, reusedHeader } from '../../admission/idempotency.js';
 import {
   createLinkRequests,
   generateCode,

@@ -13,8 +13,7 @@ import { redirects } from '../../../projectors/links/projection.js';
 import { feed } from '../../../projectors/testing/harness.js';
 import { exportQuery } from '../../../schemas/http/export.js';
 import { at, created } from '../../../schemas/testing/events.js';
-import { createExports, type Exports } from './exports.js';
-import { formats } from './format.js';
+import { createExports, type Exports, formats } from './exports.js';
 
 const links = 1_500;
 const now = at(links);

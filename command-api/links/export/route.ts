@@ -7,8 +7,7 @@ import { unavailable, type Reply } from '../../http/reply.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import { withNamedDomain } from '../addressed-link.js';
 import { incompleteStats } from '../../statistics/route.js';
-import type { Exports } from './exports.js';
-import { formats, markedFormats } from './format.js';
+import { type Exports, formats, markedFormats } from './exports.js';
 
 export interface ExportDeps {
   readonly exports: Exports;

@@ -11,7 +11,7 @@ export interface Selection {
   readonly now: Date;
   /** Only links with this tag are searched; `null`: all links. */
   readonly tag: string | null;
-  /** Only links without clicks. */
+  /** Whether only links without clicks are searched. */
   readonly withoutClicks: boolean;
 }
 

@@ -48,7 +48,7 @@ export interface QrDeps extends PlanDeps {
 }
 
 const imageTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
-/** For clients that read bytes, but no images. */
+/** The content type for clients that read bytes, but no images. */
 const bytes = 'application/octet-stream';
 
 /** GET /v2/qr/:shortCode, and POST /console/v2/qr/:shortCode */

@@ -6,7 +6,7 @@ import {
   deleteExpiredRecords,
   saveRecords,
   type IdempotencyRecord,
-} from './idempotency-records.js';
+} from './idempotency.js';
 import { writeOnly } from '../../ops/platform/postgres/statement.js';
 import { fixture } from '../../ops/test/support/fixture.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
