@@ -72,7 +72,7 @@ const domainResponse = named('OwnDomain', {
 });
 export type DomainResponse = z.infer<typeof domainResponse>;
 
-const domainListResponse = named('DomainPage', { domains: z.array(domainResponse) });
+export const domainListResponse = named('DomainPage', { domains: z.array(domainResponse) });
 
 const operatorsDomain = domainResponse
   .extend({ account: accountName })
@@ -81,7 +81,7 @@ export type OperatorsDomain = z.infer<typeof operatorsDomain>;
 
 const releasedDomain = named('ReleasedDomain', { domain: z.string(), account: z.null() });
 
-const domainPageResponse = named('OperatorsDomainPage', {
+export const domainPageResponse = named('OperatorsDomainPage', {
   domains: z.array(operatorsDomain),
   next: z.string().nullable(),
 });

@@ -196,7 +196,7 @@ const madeKeyResponse = ownKeyResponse
   .register(responseParts, { id: 'MadeApiKey' });
 
 /** GET /v2/keys: a page, in the order of creation. */
-const ownKeyPageResponse = named('ApiKeyPage', {
+export const ownKeyPageResponse = named('ApiKeyPage', {
   keys: z.array(ownKeyResponse),
   next: z.string().nullable().describe('The `after` of the next page; `null` on the last page.'),
 });

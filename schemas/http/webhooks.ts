@@ -110,7 +110,7 @@ const webhookWithSecretResponse = webhook
   .register(responseParts, { id: 'WebhookWithSecret' });
 export type WebhookWithSecretResponse = z.infer<typeof webhookWithSecretResponse>;
 
-const webhookListResponse = named('WebhookPage', { webhooks: z.array(webhookResponse) });
+export const webhookListResponse = named('WebhookPage', { webhooks: z.array(webhookResponse) });
 
 export const testedWebhookResponse = named('TestedWebhook', {
   delivered: z.boolean(),
