@@ -247,13 +247,18 @@ describe('command API: operators', () => {
     expectError(refused, { status: 400, message: 'after must be the next of a page', path });
   });
 
-  it('see the statistics of a link of any account, and the running processes', async () => {
+  it('see the statistics of a link of any account, running processes and their calls', async () => {
     const { shortCode } = await bench.link(pro.key);
     const stats = await done('GET', `/admin/stats/${shortCode}?include=timeseries`);
     expect(stats).to.include({ shortCode, clickCount: 0 });
     expect(stats).to.have.nested.property('period.clickCount', 0);
     const { processes } = await done<{ processes: readonly object[] }>('GET', '/admin/processes');
     expect(processes[0]).to.include({ version: linklogVersion() });
+    const path = '/admin/openapi.json';
+    expect(await done('GET', path))
+      .to.have.property('paths')
+      .that.includes.keys(path);
+    expect((await sendRequest(bench.product.admin + path)).status).to.equal(401);
   });
 
   describe('overrides of reserved aliases', () => {

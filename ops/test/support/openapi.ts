@@ -119,7 +119,7 @@ export class Document {
   }
 }
 
-let documents: readonly Document[] = [];
+let documents: readonly Document[] | null = null;
 
 /** Checks the response to a request of this path and query, if a document of the product has the operation. */
 export const expectDocumented = (
@@ -127,11 +127,9 @@ export const expectDocumented = (
   requested: string,
   response: HttpResponse,
 ): void => {
-  if (documents.length === 0) {
-    documents = [openApiDocument(), operatorsDocument()].map(
-      (document) => new Document(JSON.stringify(document)),
-    );
-  }
+  documents ??= [openApiDocument(), operatorsDocument()].map(
+    (json) => new Document(JSON.stringify(json)),
+  );
   for (const document of documents) {
     const path = document.pathOf(requested.replace(/\?.*/, ''));
     if (path === undefined || document.statusesOf(method, path).length === 0) continue;
