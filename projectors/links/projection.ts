@@ -4,8 +4,10 @@ import { topics } from '../../schemas/events/topics.js';
 import { foldedTextOf, foldText } from '../../schemas/folded-text.js';
 import { evolveLink, initialState, type LinkState } from '../../schemas/folds/link.js';
 import {
+  commonTypes,
   linkOfRow,
   redirectColumns,
+  redirectTypes,
   rowOfState,
   type RedirectRow,
 } from '../../schemas/read-models/redirects.js';
@@ -16,36 +18,7 @@ interface Row extends RedirectRow {
   readonly folded: string;
 }
 
-/** SQL types of the columns that all links use. */
-const commonTypes = {
-  subject: 'text',
-  status: 'text',
-  expired: 'text',
-  url: 'text',
-  account: 'text',
-  created_at: 'timestamptz',
-  expires_at: 'timestamptz',
-  max_clicks: 'integer',
-  password_hash: 'text',
-  sequence: 'bigint',
-  folded: 'text',
-} as const satisfies Partial<Record<keyof Row, string>>;
-
-const types = {
-  ...commonTypes,
-  blocked: 'boolean',
-  disabled: 'boolean',
-  custom: 'boolean',
-  title: 'text',
-  note: 'text',
-  tags: 'jsonb',
-  updated_at: 'timestamptz',
-  live_since: 'timestamptz',
-  original: 'jsonb',
-  starts_at: 'timestamptz',
-  rules: 'jsonb',
-  forward_query: 'boolean',
-} as const satisfies Record<keyof Row, string>;
+const types = { ...redirectTypes, folded: 'text' } as const satisfies Record<keyof Row, string>;
 
 type Types = Readonly<Partial<Record<keyof Row, string>>>;
 
@@ -174,7 +147,7 @@ export const redirects: Projection<LinkEvent> = {
       .map(({ state, sequence }) => rowOfState(state, sequence))
       .filter((row) => row !== null)
       .map((row): Row => ({ ...row, folded: foldedTextOf(row) }));
-    await writeRows(tx, schema, commonTypes, rows.filter(isCommon));
+    await writeRows(tx, schema, { ...commonTypes, folded: 'text' }, rows.filter(isCommon));
     const others = rows.filter((row) => !isCommon(row));
     await writeRows(tx, schema, types, others);
     const tagChanges = rows.map((after) => ({ before: known.get(after.subject), after }));

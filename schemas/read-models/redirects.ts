@@ -36,15 +36,38 @@ export interface RedirectRow {
   readonly forward_query: true | null;
 }
 
-const columns: Record<keyof RedirectRow, true> = {
-  ...{ subject: true, status: true, expired: true, url: true, account: true, created_at: true },
-  ...{ expires_at: true, max_clicks: true, password_hash: true, sequence: true, blocked: true },
-  ...{ disabled: true, custom: true, title: true, note: true, tags: true, updated_at: true },
-  ...{ live_since: true, original: true, starts_at: true, rules: true, forward_query: true },
-};
+/** The columns that all links use, with their SQL types. */
+export const commonTypes = {
+  subject: 'text',
+  status: 'text',
+  expired: 'text',
+  url: 'text',
+  account: 'text',
+  created_at: 'timestamptz',
+  expires_at: 'timestamptz',
+  max_clicks: 'integer',
+  password_hash: 'text',
+  sequence: 'bigint',
+} as const satisfies Partial<Record<keyof RedirectRow, string>>;
 
 /** The columns of a `RedirectRow`. The table also has `folded`, which only searches read. */
-export const redirectColumns = Object.keys(columns) as readonly (keyof RedirectRow)[];
+export const redirectTypes = {
+  ...commonTypes,
+  blocked: 'boolean',
+  disabled: 'boolean',
+  custom: 'boolean',
+  title: 'text',
+  note: 'text',
+  tags: 'jsonb',
+  updated_at: 'timestamptz',
+  live_since: 'timestamptz',
+  original: 'jsonb',
+  starts_at: 'timestamptz',
+  rules: 'jsonb',
+  forward_query: 'boolean',
+} as const satisfies Record<keyof RedirectRow, string>;
+
+export const redirectColumns = Object.keys(redirectTypes) as readonly (keyof RedirectRow)[];
 
 const yes = (flag: boolean): true | null => flag || null;
 
