@@ -24,8 +24,6 @@ interface CatchUpOptions {
   readonly schema: ProjectionSchema;
   readonly handle: (batch: Batch) => Promise<BatchOutcome>;
   readonly onBatch: (outcome: BatchOutcome, records: number) => void;
-  /** Moves a checkpoint to a target if the log has no records up to it, which is an error by default. */
-  readonly skipTo?: (target: CatchUpTarget) => Promise<void>;
   /** Ends the catch-up after the current batches. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -64,7 +62,7 @@ export async function* joined(batches: AsyncIterable<Batch>, size: number): Asyn
 
 /** Applies one partition from its checkpoint on, and resumes there after a transient failure. */
 const catchUpPartition = async (
-  { pool, log, schema, handle, onBatch, skipTo }: CatchUpOptions,
+  { pool, log, schema, handle, onBatch }: CatchUpOptions,
   target: CatchUpTarget,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -87,9 +85,7 @@ const catchUpPartition = async (
         batches += 1;
         failures = 0;
       }
-      if (batches > 0) continue;
-      if (!skipTo) throw new Error(`${topic}/${partition} has no record from ${from} on`);
-      await skipTo(target);
+      if (batches === 0) throw new Error(`${topic}/${partition} has no record from ${from} on`);
     }
   };
   await retry(applyAll, {
