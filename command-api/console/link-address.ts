@@ -12,6 +12,12 @@ export interface AddressedLink {
 export const subjectOfLink = ({ shortCode, domain = null }: AddressedLink): string =>
   subjectOf({ domain, code: shortCode });
 
+/** An address with the parameters that are not empty. */
+export const withQuery = (path: string, parameters: Readonly<Record<string, string>>): string => {
+  const entries = Object.entries(parameters).filter(([, value]) => value !== '');
+  return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries).toString()}`;
+};
+
 /**
  * The path and query of a link.
  *
@@ -23,14 +29,11 @@ export const linkPath = (
   { shortCode, domain }: AddressedLink,
   rest = '',
   parameters: Readonly<Record<string, string>> = {},
-): string => {
-  const path = `${base}/${encodeURIComponent(shortCode)}${rest}`;
-  const query = new URLSearchParams({
-    ...(domain != null && { domain }),
+): string =>
+  withQuery(`${base}/${encodeURIComponent(shortCode)}${rest}`, {
+    domain: domain ?? '',
     ...parameters,
-  }).toString();
-  return query === '' ? path : `${path}?${query}`;
-};
+  });
 
 /** A short URL as browsers display it: the code is not percent-encoded. */
 export const textOfShortUrl = (shortUrl: string): string => decodeURIComponent(shortUrl);

@@ -50,42 +50,42 @@ export const readFilter = (query: string): LinkFilter => {
   };
 };
 
+/** @param period the parameters of the days of creation */
 const write = (
   filter: LinkFilter,
   period: readonly (readonly [name: string, value: string])[],
 ): string => {
   const { search, tags, status, destination, domain, account, sort, after } = filter;
+  const parameters = [
+    ['search', search],
+    ...tags.map((tag) => ['tag', tag] as const),
+    ['status', status],
+    ['destination', destination],
+    ['domain', domain],
+    ...period,
+    ['account', account],
+    ['sort', sort === 'created' ? '' : sort],
+    ['after', after],
+  ] as const;
   const query = new URLSearchParams();
-  if (search !== '') query.set('search', search);
-  for (const tag of tags) query.append('tag', tag);
-  if (status !== '') query.set('status', status);
-  if (destination !== '') query.set('destination', destination);
-  if (domain !== '') query.set('domain', domain);
-  for (const [name, value] of period) query.set(name, value);
-  if (account !== '') query.set('account', account);
-  if (sort !== 'created') query.set('sort', sort);
-  if (after !== '') query.set('after', after);
+  for (const [name, value] of parameters) if (value !== '') query.append(name, value);
   return query.toString();
 };
 
 /** The inverse of `readFilter`. */
 export const writeFilter = (filter: LinkFilter): string =>
-  write(
-    filter,
-    (['from', 'to'] as const).flatMap((name) =>
-      filter[name] === '' ? [] : [[name, filter[name]] as const],
-    ),
-  );
+  write(filter, [
+    ['from', filter.from],
+    ['to', filter.to],
+  ]);
 
 /** The query of the API. @param tz the time zone of the days */
-export const apiQueryOf = (filter: LinkFilter, tz: string): string => {
-  const { from, to } = filter;
-  const period = [
-    ...(from === '' ? [] : [['createdAfter', from] as const]),
-    ...(to === '' ? [] : [['createdBefore', addDays(to, 1)] as const]),
-  ];
-  return write(filter, period.length === 0 ? [] : [...period, ['tz', tz]]);
-};
+export const apiQueryOf = (filter: LinkFilter, tz: string): string =>
+  write(filter, [
+    ['createdAfter', filter.from],
+    ['createdBefore', filter.to && addDays(filter.to, 1)],
+    ['tz', filter.from + filter.to && tz],
+  ]);
 
 /** The filter that shows all links. */
 export const noFilter = {

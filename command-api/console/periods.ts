@@ -2,6 +2,7 @@
  * The period of a page of statistics, in the query of its address. Days are local to the selected time zone, such as
  * `2026-11-23`.
  */
+import { withQuery } from './link-address.js';
 
 export const presets = [
   'today',
@@ -250,16 +251,13 @@ export const readView = (query: Query, now: Date, ownZone: string): StatisticsVi
 
 /** The inverse of `readView`, without defaults. */
 export const writeView = (view: StatisticsView, ownZone: string): string => {
-  const query = new URLSearchParams();
-  if (view.domain !== '') query.set('domain', view.domain);
-  if (view.preset !== '30d') query.set('period', view.preset);
-  if (view.preset === 'custom') {
-    query.set('from', view.from);
-    query.set('to', view.to);
-  }
-  if (view.interval !== defaultInterval(view)) query.set('interval', view.interval);
-  if (view.tz !== ownZone) query.set('tz', view.tz);
-  if (view.compare) query.set('compare', '1');
-  const text = query.toString();
-  return text === '' ? '' : `?${text}`;
+  const { domain, preset, from, to, interval, tz, compare } = view;
+  return withQuery('', {
+    domain,
+    period: preset === '30d' ? '' : preset,
+    ...(preset === 'custom' && { from, to }),
+    interval: interval === defaultInterval(view) ? '' : interval,
+    tz: tz === ownZone ? '' : tz,
+    compare: compare ? '1' : '',
+  });
 };

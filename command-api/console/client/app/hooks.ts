@@ -73,7 +73,7 @@ export const useRefresh = ({ failure, reload }: Loaded<unknown>, ms: number): vo
   }, [failure, reload]);
 };
 
-export interface Action {
+export interface ActionState {
   readonly isBusy: boolean;
   readonly failure: Failure | undefined;
   /** Resolves with the value, or `null` on failure, and if `call` returns `null` because nothing is to be sent. */
@@ -83,7 +83,7 @@ export interface Action {
 }
 
 /** An action of the user. Only one runs at a time. */
-export const useAction = (): Action => {
+export const useAction = (): ActionState => {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure>();
   const busy = useRef(false);

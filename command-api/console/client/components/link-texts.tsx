@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import type { TagPage } from '../../../../schemas/http/tags.js';
+import { withQuery } from '../../link-address.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useScope } from '../app/owner.js';
@@ -32,12 +33,10 @@ export const TagInput = (props: TagInputProps) => {
 
   const suggest = async (text: string): Promise<void> => {
     const start = text.slice(0, text.lastIndexOf(',') + 1);
-    const query = new URLSearchParams({ limit: '10' });
     const search = text.slice(start.length).trim();
-    if (search !== '') query.set('search', search);
     request.current += 1;
     const own = request.current;
-    const found = await callApi<TagPage>(`/v2/tags?${query.toString()}`);
+    const found = await callApi<TagPage>(withQuery('/v2/tags', { limit: '10', search }));
     // Suggestions are a convenience: without them, the field works like any other.
     if (!found.ok || own !== request.current) return;
     setSuggestions(found.value.tags.map(({ tag }) => (start === '' ? tag : `${start} ${tag}`)));

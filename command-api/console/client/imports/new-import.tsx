@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ImportResponse } from '../../../../schemas/http/imports.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { type Action, fieldsOf, onSubmit, useAction } from '../app/hooks.js';
+import { type ActionState, fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { Check, Field, Select, ZoneField } from '../components/field.js';
 import { DomainSelect } from '../components/own-domains.js';
 import { richText } from '../components/rich-text.js';
@@ -23,7 +23,7 @@ interface Checked {
   readonly options: Options;
 }
 
-interface Upload extends Action {
+interface Upload extends ActionState {
   /** The file that is being sent; `null`: none. */
   readonly file: File | null;
   readonly send: (

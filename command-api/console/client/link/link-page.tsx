@@ -2,7 +2,13 @@ import type { ComponentChildren } from 'preact';
 import type { HistoryResponse } from '../../../../schemas/http/history.js';
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { formatTime } from '../../format.js';
-import { type AddressedLink, linkPage, linkPath, subjectOfLink } from '../../link-address.js';
+import {
+  type AddressedLink,
+  linkPage,
+  linkPath,
+  subjectOfLink,
+  withQuery,
+} from '../../link-address.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import type { Failure } from '../app/api.js';
@@ -81,10 +87,11 @@ const reasonOf = (props: Props): readonly [reason: ComponentChildren, way: Compo
         : [<UsedUp key={link.version} link={link} />, setting(text.changeLimit)];
     case 'blocked':
       return [text.isBlocked, null];
-    case 'deleted': {
-      const query = new URLSearchParams({ url: link.url }).toString();
-      return [text.isDeleted, <a href={`/console/new?${query}`}>{text.createAnother}</a>];
-    }
+    case 'deleted':
+      return [
+        text.isDeleted,
+        <a href={withQuery('/console/new', { url: link.url })}>{text.createAnother}</a>,
+      ];
   }
 };
 

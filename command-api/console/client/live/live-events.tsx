@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { linkEventNames } from '../../format.js';
 import { formatClock } from '../../format.js';
-import { linkPage } from '../../link-address.js';
+import { linkPage, withQuery } from '../../link-address.js';
 import { describeEvent, isVisit, linkOf, type LiveEvent, newestOf } from '../../live-events.js';
 import { texts } from '../../texts.js';
 import type { Failure } from '../app/api.js';
@@ -145,11 +145,11 @@ const Stream = ({ path }: { readonly path: string }) => {
 /** Visits and changes of links when they happen, for keys that may read events. */
 export const LiveEvents = ({ shortCode, domain = '' }: Props) => {
   if (!useScope('events:read')) return null;
-  const query = new URLSearchParams({
+  const path = withQuery('/v2/events', {
     types: linkEventNames.join(),
-    ...(shortCode !== undefined && { shortCode }),
-    ...(domain !== null && domain !== '' && { domain }),
-  }).toString();
+    shortCode: shortCode ?? '',
+    domain: domain ?? '',
+  });
   // A new key resets the list.
-  return <Stream key={query} path={`/v2/events?${query}`} />;
+  return <Stream key={path} path={path} />;
 };

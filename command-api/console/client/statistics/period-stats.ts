@@ -1,6 +1,7 @@
 import { useLocation } from 'preact-iso/router';
 import type { PeriodStats } from '../../../../schemas/http/statistics.js';
 import { ownZoneOf } from '../../format.js';
+import { withQuery } from '../../link-address.js';
 import {
   addDays,
   comparedDays,
@@ -81,10 +82,9 @@ export const usePeriodStats = <Stats extends PeriodStats>(
   const [view] = useView();
   const { interval, tz, domain, compare, preset } = view;
   const pathOf = ({ from, to }: Days): string => {
-    const query = { include, from, to, interval, tz, limit: String(maxValues) };
-    const params = new URLSearchParams({ ...query, ...(domain !== '' && { domain }) });
     const subject = shortCode === null ? '' : `/${encodeURIComponent(shortCode)}`;
-    return `${base}${subject}?${params.toString()}`;
+    const limit = String(maxValues);
+    return withQuery(base + subject, { include, from, to, interval, tz, limit, domain });
   };
   const hasBefore = compare && !(isDaily(include) && preset === 'today');
   const earlier = hasBefore ? pathOf(comparedDays(view, new Date())) : null;

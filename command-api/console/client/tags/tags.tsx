@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { BulkResponse } from '../../../../schemas/http/bulk.js';
 import type { LinkPage } from '../../../../schemas/http/links.js';
 import type { TagPage } from '../../../../schemas/http/tags.js';
-import { subjectOfLink } from '../../link-address.js';
+import { subjectOfLink, withQuery } from '../../link-address.js';
 import { noFilter, writeFilter } from '../../link-filter.js';
 import { formatNumber } from '../../locale.js';
 import { areEqualTags } from '../../tags.js';
@@ -43,9 +43,9 @@ const changeGroup = async (
   newName: string | null,
   { after, done, refused }: Work,
 ): Promise<Result<Work>> => {
-  const query = new URLSearchParams({ tag, limit: String(groupSize) });
-  if (after !== null && after !== '') query.set('after', after);
-  const page = await callApi<LinkPage>(`/v2/links?${query.toString()}`);
+  const page = await callApi<LinkPage>(
+    withQuery('/v2/links', { tag, limit: String(groupSize), after: after ?? '' }),
+  );
   if (!page.ok) return page;
   const { links } = page.value;
   const shortCodes = links.map(subjectOfLink);
@@ -160,13 +160,8 @@ const maxLinks = 10_000;
 const addressOf = (tag: string): string =>
   `/console/links?${writeFilter({ ...noFilter, tags: [tag], sort: 'created', after: '' })}`;
 
-const pageOf = (search: string, after: string): string => {
-  const query = new URLSearchParams({
-    ...(search !== '' && { search }),
-    ...(after !== '' && { after }),
-  }).toString();
-  return query === '' ? '/console/tags' : `/console/tags?${query}`;
-};
+const pageOf = (search: string, after: string): string =>
+  withQuery('/console/tags', { search, after });
 
 interface Opened {
   readonly tag: Tag;
@@ -219,12 +214,7 @@ export const Tags = () => {
   const { query, route } = useLocation();
   const search = query['search'] ?? '';
   const after = query['after'] ?? '';
-  const parameters = new URLSearchParams({
-    limit: String(pageSize),
-    ...(search !== '' && { search }),
-    ...(after !== '' && { after }),
-  });
-  const path = `/v2/tags?${parameters.toString()}`;
+  const path = withQuery('/v2/tags', { limit: String(pageSize), search, after });
   const { value, failure, isLoading, reload } = useApi<TagPage>(path);
   const [opened, setOpened] = useState<Opened>();
   const canWrite = useScope('links:write');

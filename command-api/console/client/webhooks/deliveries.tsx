@@ -5,6 +5,7 @@ import type {
   TestedWebhookResponse,
 } from '../../../../schemas/http/webhooks.js';
 import { formatClock, formatDate, formatEventType, formatTime } from '../../format.js';
+import { withQuery } from '../../link-address.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
@@ -30,23 +31,14 @@ interface Filter {
   readonly after: string;
 }
 
-const writeFilter = ({ status, after }: Filter, more: Readonly<Record<string, string>>): string => {
-  const query = new URLSearchParams({
-    ...(status !== '' && { status }),
-    ...(after !== '' && { after }),
-    ...more,
-  }).toString();
-  return query === '' ? '' : `?${query}`;
-};
-
 /** The filter in the address, as the query of the API, and the addresses of other filters. */
 export const useDeliveryFilter = () => {
   const { path, query } = useLocation();
   const { status = '', after = '' } = query;
   return {
     filter: { status, after },
-    query: writeFilter({ status, after }, { limit: '20' }),
-    hrefOf: (filter: Filter): string => path + writeFilter(filter, {}),
+    query: withQuery('', { status, after, limit: '20' }),
+    hrefOf: (filter: Filter): string => withQuery(path, { ...filter }),
   };
 };
 
