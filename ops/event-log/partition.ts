@@ -37,7 +37,7 @@ const murmur2Of = (key: string): number => {
 };
 
 /** Kafka's default partitioner. */
-export const partitionOfHash = (hash: number, count: number): number => (hash & 0x7fffffff) % count;
+const partitionOfHash = (hash: number, count: number): number => (hash & 0x7fffffff) % count;
 
 export const partitionOf = (key: string | Uint8Array, count: number): number => {
   if (count === 1) return 0;

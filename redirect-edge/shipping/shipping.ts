@@ -15,16 +15,17 @@ const paceMs = {
   kafka: 500,
 };
 
-/** The lines of a batch, and their size in bytes. */
+/** Consecutive records of a partition. */
 interface Batch {
   readonly partition: number;
-  readonly lines: Buffer[];
+  visits: number;
+  readonly parts: Buffer[];
   bytes: number;
 }
 
 /**
- * Groups at most `max` records from the start of a chunk of a spool's file by partition. A subject needs no escape in JSON,
- * so each event can be a line. `shipped` is the part of the chunk that was grouped.
+ * Groups records from the start of a chunk of a spool's file by partition, at most `max` visits. A subject needs no escape
+ * in JSON, so each event can be a line. `shipped` is the part of the chunk that was grouped.
  *
  * @throws UnknownRecordFormat
  */
@@ -34,30 +35,31 @@ export const portionOf = (
 ): { readonly batches: readonly NewLines[]; readonly shipped: Shipped } => {
   const batches: Batch[] = [];
   const current = new Map<number, Batch>();
-  const shipped = { records: 0, bytes: 0 };
-  for (const { partition, line, end } of recordsIn(chunk)) {
-    if (shipped.records === max) break;
+  const shipped = { visits: 0, bytes: 0 };
+  for (const { partition, visits, lines, end } of recordsIn(chunk)) {
+    if (shipped.visits + visits > max) break;
     let batch = current.get(partition);
     if (
       !batch ||
-      batch.lines.length === lineLimits.records ||
-      batch.bytes + line.length > lineLimits.bytes
+      batch.visits + visits > lineLimits.records ||
+      batch.bytes + lines.length > lineLimits.bytes
     ) {
-      batch = { partition, lines: [], bytes: 0 };
+      batch = { partition, visits: 0, parts: [], bytes: 0 };
       current.set(partition, batch);
       batches.push(batch);
     }
-    batch.lines.push(line);
-    batch.bytes += line.length;
-    shipped.records += 1;
+    batch.visits += visits;
+    batch.parts.push(lines);
+    batch.bytes += lines.length;
+    shipped.visits += visits;
     shipped.bytes = end;
   }
   return {
-    batches: batches.map(({ partition, lines, bytes }) => ({
+    batches: batches.map(({ partition, visits, parts, bytes }) => ({
       partition,
-      records: lines.length,
+      records: visits,
       // The last line has no line feed.
-      lines: Buffer.concat(lines, bytes - 1),
+      lines: Buffer.concat(parts, bytes - 1),
     })),
     shipped,
   };

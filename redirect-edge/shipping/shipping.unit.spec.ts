@@ -11,9 +11,13 @@ const partitions = 3;
 const eventOf = (number: number, padding = '') =>
   `{"subject":"code-${number % partitions}","id":"${number}","padding":"${padding}"}`;
 
+/** A chunk with a record for each event. */
 const chunkOf = (...events: readonly (readonly [partition: number, event: string])[]): Buffer => {
   const buffer = new RecordBuffer();
-  for (const record of events) buffer.add(...record);
+  for (const record of events) {
+    buffer.add(...record);
+    buffer.bytes();
+  }
   return Buffer.from(buffer.bytes());
 };
 
@@ -27,7 +31,7 @@ describe('redirect edge: portion of a spool', () => {
     });
     const chunk = chunkOf(...events);
     const { batches, shipped } = portionOf(chunk, Infinity);
-    expect(shipped).to.deep.equal({ records: count, bytes: chunk.length });
+    expect(shipped).to.deep.equal({ visits: count, bytes: chunk.length });
     for (const partition of [0, 1]) {
       const found = batches.filter((batch) => batch.partition === partition);
       const values = toRecords(found).map(({ value }) => value);
@@ -40,18 +44,18 @@ describe('redirect edge: portion of a spool', () => {
     expect(most).to.be.within(lineLimits.bytes - 1_000, lineLimits.bytes);
   });
 
-  it('has at most the requested number of records, with the offset of the rest', () => {
+  it('has at most the requested number of visits, with the offset of the rest', () => {
     const chunk = chunkOf([0, eventOf(1)], [1, eventOf(2)], [0, eventOf(5)]);
     const first = portionOf(chunk, 2);
-    expect(first.shipped.records).to.equal(2);
+    expect(first.shipped.visits).to.equal(2);
     const rest = portionOf(chunk.subarray(first.shipped.bytes), 2);
-    expect(rest.shipped.records).to.equal(1);
+    expect(rest.shipped.visits).to.equal(1);
     expect(first.shipped.bytes + rest.shipped.bytes).to.equal(chunk.length);
     expect(toRecords(rest.batches)).to.deep.equal([{ key: 'code-2', value: eventOf(5) }]);
   });
 
   it('is empty if the first record is damaged', () => {
-    const shipped = { records: 0, bytes: 0 };
+    const shipped = { visits: 0, bytes: 0 };
     expect(portionOf(Buffer.alloc(1_000), 2)).to.deep.equal({ batches: [], shipped });
   });
 });

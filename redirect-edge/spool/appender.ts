@@ -1,23 +1,10 @@
 import { partitionOf } from '../../ops/event-log/partition.js';
-import type { VisitData } from '../../ops/visitors/visit-data.js';
-import { newEvent, writeEvent } from '../../schemas/events/codec.js';
 import { spoolSource } from '../../schemas/events/envelope.js';
+import { writeSpooledVisit, type NewVisit } from '../../schemas/events/spooled-visit.js';
 import { topics } from '../../schemas/events/topics.js';
 import type { SpoolContext } from './folder.js';
 import { RecordBuffer } from './record.js';
 import type { SegmentWriter } from './segment.js';
-
-/** A visit before its redirect. It never contains the visitor's address. */
-export interface NewVisit {
-  readonly subject: string;
-  /** The account of the link. */
-  readonly account: string;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  /** The id in the visitor's request, if there is one. */
-  readonly requestId: string | undefined;
-  readonly data: VisitData;
-}
 
 /** The visit is not written, so it must not be redirected. A retry, possibly at another edge, can succeed. */
 export class SpoolUnavailable extends Error {
@@ -48,14 +35,6 @@ interface PartitionSequence {
 }
 
 const { partitions } = topics.visits;
-
-/** The LinkVisited event of a visit, as JSON. Its id is its sequence, which is unique in its source. */
-export const eventOf = (visit: NewVisit, source: string, sequence: number): string => {
-  const { subject, account, at, requestId: correlationId, data } = visit;
-  const id = String(sequence);
-  const metadata = { id, source, sequence, subject, time: new Date(at), account, correlationId };
-  return writeEvent(newEvent('LinkVisited', { click: null, ...data }, metadata));
-};
 
 /** Numbers visits, and writes those of one event-loop tick together. */
 export class Appender {
@@ -105,10 +84,8 @@ export class Appender {
     const partition = partitionOf(visit.subject, partitions);
     const sequence = this.#sequences[partition];
     if (!sequence) throw new RangeError(`partition ${partition} of ${partitions} does not exist`);
-    const event = eventOf(visit, sequence.source, sequence.last + 1);
-    const size = this.#buffer.add(partition, event);
-    if (diskBytes() + this.#buffer.length > maxBytes) {
-      this.#buffer.removeLast(size);
+    const event = writeSpooledVisit(visit, sequence.source, sequence.last + 1);
+    if (diskBytes() + this.#buffer.lengthWith(event) > maxBytes) {
       if (this.#problem !== 'full') {
         this.#problem = 'full';
         logger.error({ maxBytes }, 'the spool is full: visits are refused');
@@ -116,6 +93,7 @@ export class Appender {
       this.#refuse(done, 'SPOOL_FULL', `the spool has reached its limit of ${maxBytes} bytes`);
       return;
     }
+    this.#buffer.add(partition, event);
     sequence.last += 1;
     if (this.#waiting.push(done) > 1) return;
     // After the poll phase, when every request that has arrived is handled.

@@ -15,22 +15,22 @@ import { Backlog, type Shipper } from './shipper.js';
 
 const chunkBytes = 8 * maxRecordBytes;
 
-/** The end of the complete records from `offset` on, and how many there are. */
+/** The end of the complete records from `offset` on, and the number of their visits. */
 const findEnd = async (
   handle: FileHandle,
   offset: number,
-): Promise<{ end: number; records: number }> => {
+): Promise<{ end: number; visits: number }> => {
   const chunk = Buffer.allocUnsafe(chunkBytes);
   let end = offset;
-  let records = 0;
+  let visits = 0;
   for (;;) {
     const { bytesRead } = await handle.read(chunk, 0, chunk.length, end);
     let bytes = 0;
     for (const record of recordsIn(chunk.subarray(0, bytesRead))) {
       bytes = record.end;
-      records += 1;
+      visits += record.visits;
     }
-    if (bytes === 0) return { end, records };
+    if (bytes === 0) return { end, visits };
     end += bytes;
   }
 };
@@ -51,7 +51,7 @@ const holdsRecord = async (handle: FileHandle, offset: number): Promise<boolean>
  * Drops an incomplete write of a process that died. Only the last segment can end with one, and its visits were not
  * redirected. Bytes before a complete record are damage instead, which the shipper sets aside.
  *
- * @returns the number of the spool's last record
+ * @returns the number of the spool's last visit
  */
 const dropTornTail = async (
   segments: readonly Segment[],
@@ -64,7 +64,7 @@ const dropTornTail = async (
   const start = isStarted ? Math.min(from.offset, tail.length) : 0;
   const handle = await open(tail.path, 'r');
   try {
-    const { end, records } = await findEnd(handle, start);
+    const { end, visits } = await findEnd(handle, start);
     if (end < tail.length && !(await holdsRecord(handle, end))) {
       logger.warn(
         { file: tail.path, offset: end, bytes: tail.length - end },
@@ -72,7 +72,7 @@ const dropTornTail = async (
       );
       tail.length = end;
     }
-    return (isStarted ? from.through : tail.first - 1) + records;
+    return (isStarted ? from.through : tail.first - 1) + visits;
   } finally {
     await handle.close();
   }
@@ -82,7 +82,7 @@ const dropTornTail = async (
 export interface Orphan {
   readonly folder: SpoolFolder;
   readonly backlog: Backlog;
-  /** The number of its last record. */
+  /** The number of its last visit. */
   readonly last: number;
 }
 

@@ -6,29 +6,31 @@ import { codePoint } from '../../schemas/testing/code-point.js';
 
 interface Written {
   readonly partition: number;
-  readonly event: string;
+  readonly events: readonly string[];
 }
 
+const text = fc.string({ unit: codePoint, minLength: 1 }).map((event) => JSON.stringify(event));
 const someRecords = fc.array(
-  fc.record({ partition: fc.nat(7), event: fc.string({ unit: codePoint, minLength: 1 }) }),
+  fc.record({ partition: fc.nat(7), events: fc.array(text, { minLength: 1, maxLength: 4 }) }),
   { minLength: 1, maxLength: 8 },
 );
 
 /** The bytes of records, and the end of each one. */
 const encode = (records: readonly Written[]): { bytes: Buffer; ends: number[] } => {
   const buffer = new RecordBuffer(64);
-  const ends = records.map(({ partition, event }) => {
-    buffer.add(partition, event);
-    return buffer.length;
+  const ends = records.map(({ partition, events }) => {
+    for (const event of events) buffer.add(partition, event);
+    return buffer.bytes().length;
   });
   return { bytes: Buffer.from(buffer.bytes()), ends };
 };
 
 const decode = (bytes: Buffer): Written[] =>
-  Array.from(recordsIn(bytes), ({ partition, line }) => {
-    const text = line.toString();
-    expect(text.at(-1)).to.equal('\n');
-    return { partition, event: text.slice(0, -1) };
+  Array.from(recordsIn(bytes), ({ partition, visits, lines }) => {
+    const events = lines.toString().split('\n');
+    expect(events.pop()).to.equal('');
+    expect(visits).to.equal(events.length);
+    return { partition, events };
   });
 
 describe('redirect edge: spool’s records', () => {
@@ -74,7 +76,7 @@ describe('redirect edge: spool’s records', () => {
   });
 
   it('do not exist in random bytes or zeros, which may follow records', () => {
-    const records = [{ partition: 3, event: '{}' }];
+    const records = [{ partition: 3, events: ['{}'] }];
     const zeros = Buffer.alloc(4096);
     expect(decode(zeros)).to.be.empty;
     expect(decode(Buffer.concat([encode(records).bytes, zeros]))).to.deep.equal(records);
@@ -85,22 +87,32 @@ describe('redirect edge: spool’s records', () => {
     );
   });
 
-  it('leave no bytes if an event is too long or the record is removed', () => {
+  it('have the events of a partition, within the maximum size', () => {
     const buffer = new RecordBuffer(64);
-    buffer.add(1, 'first');
-    for (const event of ['x'.repeat(maxRecordBytes), 'ü'.repeat(maxRecordBytes / 2)]) {
-      expect(() => buffer.add(2, event)).to.throw(RangeError);
+    const events = Array.from({ length: 200 }, (_, index) => `${index}${'ü'.repeat(4_000)}`);
+    expect(() => {
+      buffer.add(1, 'x'.repeat(5_001));
+    }).to.throw(RangeError);
+    for (const [index, event] of events.entries()) buffer.add(index % 2, event);
+    const bytes = buffer.bytes();
+    const found = decode(bytes);
+    for (const partition of [0, 1]) {
+      const ofPartition = found.filter((record) => record.partition === partition);
+      const expected = events.filter((_, index) => index % 2 === partition);
+      expect(ofPartition.flatMap((record) => record.events)).to.deep.equal(expected);
     }
-    buffer.removeLast(buffer.add(3, 'removed'));
-    buffer.add(4, 'second');
-    expect(decode(buffer.bytes())).to.deep.equal([
-      { partition: 1, event: 'first' },
-      { partition: 4, event: 'second' },
-    ]);
+    expect(Math.max(...found.map((record) => record.events.length))).to.be.above(1);
+    let start = 0;
+    for (const { end } of recordsIn(bytes)) {
+      expect(end - start).to.be.at.most(maxRecordBytes);
+      start = end;
+    }
+    buffer.clear();
+    expect(buffer.bytes()).to.be.empty;
   });
 
   it('of another version are refused, not treated as damage', () => {
-    const { bytes } = encode([{ partition: 1, event: '{}' }]);
+    const { bytes } = encode([{ partition: 1, events: ['{}'] }]);
     bytes[8] = 5;
     bytes.writeUInt32BE(crc32(bytes.subarray(8)), 4);
     expect(() => decode(bytes)).to.throw(UnknownRecordFormat, 'format 5');

@@ -14,9 +14,9 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Logger } from 'pino';
 
-/** One file of a spool. It contains only records, which are numbered from 1 in the spool. */
+/** One file of a spool. It contains only records. Their visits are numbered from 1 in the spool. */
 export interface Segment {
-  /** The number of its first record, and the name of the file. */
+  /** The number of its first visit, and the name of the file. */
   readonly first: number;
   readonly path: string;
   /** Bytes of complete records. Bytes beyond it are the rest of a failed write. */
@@ -92,7 +92,7 @@ export class SegmentWriter {
   /**
    * Writes records. When it returns, they survive a crash of the process (with `fsync`, also power loss).
    *
-   * @param first the number of the first of them
+   * @param first the number of their first visit
    * @throws the error of the file system. Then no record is kept: `length` still ends before them, so the shipper
    *   does not read them, and the file is truncated there. If truncation fails, nothing is written until it succeeds.
    *   If the process dies before that, the edge that adopts the spool may count those visits, although they got no
@@ -175,7 +175,7 @@ export interface ShippedPosition {
   readonly segment: number;
   /** Bytes of that segment that are in the log. */
   readonly offset: number;
-  /** The number of the last record in the log; 0 for none. */
+  /** The number of visits in the log. */
   readonly through: number;
 }
 

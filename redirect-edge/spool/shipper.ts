@@ -11,9 +11,8 @@ import { writePosition, type Segment, type ShippedPosition } from './segment.js'
 
 /** The part of a chunk that is in the log. */
 export interface Shipped {
-  /** The number of records from the start of the chunk. */
-  readonly records: number;
-  /** The size of these records. */
+  readonly visits: number;
+  /** The size of their records, from the start of the chunk. */
   readonly bytes: number;
 }
 
@@ -76,7 +75,7 @@ export class Backlog {
     this.#segments.push(segment);
   }
 
-  /** The number of the last record in the log; 0 for none. */
+  /** The number of visits in the log. */
   get through(): number {
     return this.#through;
   }
@@ -123,12 +122,12 @@ export class Backlog {
    * @returns whether the segment has more records
    * @throws the error of the file system; then nothing is confirmed
    */
-  async confirm({ records, bytes }: Shipped): Promise<boolean> {
+  async confirm({ visits, bytes }: Shipped): Promise<boolean> {
     const segment = this.#segments[0];
     if (!segment) throw new Error('confirm() was called before read()');
     const limit = this.#limit;
     const end = this.#offset + bytes;
-    if (records > 0) await this.#advance(segment, end, this.#through + records);
+    if (visits > 0) await this.#advance(segment, end, this.#through + visits);
     else {
       // A chunk has room for any record, so this one is damaged, and the following ones cannot be found.
       await this.#setAside(segment, limit);
@@ -164,7 +163,7 @@ export class Backlog {
       await this.#closeSegment();
       this.#segments.shift();
       this.#offset = 0;
-      // A damaged segment has fewer records than it had.
+      // The visits of a damaged segment are not counted.
       this.#through = Math.max(this.#through, (this.#segments[0]?.first ?? 1) - 1);
       try {
         await unlink(segment.path);
@@ -240,7 +239,7 @@ export class Shipper {
       this.#logIsUnavailable = false;
       logger.info('the log accepts visits again');
     }
-    counters.shipped += shipped.records;
+    counters.shipped += shipped.visits;
     return { full: await backlog.confirm(shipped) };
   }
 

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as tick } from 'node:timers/promises';
-import { SpoolUnavailable, type NewVisit } from './appender.js';
+import { SpoolUnavailable } from './appender.js';
 import { readEvent, writeEvent } from '../../schemas/events/codec.js';
-import { readSpooledVisit } from '../../schemas/events/spooled-visit.js';
+import { readSpooledVisit, type NewVisit } from '../../schemas/events/spooled-visit.js';
 import { maxCodeLength, subjectOf } from '../../schemas/link-subject.js';
 import { recordsIn } from './record.js';
 import { nodeFiles, type SegmentFiles } from './segment.js';
@@ -31,7 +31,7 @@ const numbersOf = (events: readonly string[]): number[] => {
 };
 
 const eventsIn = (segment: Buffer): string[] =>
-  Array.from(recordsIn(segment), ({ line }) => line.toString());
+  [...recordsIn(segment)].flatMap(({ lines }) => lines.toString().trimEnd().split('\n'));
 
 /** Files with injected faults. */
 const faultyFiles = () => {
@@ -92,7 +92,7 @@ describe('redirect edge: spool', () => {
       expect(faults.writes).to.equal(1);
 
       const file = join(bench.root, spool.id, '0000000000000001.seg');
-      expect(numbersOf(eventsIn(await readFile(file)))).to.deep.equal(range(1, 50));
+      expect(numbersOf(eventsIn(await readFile(file)))).to.have.members(range(1, 50));
       expect(spool.depth()).to.deep.equal({ bytes: (await readFile(file)).length, events: 50 });
     });
 
@@ -227,7 +227,7 @@ describe('redirect edge: spool', () => {
         const spool = await bench.open({ files });
         await append(spool, visit(1));
 
-        // The file gets two complete records and a part of the third.
+        // The file gets one complete record, of the visits 2 and 4, and a part of the other.
         Object.assign(faults, { partialWrite: 1_000, truncate });
         const failed = [2, 3, 4].map((number) => refusal(append(spool, visit(number))));
         for (const error of await Promise.all(failed)) {
@@ -290,7 +290,10 @@ describe('redirect edge: spool', () => {
       }
       await isShipped(spool);
       expect(numbersOf(bench.log.values)).to.have.members(range(1, 12_000));
-      expect(Math.max(...bench.log.batches.map((batch) => batch.length))).to.equal(2000);
+      expect(Math.max(...bench.log.batches.map((batch) => batch.length))).to.be.within(
+        1_900,
+        2_000,
+      );
       expect(spool.counters).to.include({ appended: 12_000, shipped: 12_000, refused: 0 });
     });
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
 import { Adoption } from './adoption.js';
-import { Appender, type Done, type NewVisit } from './appender.js';
+import { Appender, type Done } from './appender.js';
 import {
   createSpoolFolder,
   discardFolder,
@@ -9,6 +9,7 @@ import {
   newCounters,
   type SpoolContext,
 } from './folder.js';
+import type { NewVisit } from '../../schemas/events/spooled-visit.js';
 import { nodeFiles, openPosition, SegmentWriter, type SegmentFiles } from './segment.js';
 import { Backlog, Shipper, type ShipperOptions, type Shipping } from './shipper.js';
 
@@ -120,7 +121,7 @@ export const openSpool = async (options: SpoolOptions) => {
      * before `append` returns, the visit must not be redirected. If the process dies before `done`, or if a failed
      * write could not be truncated, the visit may still be counted.
      *
-     * @throws RangeError if the event of the visit has more than 64 KiB
+     * @throws RangeError if the event of the visit has more than 5,000 characters
      */
     append(visit: NewVisit, done: Done): void {
       appender.append(visit, done);

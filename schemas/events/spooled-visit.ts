@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { catalogue, type EventNamed } from './catalogue.js';
+import { writeSequence } from './envelope.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
 
 type Data = EventNamed<'LinkVisited'>['data'];
@@ -33,6 +34,46 @@ const layout = new RegExp(
     `"target":${orNull('[\\w-]{1,50}(?:/[\\w-]{1,50})?')}}}$`,
   ].join(','),
 );
+
+/** A visit of a spool, before it is an event. It never contains the visitor's address. */
+export interface NewVisit {
+  /** The subject of a link, which needs no escape in JSON. */
+  readonly subject: string;
+  /** The account of the link. */
+  readonly account: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** The id in the visitor's request, if there is one. */
+  readonly requestId: string | undefined;
+  readonly data: Omit<Data, 'click'>;
+}
+
+/** The time of the last visit: most visits have the time of the previous one. */
+const last = { at: NaN, time: '' };
+
+/** No text in the data of a visit needs an escape in JSON. */
+const quoted = (word: string | null): string => (word === null ? 'null' : `"${word}"`);
+
+/**
+ * Writes the event of a visit as `writeEvent` does, in a fifth of the time. Its id is its sequence, which is unique in
+ * its source.
+ */
+export const writeSpooledVisit = (visit: NewVisit, source: string, sequence: number): string => {
+  const { subject, account, at, requestId, data } = visit;
+  if (at !== last.at) Object.assign(last, { at, time: new Date(at).toISOString() });
+  const correlation =
+    requestId === undefined ? '' : `,"correlationid":${JSON.stringify(requestId)}`;
+  const { bot, country, referrer, browser, os, device, language, visitor, trigger } = data;
+  return (
+    `{"specversion":"1.0","id":"${sequence}","type":"${type}","source":"${source}","subject":"${subject}"` +
+    `,"time":"${last.time}","datacontenttype":"application/json","sequence":"${writeSequence(sequence)}"` +
+    `,"account":${JSON.stringify(account)}${correlation},"data":{"click":null,"bot":${bot}` +
+    `,"country":${quoted(country)},"referrer":${quoted(referrer)},"browser":${quoted(browser)}` +
+    `,"os":${quoted(os)},"device":${quoted(device)},"language":${quoted(language)}` +
+    `,"visitor":${quoted(visitor)},"trigger":${quoted(trigger)},"version":${data.version}` +
+    `,"target":${quoted(data.target)}}}`
+  );
+};
 
 /**
  * Reads visits in the form that edges write them, which are nearly all records of a log, in an eighth of the time of

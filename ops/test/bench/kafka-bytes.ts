@@ -7,7 +7,7 @@ import path from 'node:path';
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shipFromWorker } from '../../../redirect-edge/shipping/shipping.js';
-import type { NewVisit } from '../../../redirect-edge/spool/appender.js';
+import type { NewVisit } from '../../../schemas/events/spooled-visit.js';
 import { openSpool } from '../../../redirect-edge/spool/spool.js';
 import { append } from '../../../redirect-edge/spool/testing/harness.js';
 import { topics } from '../../../schemas/events/topics.js';

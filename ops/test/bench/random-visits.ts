@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { NewVisit } from '../../../redirect-edge/spool/appender.js';
+import type { NewVisit } from '../../../schemas/events/spooled-visit.js';
 
 /** Skewed to the front: the first of ten items gets almost half of the draws. */
 const oneOf = <Item>(items: readonly Item[]): Item =>

@@ -9,7 +9,7 @@ import { partitionOf } from '../../../ops/event-log/partition.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
 import { toRecords } from '../../../ops/test/support/to-records.js';
-import type { NewVisit } from '../appender.js';
+import type { NewVisit } from '../../../schemas/events/spooled-visit.js';
 import type { Spool } from '../spool.js';
 
 export const visit = (number: number): NewVisit => ({

@@ -4,7 +4,7 @@ import { v7 } from 'uuid';
 import { partitionOf } from '../../../ops/event-log/partition.js';
 import { spoolSource } from '../../../schemas/events/envelope.js';
 import { topics } from '../../../schemas/events/topics.js';
-import { eventOf } from '../appender.js';
+import { writeSpooledVisit } from '../../../schemas/events/spooled-visit.js';
 import { RecordBuffer } from '../record.js';
 import { segmentPath } from '../segment.js';
 import { visit } from './harness.js';
@@ -17,7 +17,7 @@ interface OrphanFolder {
   readonly sizes: readonly number[];
 }
 
-/** Writes the spool of an ended process, with visits from 1. */
+/** Writes the spool of an ended process, with visits from 1, each in a record of its own. */
 export const writeOrphan = async (
   dataDir: string,
   recordsPerSegment: readonly number[],
@@ -39,7 +39,9 @@ export const writeOrphan = async (
       const sequence = (sequences.get(partition) ?? 0) + 1;
       sequences.set(partition, sequence);
       const source = spoolSource(`${id}/${partition}`);
-      sizes.push(buffer.add(partition, eventOf(written, source, sequence)));
+      const before = buffer.bytes().length;
+      buffer.add(partition, writeSpooledVisit(written, source, sequence));
+      sizes.push(buffer.bytes().length - before);
     }
     segments.push(segmentPath(path, first));
     await writeFile(segmentPath(hidden, first), buffer.bytes());
