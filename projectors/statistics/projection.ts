@@ -13,7 +13,8 @@ import {
   type OpeningBalance,
 } from './opening-balances.js';
 import { Statistics } from './statistics.js';
-import { accountsIn, links, readStatistics, writeStatistics } from './tables.js';
+import { accountsIn, links } from './rows.js';
+import { readStatistics, writeStatistics } from './tables.js';
 
 type Links = ReadonlyMap<string, LinkStatistics>;
 type VisitsOfLink = readonly [subject: string, visits: readonly Visit[]];
