@@ -34,12 +34,15 @@ interface OpenRecord {
   visits: number;
 }
 
+const empty: OpenRecord = { text: '', visits: 0 };
+
 /** Records that are written with one `write`. */
 export class RecordBuffer {
   #buffer: Buffer;
   /** The bytes of closed records. */
   #closed = 0;
-  #open = new Map<number, OpenRecord>();
+  /** The records by partition. They are reused: new objects for each tick would take a fifth of the time. */
+  readonly #open: OpenRecord[] = [];
   #length = 0;
 
   /** @param initialBytes the buffer grows on demand, and shrinks back to this size */
@@ -62,12 +65,8 @@ export class RecordBuffer {
         `an event has ${event.length} characters; the limit is ${maxEventLength}`,
       );
     }
-    let record = this.#open.get(partition);
-    if (!record) {
-      record = { text: '', visits: 0 };
-      this.#open.set(partition, record);
-      this.#length += headerBytes + prefixBytes;
-    }
+    const record = (this.#open[partition] ??= { ...empty });
+    if (record.visits === 0) this.#length += headerBytes + prefixBytes;
     record.text += `${event}\n`;
     record.visits += 1;
     this.#length += event.length + 1;
@@ -76,22 +75,25 @@ export class RecordBuffer {
 
   /** Returns the bytes of all records, which are valid until the next call of any method. */
   bytes(): Buffer {
-    for (const [partition, record] of this.#open) this.#close(partition, record);
+    this.#open.forEach((record, partition) => {
+      if (record.visits > 0) this.#close(partition, record);
+    });
     return this.#buffer.subarray(0, this.#closed);
   }
 
   clear(): void {
     this.#closed = 0;
     this.#length = 0;
-    this.#open.clear();
+    this.#open.forEach((record) => Object.assign(record, empty));
     // A burst must not keep its memory.
     if (this.#buffer.length > 16 * this.initialBytes) {
       this.#buffer = Buffer.allocUnsafeSlow(this.initialBytes);
     }
   }
 
-  #close(partition: number, { text, visits }: OpenRecord): void {
-    this.#open.delete(partition);
+  #close(partition: number, record: OpenRecord): void {
+    const { text, visits } = record;
+    Object.assign(record, empty);
     const start = this.#closed;
     this.#reserve(headerBytes + prefixBytes + 3 * text.length);
     const buffer = this.#buffer;

@@ -55,7 +55,7 @@ const last = { at: NaN, time: '' };
 const quoted = (word: string | null): string => (word === null ? 'null' : `"${word}"`);
 
 /**
- * Writes the event of a visit as `writeEvent` does, in a seventh of the time. Its id is its sequence, which is unique in
+ * Writes the event of a visit as `writeEvent` does, in a fifth of the time. Its id is its sequence, which is unique in
  * its source.
  */
 export const writeSpooledVisit = (visit: NewVisit, source: string, sequence: number): string => {
