@@ -8,8 +8,7 @@ import type { Feed } from '../ops/feed/feed.js';
 import { createSender } from '../ops/webhooks/sender.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';
 import { createMetricsAccess } from '../ops/http/metrics-access.js';
-import { answerTlsAsk } from '../ops/http/tls-ask.js';
-import { onlyForHosts } from '../ops/http/known-hosts.js';
+import { operatorsListener } from '../ops/http/operators-listener.js';
 import { ownHosts } from '../ops/http/own-hosts.js';
 import { listen, type HttpListener } from '../ops/http/server.js';
 import type { Logger } from '../ops/platform/logging.js';
@@ -170,9 +169,9 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
   const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
-    http: answerTlsAsk(
-      { isDomain, shortUrlHost: deps.shortUrlHost },
-      onlyForHosts(config.admin.names, listenerOf(adminApp)),
+    http: operatorsListener(
+      { isDomain, shortUrlHost: deps.shortUrlHost, hosts: config.admin.names },
+      listenerOf(adminApp),
     ),
   }));
   onFailure(() => admin.stop(0));

@@ -4,8 +4,7 @@ import { failure, send } from '../../command-api/http/reply.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { Config } from '../config/config.js';
 import type { HealthCheck } from '../http/health.js';
-import { answerTlsAsk } from '../http/tls-ask.js';
-import { onlyForHosts } from '../http/known-hosts.js';
+import { operatorsListener } from '../http/operators-listener.js';
 import { createMetricsAccess } from '../http/metrics-access.js';
 import { listen, type HttpListener } from '../http/server.js';
 import type { ActiveDomains } from '../ledger/active-domains.js';
@@ -42,6 +41,6 @@ export const startMonitoring = ({
   });
   const isDomain = (name: string): boolean => activeDomains.find(name) !== undefined;
   return listen('ADMIN', admin, trustedProxies, () => ({
-    http: answerTlsAsk({ isDomain, shortUrlHost }, onlyForHosts(admin.names, listenerOf(app))),
+    http: operatorsListener({ isDomain, shortUrlHost, hosts: admin.names }, listenerOf(app)),
   }));
 };

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fixture } from '../test/support/fixture.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../test/support/http.js';
-import { answerTlsAsk } from './tls-ask.js';
+import { operatorsListener } from './operators-listener.js';
 
 const domain = 'go.example';
 
@@ -13,8 +13,9 @@ describe('HTTP: GET /tls/ask', () => {
   const server = fixture(
     async () => {
       const listening = createServer((request, response) => {
-        const deps = { isDomain: (name: string) => name === domain, shortUrlHost };
-        answerTlsAsk(deps, (_request, passed) => passed.writeHead(418).end())(request, response);
+        const deps = { isDomain: (name: string) => name === domain, shortUrlHost, hosts: [] };
+        const handler = operatorsListener(deps, (_, passed) => passed.writeHead(418).end());
+        handler(request, response);
       }).listen(0, '127.0.0.1');
       await once(listening, 'listening');
       return listening;
