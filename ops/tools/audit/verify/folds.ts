@@ -59,7 +59,7 @@ export const foldProjection = async (
     live,
     ignored: {
       // The fold has its own checkpoints and redrives nothing. Missing events are found by `LogSequences`.
-      tables: ['checkpoints', 'redriven_days', 'missing_events', 'spools', 'spool_blocks'],
+      tables: ['checkpoints', 'redriven_days', 'missing_events'],
       // Error messages differ between versions, and a migration has set `raised_on` of old marks.
       columns: { dead_letters: ['error'], high_water_marks: ['raised_on'] },
     },

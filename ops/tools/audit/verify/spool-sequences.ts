@@ -11,9 +11,10 @@ interface Spool {
 }
 
 /**
- * Counts the visits of each spool, so that memory depends on the number of spools. A spool numbers its visits from 1 over
- * all partitions and ships them in order, so first occurrences ascend in each partition. Therefore a visit at or below the
- * highest sequence of its partition is a repeat, and a complete spool has as many visits as its highest sequence.
+ * Counts the visits of each source, so that memory depends on the number of sources. Visits are numbered from 1, by an edge
+ * in each partition, by imports and releases before 0.3.0 over all partitions. They are shipped in order, so first
+ * occurrences ascend in each partition. Therefore a visit at or below the highest sequence of its partition is a repeat, and
+ * a complete source has as many visits as its highest sequence.
  */
 export class SpoolSequences {
   readonly #spools = new Map<string, Spool>();
