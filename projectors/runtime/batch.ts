@@ -215,7 +215,9 @@ export const createBatchHandler = (
         const range = { sequence: first, missing: last - first + 1 };
         logger.error(
           { projection: projection.name, topic, partition, ...origin, ...range },
-          `${isSpool ? 'visits of a spool' : 'events of a subject'} are missing from the log`,
+          isSpool
+            ? 'visits of a spool are missing from the log'
+            : 'events of a subject are missing from the log',
         );
       }
     }

@@ -13,6 +13,7 @@ import { sendRequest } from '../support/http.js';
 import { receiverFixture } from '../support/receiver.js';
 import { domainCalls } from './domains-harness.js';
 import {
+  destination,
   expectEnvelope,
   expectError,
   expectRefused,
@@ -181,6 +182,41 @@ describe('product: with other settings', () => {
       }
     });
 
+    it('takes the host of SHORT_URL_HOST as domain for the default domain', async () => {
+      const { key } = await bench.key('PRO', { account: 'by-host' });
+      const domain = 'SHORT.own.example.';
+      const own = await calls.activate(key);
+      await bench.link(key, { domain: own, alias: 'elsewhere' });
+      expect(await bench.link(key, { domain, alias: 'by-host' })).to.not.have.property('domain');
+      const batch = { urls: [{ url: destination, domain, alias: 'by-batch' }] };
+      const created = await bench.api('/v2/shorten/batch', key, { method: 'POST', body: batch });
+      expect(created.text).to.include('"success":true');
+      for (const path of ['links', 'stats', 'qr']) {
+        const found = await bench.api(`/v2/${path}/by-host?domain=${domain}`, key);
+        expect(found.status, path).to.equal(200);
+      }
+      const bulk = (...shortCodes: readonly string[]) =>
+        bench.api('/v2/links/bulk', key, {
+          ...{ method: 'POST', body: { shortCodes, change: { addTags: ['a'] } } },
+        });
+      expect((await bulk('short.own.example/by-host')).text).to.include('"success":true');
+      expect((await bulk('short.own.example/by-host', 'by-host')).status).to.equal(400);
+      const csv = 'shortCode,url,domain\nby-import,https://example.com/,short.own.example\n';
+      const imported = await bench.api(`/v2/imports?domain=${domain}`, key, {
+        ...{ method: 'POST', headers: { 'Content-Type': 'text/csv' }, body: csv },
+      });
+      expect(imported.status, imported.text).to.equal(202);
+      await eventuallyPasses(async () => {
+        const page = await bench.api(`/v2/links?domain=${domain}&limit=100`, key);
+        const { links } = page.json() as { links: readonly { readonly shortCode: string }[] };
+        expect(links.map(({ shortCode }) => shortCode)).to.have.members([
+          ...['by-host', 'by-batch', 'by-import'],
+        ]);
+      });
+      const exported = await bench.api(`/v2/export?domain=${domain}`, key);
+      expect(exported.text.trim().split('\n')).to.have.length(3);
+    });
+
     it('rejects claims of the own hosts, and links to them', async () => {
       const domain = await calls.activate(pro.key);
       for (const name of [
@@ -193,7 +229,7 @@ describe('product: with other settings', () => {
         const response = await calls.change(pro.key, domain, { rootRedirect: url });
         expect(response.json()).to.include({ statusCode: 400, reason: 'ownHost' });
       }
-      const body = { url: 'https://example.com', domain: 'short.own.example' };
+      const body = { url: 'https://example.com', domain: 'go.own.example' };
       expect((await bench.shorten(pro.key, body)).status).to.equal(400);
     });
 
