@@ -2,7 +2,7 @@ import { firstFailure } from '../ops/platform/concurrency/deferred.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { EventLog, KnownEnd } from '../ops/event-log/port.js';
 import type { Logger } from '../ops/platform/logging.js';
-import { groupBy } from '../ops/platform/group-by.js';
+import { groupBy } from '../ops/platform/collections.js';
 import type { SequenceState } from '../ops/event-log/outbox/relay.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import type { TopicName } from '../schemas/events/topics.js';

@@ -19,9 +19,8 @@ import {
   type CallsOfMinute,
   type LockedMeter,
 } from '../../ops/ledger/meters.js';
-import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { BoundedMap, groupBy } from '../../ops/platform/collections.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
-import { groupBy } from '../../ops/platform/group-by.js';
 import { monthAfter } from '../../schemas/folds/key-meter.js';
 import type { PlatformFeature } from '../../schemas/folds/platform.js';
 import type { PlanTable } from '../../schemas/plans.js';

@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { BoundedMap } from '../../ops/platform/collections.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { millisecondsOf } from '../../schemas/events/time.js';
 import { quarterAt, type Quarter } from '../../schemas/statistics/calendar.js';

@@ -1,5 +1,5 @@
 import { firstFailure } from '../../../ops/platform/concurrency/deferred.js';
-import { ConfigError } from '../../../ops/platform/process/config-error.js';
+import { ConfigError } from '../../../ops/platform/errors.js';
 import type { EventLog } from '../../../ops/event-log/port.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import type { Gauges, Sample } from '../../../ops/platform/metrics/figure.js';

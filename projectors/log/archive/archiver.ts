@@ -1,7 +1,7 @@
 import { validate as isUuid, v5 as uuidv5 } from 'uuid';
 import { concurrently, untilAborted } from '../../../ops/platform/concurrency/deferred.js';
 import type { Batch, EventLog } from '../../../ops/event-log/port.js';
-import { groupBy } from '../../../ops/platform/group-by.js';
+import { groupBy } from '../../../ops/platform/collections.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import { transaction, type Pool } from '../../../ops/platform/postgres/pool.js';
 import {
