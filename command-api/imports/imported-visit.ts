@@ -44,16 +44,13 @@ const referrerHost = (referrer: string, isOwnHost: IsOwnHost): string | null =>
 export const writeImportedVisit = (imported: ImportedVisit, isOwnHost: IsOwnHost): string => {
   const { subject, account, importId, sequence, visit } = imported;
   const { time, country, referrer, userAgent } = visit;
-  const { browser, os, device } = agentOf(userAgent ?? '');
   const data = {
+    ...agentOf(userAgent ?? '').data,
     click: null,
     // The source has counted it as a click, so that its numbers stay.
     bot: false,
     country: country !== null && isCountry(country) ? country : null,
     referrer: referrer === null ? null : referrerHost(referrer, isOwnHost),
-    browser,
-    os,
-    device,
     language: null,
     visitor: null,
     trigger: null,

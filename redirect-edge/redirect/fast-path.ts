@@ -76,7 +76,7 @@ export const createEdgeFastPath = (deps: {
       if (!link) return false;
       visitor ??= analyzer.visitorOf(client, now);
       // Requests of Microsoft Office fall back to node:http.
-      if (visitor.isOffice) return false;
+      if (visitor.agent.isOffice) return false;
       const { subject, account } = link;
       const { requestId } = visitor;
       const destination = chooseDestination(analyzer, link, visitor, query, now);

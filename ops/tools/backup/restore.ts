@@ -1,5 +1,5 @@
 import { catchUpProjections } from '../../../projectors/main.js';
-import type { EventNamed, LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { isVisit, type EventNamed, type LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { readKnownEvent, UnknownEventType } from '../../../schemas/events/codec.js';
 import { ledgerSource } from '../../../schemas/events/envelope.js';
 import { topicNames, topics, type TopicName } from '../../../schemas/events/topics.js';
@@ -59,7 +59,7 @@ export const checkBackup = async (
 };
 
 const isSpooled = (event: LinklogEvent | null): event is EventNamed<'LinkVisited'> =>
-  event?.type === 'linklog.LinkVisited.v3' && event.source !== ledgerSource;
+  event !== null && isVisit(event) && event.source !== ledgerSource;
 
 interface SpooledVisit {
   readonly event: EventNamed<'LinkVisited'>;

@@ -9,6 +9,7 @@ import {
   isApiKeyEvent,
   isDomainEvent,
   isLinkEvent,
+  isVisit,
   isPlatformEvent,
   isUsageEvent,
   isWebhookEvent,
@@ -41,7 +42,7 @@ const maxAppendBytes = 1_000_000;
 export const streamOf = (event: LinklogEvent): string => {
   const { subject } = event;
   if (isLinkEvent(event)) return `link-${subject}`;
-  if (event.type === 'linklog.LinkVisited.v3') return `visits-${subject}`;
+  if (isVisit(event)) return `visits-${subject}`;
   if (isApiKeyEvent(event)) return `key-${subject}`;
   if (isAliasOverrideEvent(event)) return `alias-${subject}`;
   if (isDomainEvent(event)) return `domain-${subject}`;
