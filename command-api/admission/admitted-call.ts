@@ -10,9 +10,10 @@ import {
 import type { UsageResponse } from '../../schemas/http/reports.js';
 import { type PlanTable, planHas, type GatedFeature, type PlanName } from '../../schemas/plans.js';
 import type { Scope } from '../../schemas/scopes.js';
-import type { AdmittedCall } from './command.js';
+import type { Admitted, AdmittedCall, CallByHash } from './command.js';
 import { hashKeyToken, isKeyToken } from '../keys/key-token.js';
-import type { AdditionalCalls, Admitted, CallByHash, PlatformSwitches } from './admission.js';
+import type { AdditionalCalls } from './admission.js';
+import type { PlatformSwitches } from '../../schemas/folds/platform.js';
 import type { RequestState } from '../http/app.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
 import type { Read } from '../http/requests.js';
@@ -104,6 +105,18 @@ export interface UnadmittedCall {
   /** Sets headers and state after the decision. Returns the reply that ends the request, or `null`. */
   readonly enter: (admitted: Admitted) => Reply | null;
 }
+
+/** Percent-encodes all characters except visible ASCII and space. */
+const headerText = (name: string): string =>
+  name.replace(/[^\x20-\x7e]+/g, (text) => encodeURIComponent(text));
+
+/** The headers of every response to a known key. */
+export const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, string> => ({
+  'X-RateLimit-Limit': String(window.limit),
+  'X-RateLimit-Remaining': String(window.remaining),
+  'X-RateLimit-Reset': String(Math.ceil(window.resetAt.getTime() / 1_000)),
+  'X-API-Key-Name': headerText(key.name),
+});
 
 export const unauthorized = (message: string): Reply => {
   const body: UnauthorizedError = { statusCode: 401, message, error: 'Unauthorized' };

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import { noneStalled } from '../../ops/event-log/outbox/stalled-partitions.js';
-import type { Admitted, CallByHash } from '../admission/admission.js';
+import type { Admitted, CallByHash } from '../admission/command.js';
 import { topics } from '../../schemas/events/topics.js';
 import { addressedLink } from '../links/addressed-link.js';
 import { methodOf, pathOf, type RouteRow } from '../../schemas/http/route.js';
@@ -9,6 +9,7 @@ import { failure, json, send, unavailable, type Reply } from './reply.js';
 import { bodyReader, createDispatcher, type Handler, type Read, type Route } from './requests.js';
 import {
   monthlyLimitReached,
+  rateLimitHeaders,
   scopeRefusal,
   unauthorized,
   usageOf,
@@ -16,7 +17,6 @@ import {
   type UnadmittedCall,
   type V2State,
 } from '../admission/admitted-call.js';
-import type { AdmittedCall } from '../admission/command.js';
 import { messages } from '../../schemas/http/errors.js';
 import { hashKeyToken, isKeyToken } from '../keys/key-token.js';
 import { createBulkHandler } from '../links/bulk/route.js';
@@ -86,18 +86,6 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
 const bearer = /^Bearer +(\S+) *$/i;
 /** `Retry-After` during maintenance, in seconds. */
 const maintenanceRetryAfter = 60;
-
-/** Percent-encodes all characters except visible ASCII and space. */
-const headerText = (name: string): string =>
-  name.replace(/[^\x20-\x7e]+/g, (text) => encodeURIComponent(text));
-
-/** The headers of every response to a known key. */
-const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, string> => ({
-  'X-RateLimit-Limit': String(window.limit),
-  'X-RateLimit-Remaining': String(window.remaining),
-  'X-RateLimit-Reset': String(Math.ceil(window.resetAt.getTime() / 1_000)),
-  'X-API-Key-Name': headerText(key.name),
-});
 
 /** The key of a request. */
 interface Credential {
