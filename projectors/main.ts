@@ -13,7 +13,8 @@ import { createBatchHandler } from './runtime/batch.js';
 import { catchUp, endsOf } from './runtime/catch-up.js';
 import { readCheckpoint, requireKnownCheckpoints, shareSchema } from './runtime/checkpoints.js';
 import { readGaps, readHighWaterMarks } from './runtime/high-water-marks.js';
-import { readerLag, startProjection } from './runtime/live-projection.js';
+import { startProjection } from './runtime/batch.js';
+import { readerLag } from './runtime/lag.js';
 import { liveSchema, type ProjectionName } from './runtime/projection.js';
 import { dropOldPrevious, rebuildDueProjections } from './runtime/rebuild.js';
 

@@ -8,7 +8,7 @@ import { serves, type DomainResolver, type ServedDomain } from '../domains/serve
 import { decideVisit, type ServedLink } from './decision.js';
 import { chooseDestination } from './destination.js';
 import type { LinkReader } from '../links/link-reader.js';
-import type { Done } from '../spool/appender.js';
+import type { Done } from '../spool/folder.js';
 import type { Spool } from '../spool/spool.js';
 import {
   isPrefetch,

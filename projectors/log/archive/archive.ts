@@ -6,7 +6,7 @@ import type { Gauges, Sample } from '../../../ops/platform/metrics/figure.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { topicNames } from '../../../schemas/events/topics.js';
 import { readCheckpoint } from '../../runtime/checkpoints.js';
-import { readerLag, type ReaderLag } from '../../runtime/live-projection.js';
+import { readerLag, type ReaderLag } from '../../runtime/lag.js';
 import { archiveSchema } from '../../runtime/projection.js';
 import { createArchiver } from './archiver.js';
 import { ArchiveCut, openArchiveStore, type ArchiveStore } from './store.js';
