@@ -22,7 +22,6 @@ import { startOrStop, type Register } from '../ops/platform/process/lifecycle.js
 import { advisoryLocks } from '../ops/advisory-locks.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import { ownActors } from '../schemas/decision.js';
-import { messages } from '../schemas/http/errors.js';
 import { scopeNames } from '../schemas/scopes.js';
 import { createAdminApp } from './http/admin.js';
 import type { ProjectionWorker } from './projections/handler.js';
@@ -33,7 +32,6 @@ import { isConsolePath } from './console/server/console.js';
 import { developersConsole } from './console/server/developers.js';
 import { documentation } from './http/docs/files.js';
 import { createGuesses } from './http/guesses.js';
-import { failure, send } from './http/reply.js';
 import { browserPaths } from './http/static-files.js';
 import { createV2, v2Routes, type V2Deps } from './http/routes.js';
 import { LedgerClock, readClockMs } from '../ops/ledger/clock.js';
@@ -122,11 +120,7 @@ const createApiApp = (
   const app = createApp(deps, routeOf, deps.corsOrigins);
   app.use(docs.serve);
   app.use(browserPaths(deps.hasConsole));
-  app.use(async (ctx) => {
-    if (console && isConsolePath(ctx.path)) await console.handle(ctx);
-    else if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2.handle(ctx);
-    else send(ctx, failure(404, messages.notFound));
-  });
+  app.use((ctx) => (console && isConsolePath(ctx.path) ? console.handle(ctx) : v2.handle(ctx)));
   return app;
 };
 

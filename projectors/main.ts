@@ -2,7 +2,7 @@ import { firstFailure } from '../ops/platform/concurrency/deferred.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { EventLog, KnownEnd } from '../ops/event-log/port.js';
 import type { Logger } from '../ops/platform/logging.js';
-import { groupBy } from '../ops/platform/group-by.js';
+import { groupBy } from '../ops/platform/collections.js';
 import type { SequenceState } from '../ops/event-log/outbox/relay.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import type { TopicName } from '../schemas/events/topics.js';
@@ -13,7 +13,8 @@ import { createBatchHandler } from './runtime/batch.js';
 import { catchUp, endsOf } from './runtime/catch-up.js';
 import { readCheckpoint, requireKnownCheckpoints, shareSchema } from './runtime/checkpoints.js';
 import { readGaps, readHighWaterMarks } from './runtime/high-water-marks.js';
-import { readerLag, startProjection } from './runtime/live-projection.js';
+import { startProjection } from './runtime/batch.js';
+import { readerLag } from './runtime/lag.js';
 import { liveSchema, type ProjectionName } from './runtime/projection.js';
 import { dropOldPrevious, rebuildDueProjections } from './runtime/rebuild.js';
 

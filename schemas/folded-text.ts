@@ -9,7 +9,7 @@ export { foldText };
 export const hostText = (host: string): string => `://${host}`;
 
 /** The texts of a link that are searched. */
-export interface SearchedTexts extends RuledLink {
+interface SearchedTexts extends RuledLink {
   readonly subject: string;
   readonly title: string | null;
   readonly note: string | null;

@@ -30,9 +30,6 @@ const read = (text: string): Pasted => {
     : { host: host.toLowerCase(), code: codeIn(code), hasScheme };
 };
 
-/** The short code in a pasted text, which is a short code or a short URL of any host. */
-export const pastedCode = (text: string): string => read(text).code;
-
 /** The short code in a short URL of this installation; `null` for every other text. */
 export const codeOfShortUrl = (text: string, shortUrlHost: string): string | null => {
   const { host, code } = read(text);

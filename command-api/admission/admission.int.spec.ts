@@ -14,8 +14,8 @@ import {
   type TestKey,
 } from '../testing/keys.js';
 import { alternate, waitForLockWaits } from '../testing/nodes.js';
-import { createAdmission, type Admitted } from './admission.js';
-import type { CallingKey } from './command.js';
+import { createAdmission } from './admission.js';
+import type { Admitted, CallingKey } from './command.js';
 import { createApiKeyHandler } from '../keys/handler.js';
 import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 import { eventuallyPasses } from '../../ops/test/support/waiting.js';

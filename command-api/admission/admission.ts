@@ -6,66 +6,30 @@ import {
   type Client,
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
-import { writeOnly, type Statement, type Write } from '../../ops/platform/postgres/statement.js';
-import { scopesColumn } from '../../ops/ledger/api-keys.js';
+import { writeOnly, type Write } from '../../ops/platform/postgres/statement.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import {
+  countCalls,
   countMinutes,
+  lockCalls,
   lockMeters,
-  meterColumns,
   minuteOf,
   saveMeters,
-  moveToMonth,
-  type CallsOfMinute,
+  type LockedCalls,
   type LockedMeter,
 } from '../../ops/ledger/meters.js';
-import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { BoundedMap } from '../../ops/platform/collections.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
-import { groupBy } from '../../ops/platform/group-by.js';
 import { monthAfter } from '../../schemas/folds/key-meter.js';
-import type { PlatformFeature } from '../../schemas/folds/platform.js';
 import type { PlanTable } from '../../schemas/plans.js';
 import {
-  admitCalls,
+  admitGroup,
+  type Admitted,
+  type AdmittedGroup,
   type AdmissionOutcome,
-  type Call,
+  type CallByHash,
   type CallingKey,
-  type LockTime,
 } from './command.js';
-
-/** A call, with the SHA-256 of its key; `null` if the request had no well-formed key. */
-export interface CallByHash extends Call {
-  readonly keyHash: string | null;
-}
-
-/** The platform's switches at the time of admission. */
-export type PlatformSwitches = Readonly<Record<PlatformFeature | 'maintenance', boolean>>;
-
-export interface Admitted {
-  readonly admission: AdmissionOutcome;
-  readonly platform: PlatformSwitches;
-}
-
-/** The known keys of calls, and the locked meters of their roots. */
-export interface LockedKeys {
-  readonly platform: PlatformSwitches;
-  /** The keys by SHA-256 of the secret. Keys that have ended are absent. */
-  readonly keys: ReadonlyMap<string | null, KeyRow>;
-  /** The meters by ID of the root key. */
-  readonly meters: ReadonlyMap<string, LockedMeter>;
-  readonly time: LockTime;
-}
-
-/** Decided calls. Their cost is not written yet. */
-interface AdmittedGroup {
-  readonly admitted: readonly Admitted[];
-  /** The meters for `saveMeters`. */
-  readonly spent: Set<LockedMeter>;
-  /** The statements that count the admitted calls, without those that save the meters. */
-  readonly counted: readonly Statement[];
-  /** Caches the outcomes for later calls; to be called after COMMIT. */
-  readonly cache: () => void;
-}
 
 /** Calls that a request costs in addition to its own. */
 export interface AdditionalCalls {
@@ -94,94 +58,6 @@ const refusalMs = 1_000;
 const recentMs = 60_000;
 /** Entries of each cache. */
 const maxCached = 10_000;
-
-/** A key, and the meter of its root. */
-interface KeyRow extends CallingKey, LockedMeter {
-  readonly hash: string;
-  readonly lastUsedAt: Date | null;
-  /** The earliest end of the secret, the key and its root. */
-  readonly endsAt: Date | null;
-}
-
-/** The switches with one of the keys. If all keys are unknown, one row has the switches alone. */
-type Row = PlatformSwitches & { readonly databaseTime: Date } & (KeyRow | { readonly hash: null });
-
-const callingKeyOf = ({ id, rootId, name, plan, account, scopes }: KeyRow): CallingKey => {
-  return { id, rootId, name, plan, account, scopes };
-};
-
-/** clock_timestamp() is evaluated after the inner query has locked the row. */
-const lockingStatement = `
-  SELECT p.maintenance, p.shortening, p.aliases, p.passwords, p.expiration, p.qr,
-         l.*, clock_timestamp() AS "databaseTime"
-  FROM ledger.platform p
-  LEFT JOIN (
-    SELECT a.hash, k.id, k.root_id AS "rootId", k.name, r.plan, k.account, ${scopesColumn},
-           k.last_used_at AS "lastUsedAt",
-           least(s.ends_at, k.expires_at, r.expires_at) AS "endsAt", ${meterColumns}
-    FROM unnest($1::text[]) AS a (hash)
-    JOIN ledger.key_secrets s ON s.hash = decode(a.hash, 'hex')
-    JOIN ledger.api_keys k ON k.id = s.key_id AND k.status = 'active'
-    JOIN ledger.api_keys r ON r.id = k.root_id AND r.status = 'active'
-    JOIN ledger.key_meters m ON m.key_id = r.id
-    ORDER BY m.key_id FOR UPDATE OF m
-  ) l ON true`;
-
-/** Reads the known keys by their hash, and locks the meters of their roots, in the order of their IDs. */
-export const lockKeys = async (
-  tx: Client,
-  hashes: readonly (string | null)[],
-  clock: LedgerClock,
-): Promise<LockedKeys> => {
-  const { rows } = await tx.query<Row>({
-    name: 'admission-lock',
-    text: lockingStatement,
-    values: [[...new Set(hashes)].filter((hash) => hash !== null)],
-  });
-  // When the last row is returned, all meters are locked.
-  const platform = rows.at(-1);
-  if (!platform) throw new Error('The ledger has no platform row');
-  const { databaseTime } = platform;
-  const now = clock.clampedNow(databaseTime);
-  const keys = new Map<string | null, KeyRow>();
-  const meters = new Map<string, LockedMeter>();
-  for (const row of rows) {
-    if (row.hash === null || (row.endsAt !== null && now >= row.endsAt)) continue;
-    keys.set(row.hash, row);
-    if (!meters.has(row.rootId)) meters.set(row.rootId, moveToMonth(row, now));
-  }
-  return { platform, keys, meters, time: { databaseTime, now } };
-};
-
-/** Adds admitted calls to their minutes, and updates when their keys were last used. */
-const countCalls = (
-  minutes: readonly CallsOfMinute[],
-  keysUsed: readonly string[],
-  now: Date,
-): readonly Statement[] => {
-  const used: Statement = {
-    name: 'keys-used',
-    // An UPDATE alone would not lock the keys in the order of their IDs.
-    text: `UPDATE ledger.api_keys k SET last_used_at = $2
-           FROM (SELECT id FROM ledger.api_keys
-                 WHERE id = ANY ($1::text[]) AND (last_used_at IS NULL OR last_used_at < $2)
-                 ORDER BY id FOR NO KEY UPDATE) AS locked
-           WHERE k.id = locked.id`,
-    values: [keysUsed, minuteOf(now)],
-  };
-  return [...countMinutes(minutes), ...(keysUsed.length > 0 ? [used] : [])];
-};
-
-const writeAll = ({
-  admitted,
-  spent,
-  counted,
-  cache,
-}: AdmittedGroup): Write<readonly Admitted[]> => ({
-  statements: [...saveMeters(spent), ...counted],
-  resultOf: () => admitted,
-  afterCommit: cache,
-});
 
 /** Admits calls. The limits are exact on any number of nodes and through any crash. */
 export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable) => {
@@ -220,71 +96,24 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     refusals.set(keyHash, { until, admitted });
   };
 
-  /** Decides calls, under the locks of their roots' meters. */
-  const decide = (
-    { platform, keys, meters, time }: LockedKeys,
-    calls: readonly CallByHash[],
-  ): AdmittedGroup => {
-    const { now } = time;
-    const minute = minuteOf(now);
-    const admissions = new Map<CallByHash, AdmissionOutcome>();
-    const spent = new Set<LockedMeter>();
-    const minutes: CallsOfMinute[] = [];
-    const keysUsed = new Set<string>();
-    const callsOfKeys = calls.flatMap((call) => {
-      const row = keys.get(call.keyHash);
-      return row ? [{ call, row, key: callingKeyOf(row) }] : [];
+  const remember = ({ calls, admitted }: Pick<AdmittedGroup, 'calls' | 'admitted'>): void => {
+    calls.forEach((call, index) => {
+      const outcome = admitted[index];
+      if (outcome) record(call, outcome);
     });
-    for (const [rootId, callsOfRoot] of groupBy(callsOfKeys, ({ key }) => key.rootId)) {
-      const [first] = callsOfRoot;
-      if (!first) continue;
-      const meter = meters.get(rootId);
-      if (!meter) throw new Error(`The key ${rootId} has no meter`);
-      const { month, calls: monthCalls, links, qrCodes, windowStart, windowCalls } = meter;
-      const { outcomes, window, metered } = admitCalls(
-        callsOfRoot,
-        {
-          window: { startedAt: windowStart, calls: windowCalls },
-          usage: { calls: monthCalls, links, qrCodes, resetDate: monthAfter(month) },
-        },
-        table.plans[first.key.plan],
-        time,
-        platform.maintenance,
-      );
-      callsOfRoot.forEach(({ call, row }, index) => {
-        const outcome = outcomes[index];
-        if (!outcome) return;
-        admissions.set(call, outcome);
-        if (outcome.type !== 'admitted') return;
-        spent.add(meter);
-        if (row.lastUsedAt === null || row.lastUsedAt < minute) keysUsed.add(row.id);
-      });
-      // The window started in the future: save its new start, even if no call is admitted.
-      if (window.startedAt < windowStart) spent.add(meter);
-      if (!spent.has(meter)) continue;
-      meter.windowStart = window.startedAt;
-      meter.windowCalls = window.calls;
-      meter.calls += metered;
-      if (metered > 0) minutes.push({ keyId: rootId, minute, calls: metered });
-    }
-    const unknown: AdmissionOutcome = platform.maintenance
-      ? { type: 'maintenance', call: null }
-      : { type: 'keyInvalid' };
-    const admitted = calls.map((call) => ({
-      admission: admissions.get(call) ?? unknown,
-      platform,
-    }));
-    const cache = (): void => {
-      calls.forEach((call, index) => {
-        const outcome = admitted[index];
-        if (outcome) record(call, outcome);
-      });
-    };
-    return { admitted, spent, counted: countCalls(minutes, [...keysUsed], now), cache };
   };
 
-  const lockAll = (tx: Client, calls: readonly CallByHash[]): Promise<LockedKeys> =>
-    lockKeys(
+  /** Writes what calls cost, and caches their outcomes after COMMIT. */
+  const write = (group: AdmittedGroup<LockedMeter>, now: Date): Write<readonly Admitted[]> => ({
+    statements: [...saveMeters(group.spent), ...countCalls(group, now)],
+    resultOf: () => group.admitted,
+    afterCommit: () => {
+      remember(group);
+    },
+  });
+
+  const lockAll = (tx: Client, calls: readonly CallByHash[]): Promise<LockedCalls> =>
+    lockCalls(
       tx,
       calls.map(({ keyHash }) => keyHash),
       clock,
@@ -297,7 +126,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
       lockingTransaction(
         pool,
         (tx) => lockAll(tx, calls),
-        (locked) => writeAll(decide(locked, calls)),
+        (locked) => write(admitGroup(locked, calls, table), locked.time.now),
       ),
     mayBeCausedByOneCommand,
   });
@@ -335,11 +164,13 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
       counts.rateLimited += 1;
       return Promise.resolve(refusal.admitted);
     },
-    /** Decides calls in the caller's transaction, which writes their cost. */
-    decide,
+    table,
+    /** Caches the outcomes of calls that another transaction admitted, after its COMMIT. */
+    remember,
     /** Decides calls in the caller's transaction, and writes their cost. */
     async admitIn(tx: Client, calls: readonly CallByHash[]): Promise<readonly Admitted[]> {
-      return execute(tx, writeAll(decide(await lockAll(tx, calls), calls)));
+      const locked = await lockAll(tx, calls);
+      return execute(tx, write(admitGroup(locked, calls, table), locked.time.now));
     },
     /** Whether the key's last call was admitted recently. False for a guessed key. */
     wasAdmittedRecently: (keyHash: string | null): boolean =>

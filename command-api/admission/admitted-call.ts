@@ -10,9 +10,10 @@ import {
 import type { UsageResponse } from '../../schemas/http/reports.js';
 import { type PlanTable, planHas, type GatedFeature, type PlanName } from '../../schemas/plans.js';
 import type { Scope } from '../../schemas/scopes.js';
-import type { AdmittedCall } from './command.js';
+import type { Admitted, AdmittedCall, CallByHash } from './command.js';
 import { hashKeyToken, isKeyToken } from '../keys/key-token.js';
-import type { AdditionalCalls, Admitted, CallByHash, PlatformSwitches } from './admission.js';
+import type { AdditionalCalls } from './admission.js';
+import type { PlatformSwitches } from '../../schemas/folds/platform.js';
 import type { RequestState } from '../http/app.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
 import type { Read } from '../http/requests.js';
@@ -105,40 +106,17 @@ export interface UnadmittedCall {
   readonly enter: (admitted: Admitted) => Reply | null;
 }
 
-const bearer = /^Bearer +(\S+) *$/i;
-/** `Retry-After` during maintenance, in seconds. */
-const maintenanceRetryAfter = 60;
-
 /** Percent-encodes all characters except visible ASCII and space. */
 const headerText = (name: string): string =>
   name.replace(/[^\x20-\x7e]+/g, (text) => encodeURIComponent(text));
 
 /** The headers of every response to a known key. */
-const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, string> => ({
+export const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, string> => ({
   'X-RateLimit-Limit': String(window.limit),
   'X-RateLimit-Remaining': String(window.remaining),
   'X-RateLimit-Reset': String(Math.ceil(window.resetAt.getTime() / 1_000)),
   'X-API-Key-Name': headerText(key.name),
 });
-
-/** The key of a request. */
-export interface Credential {
-  /** SHA-256 of the secret; `null` if the request has no well-formed secret. */
-  readonly keyHash: string | null;
-  /** The hash of the console session's token; absent for other requests. */
-  readonly sessionHash?: Buffer | null;
-  /** The message of the 401 if no active key has this secret. */
-  readonly message: string;
-}
-
-export type Authenticate = (ctx: Context) => Credential | Promise<Credential>;
-
-/** Reads the key from `Authorization`. */
-export const bearerKey: Authenticate = ({ headers }) => {
-  const token = bearer.exec(headers.authorization ?? '')?.[1];
-  if (token === undefined) return { keyHash: null, message: messages.keyMissing };
-  return { keyHash: isKeyToken(token) ? hashKeyToken(token) : null, message: messages.keyInvalid };
-};
 
 export const unauthorized = (message: string): Reply => {
   const body: UnauthorizedError = { statusCode: 401, message, error: 'Unauthorized' };
@@ -184,51 +162,4 @@ export const monthlyLimitReached = (
   const { resetDate } = usage;
   const error = { statusCode: 429, message, limit: limit ?? 0, resetDate, upgradeUrl } as const;
   return json(429, error satisfies MonthlyLimitError);
-};
-
-const refusalOf = ({ admission }: Admitted, message: string, deps: PlanDeps): Reply | null => {
-  switch (admission.type) {
-    case 'admitted':
-      return null;
-    case 'maintenance':
-      return unavailable(messages.maintenance, maintenanceRetryAfter);
-    case 'keyInvalid':
-      return unauthorized(message);
-    case 'logUnavailable':
-      return unavailable(messages.logUnavailable);
-    case 'rateLimited': {
-      const { now, window } = admission.call;
-      const seconds = Math.ceil((window.resetAt.getTime() - now.getTime()) / 1_000);
-      const retryAfter = Math.max(1, seconds);
-      const headers = { 'Retry-After': String(retryAfter) };
-      return { ...failure(429, messages.rateLimited, headers), retryAfter };
-    }
-    case 'callsExhausted': {
-      const { call } = admission;
-      const { monthlyCalls } = deps.plans.plans[call.key.plan];
-      return monthlyLimitReached(messages.callsExhausted, monthlyCalls, call, deps);
-    }
-    default: {
-      const unknown: never = admission;
-      return unknown;
-    }
-  }
-};
-
-/** Sets the headers and the state of a request after admission. Returns the reply that ends it, or `null`. */
-export const enter = (
-  ctx: Context,
-  state: V2State,
-  deps: PlanDeps,
-  { message }: Credential,
-  admitted: Admitted,
-): Reply | null => {
-  const call = 'call' in admitted.admission ? admitted.admission.call : null;
-  if (call) {
-    Object.assign(state.headers, rateLimitHeaders(call));
-    state.keyId = call.key.id;
-    state.call = call;
-  }
-  state.platform = admitted.platform;
-  return refusalOf(admitted, message, deps);
 };

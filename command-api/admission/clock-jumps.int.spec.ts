@@ -11,7 +11,7 @@ import type { AdmittedCall } from './command.js';
 import { admissionsOf, callOf } from '../testing/admission.js';
 import { meterOf, newKey, setMeter, spendQrCode, type TestKey } from '../testing/keys.js';
 import { alternate, onBoth } from '../testing/nodes.js';
-import type { Admitted } from './admission.js';
+import type { Admitted } from './command.js';
 import { createClockWatch } from './clock-watch.js';
 import { expireDueLinks } from '../links/expire/expiry.js';
 import { findRecords, deleteExpiredRecords, saveRecords } from './idempotency.js';

@@ -1,5 +1,7 @@
 import { accepted, refused, type Decider } from '../../schemas/decision.js';
-import type { Plan, PlanName } from '../../schemas/plans.js';
+import { monthAfter } from '../../schemas/folds/key-meter.js';
+import type { PlatformSwitches } from '../../schemas/folds/platform.js';
+import type { Plan, PlanName, PlanTable } from '../../schemas/plans.js';
 import type { Scope } from '../../schemas/scopes.js';
 
 /** A request to admit. */
@@ -172,4 +174,108 @@ export const admitCalls = (
     window: { startedAt, calls: counts.minute },
     metered: counts.month - spent.usage.calls,
   };
+};
+
+/** A call, with the SHA-256 of its key; `null` if the request had no well-formed key. */
+export interface CallByHash extends Call {
+  readonly keyHash: string | null;
+}
+
+export interface Admitted {
+  readonly admission: AdmissionOutcome;
+  readonly platform: PlatformSwitches;
+}
+
+/** The calls of a root key in the window of the minute, and its usage of the month. */
+interface Meter {
+  readonly month: string;
+  calls: number;
+  readonly links: number;
+  readonly qrCodes: number;
+  windowStart: Date;
+  windowCalls: number;
+}
+
+/** The known keys of calls by their hash, and the meters of their roots by ID, under the locks of the meters. */
+interface LockedGroup<RootMeter extends Meter> {
+  readonly platform: PlatformSwitches;
+  readonly keys: ReadonlyMap<string | null, CallingKey & { readonly lastUsedAt: Date | null }>;
+  readonly meters: ReadonlyMap<string, RootMeter>;
+  readonly time: LockTime;
+}
+
+/** Decided calls. Their cost is in the meters, but not written yet. */
+export interface AdmittedGroup<RootMeter = unknown> {
+  readonly calls: readonly CallByHash[];
+  /** The outcomes, in the order of the calls. */
+  readonly admitted: readonly Admitted[];
+  /** The changed meters. */
+  readonly spent: Set<RootMeter>;
+  /** The calls of each root key that count toward the month. */
+  readonly metered: ReadonlyMap<string, number>;
+  /** The keys whose time of last use changes. */
+  readonly keysUsed: ReadonlySet<string>;
+}
+
+const callingKeyOf = ({ id, rootId, name, plan, account, scopes }: CallingKey): CallingKey => {
+  return { id, rootId, name, plan, account, scopes };
+};
+
+/** Decides the calls of several roots, and changes their meters. */
+export const admitGroup = <RootMeter extends Meter>(
+  { platform, keys, meters, time }: LockedGroup<RootMeter>,
+  calls: readonly CallByHash[],
+  { plans }: PlanTable,
+): AdmittedGroup<RootMeter> => {
+  const minute = new Date(time.now.getTime() - (time.now.getTime() % windowMs));
+  const admissions = new Map<CallByHash, AdmissionOutcome>();
+  const spent = new Set<RootMeter>();
+  const meteredCalls = new Map<string, number>();
+  const keysUsed = new Set<string>();
+  const callsByRoot = new Map<string, (CallOfKey & { readonly call: CallByHash })[]>();
+  for (const call of calls) {
+    const key = keys.get(call.keyHash);
+    if (!key) continue;
+    const callsOfRoot = callsByRoot.get(key.rootId) ?? [];
+    callsOfRoot.push({ call, key: callingKeyOf(key) });
+    callsByRoot.set(key.rootId, callsOfRoot);
+  }
+  for (const [rootId, callsOfRoot] of callsByRoot) {
+    const [first] = callsOfRoot;
+    if (!first) continue;
+    const meter = meters.get(rootId);
+    if (!meter) throw new Error(`The key ${rootId} has no meter`);
+    const { month, calls: monthCalls, links, qrCodes, windowStart, windowCalls } = meter;
+    const { outcomes, window, metered } = admitCalls(
+      callsOfRoot,
+      {
+        window: { startedAt: windowStart, calls: windowCalls },
+        usage: { calls: monthCalls, links, qrCodes, resetDate: monthAfter(month) },
+      },
+      plans[first.key.plan],
+      time,
+      platform.maintenance,
+    );
+    callsOfRoot.forEach(({ call, key }, index) => {
+      const outcome = outcomes[index];
+      if (!outcome) return;
+      admissions.set(call, outcome);
+      if (outcome.type !== 'admitted') return;
+      spent.add(meter);
+      const lastUsedAt = keys.get(call.keyHash)?.lastUsedAt ?? null;
+      if (lastUsedAt === null || lastUsedAt < minute) keysUsed.add(key.id);
+    });
+    // The window started in the future: save its new start, even if no call is admitted.
+    if (window.startedAt < windowStart) spent.add(meter);
+    if (!spent.has(meter)) continue;
+    meter.windowStart = window.startedAt;
+    meter.windowCalls = window.calls;
+    meter.calls += metered;
+    if (metered > 0) meteredCalls.set(rootId, metered);
+  }
+  const unknown: AdmissionOutcome = platform.maintenance
+    ? { type: 'maintenance', call: null }
+    : { type: 'keyInvalid' };
+  const admitted = calls.map((call) => ({ admission: admissions.get(call) ?? unknown, platform }));
+  return { calls, admitted, spent, metered: meteredCalls, keysUsed };
 };

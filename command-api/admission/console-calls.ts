@@ -1,7 +1,8 @@
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
-import type { Admission, Admitted, CallByHash, ReserveCalls } from './admission.js';
+import type { Admission, ReserveCalls } from './admission.js';
+import type { Admitted, CallByHash } from './command.js';
 
 /** Calls of the console per root and UTC day that do not count toward the month. */
 const freeCalls = 1_000;

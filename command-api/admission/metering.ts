@@ -19,7 +19,7 @@ import {
   type Statement,
   type Write,
 } from '../../ops/platform/postgres/statement.js';
-import { groupBy } from '../../ops/platform/group-by.js';
+import { groupBy } from '../../ops/platform/collections.js';
 import {
   accepted,
   nextEvent,

@@ -14,7 +14,7 @@ import {
 } from '../../schemas/folds/alias-override.js';
 
 /** Allows one account to use a reserved alias (the subject, lower case); `null` revokes this. */
-export type SetAliasOverride = Command<'SetAliasOverride', { readonly account: string | null }>;
+type SetAliasOverride = Command<'SetAliasOverride', { readonly account: string | null }>;
 
 export const aliasOverrideDecider: Decider<SetAliasOverride, AliasOverrideEvent, AliasOverride> = {
   initialState: noOverride,

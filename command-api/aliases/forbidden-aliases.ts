@@ -1,7 +1,7 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { reservedAliases, type ReservedWords } from './reserved-alias.js';
 import { readFileSync } from 'node:fs';
-import { parseList } from '../../ops/platform/files/list-file.js';
+import { parseList } from '../../ops/platform/parse.js';
 import { projectFile } from '../../ops/platform/files/project-file.js';
 
 const words = (name: string): readonly string[] =>

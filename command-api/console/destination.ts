@@ -12,7 +12,7 @@ export const withScheme = (text: string): string => {
 
 /** The parameters that analytics tools read, without `utm_`. */
 export const utmNames = ['source', 'medium', 'campaign', 'term', 'content'] as const;
-export type UtmName = (typeof utmNames)[number];
+type UtmName = (typeof utmNames)[number];
 export type UtmValues = Readonly<Partial<Record<UtmName, string>>>;
 
 /** Sets the parameters that have a value. Everything else of the URL stays as it is. */

@@ -15,7 +15,7 @@ export interface HistoryEvent {
 
 const { fields, history: text } = texts.values;
 
-export interface Change {
+interface Change {
   /** The name of the field in words. */
   readonly field: string;
   /** Absent: a value of the event that changes nothing, such as its reason. */

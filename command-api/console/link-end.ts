@@ -17,7 +17,7 @@ export const maxOf = (unit: Unit): number => Math.floor(longest / Math.max(short
 
 type Fields = Readonly<Record<string, string | undefined>>;
 
-export type LinkEnd =
+type LinkEnd =
   | { readonly expiresIn: number }
   | { readonly expiresAt: string }
   /** No end. */

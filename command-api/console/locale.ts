@@ -1,8 +1,8 @@
 /** The language of the console, and the format of its numbers and dates. */
 
 /** The languages that have a catalogue in `texts/`. */
-export const languages = ['en', 'de'] as const;
-export type Language = (typeof languages)[number];
+const languages = ['en', 'de'] as const;
+type Language = (typeof languages)[number];
 
 /** The first language of the browser that has a catalogue; otherwise English. */
 export const chooseLanguage = (preferred: readonly string[]): Language => {

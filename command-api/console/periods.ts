@@ -15,7 +15,7 @@ export const presets = [
   '12m',
   'custom',
 ] as const;
-export type Preset = (typeof presets)[number];
+type Preset = (typeof presets)[number];
 
 export const intervals = ['hour', 'day', 'week', 'month'] as const;
 export type Interval = (typeof intervals)[number];
@@ -45,7 +45,7 @@ export const addDays = (day: string, days: number): string =>
 const firstOfMonth = (day: string, months = 0): string =>
   format(Date.UTC(Number(day.slice(0, 4)), Number(day.slice(5, 7)) - 1 + months, 1));
 
-export const countDays = ({ from, to }: Days): number =>
+const countDays = ({ from, to }: Days): number =>
   Math.round((Date.parse(to) - Date.parse(from)) / dayMs);
 
 /** The format of each zone; `null` if it does not exist. */

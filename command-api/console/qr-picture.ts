@@ -22,7 +22,7 @@ const logoShare = 0.2;
 /** The part of this side that the logo itself has. */
 const logoInside = 0.9;
 
-export interface Square {
+interface Square {
   readonly start: number;
   readonly side: number;
 }

@@ -1,8 +1,8 @@
 /** Common selections of the scopes of a key. */
 import type { Scope } from '../../schemas/scopes.js';
 
-export const presetNames = ['read', 'create', 'all'] as const;
-export type ScopePreset = (typeof presetNames)[number];
+const presetNames = ['read', 'create', 'all'] as const;
+type ScopePreset = (typeof presetNames)[number];
 
 const scopesOf: Readonly<Record<Exclude<ScopePreset, 'all'>, readonly Scope[]>> = {
   read: ['links:read', 'stats:read', 'events:read'],

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import { clientAddress, networkOf, type ProxyTrust } from '../../ops/http/client-address.js';
-import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { BoundedMap } from '../../ops/platform/collections.js';
 import { messages } from '../../schemas/http/errors.js';
 import { failure, type Reply } from './reply.js';
 

@@ -1,21 +1,24 @@
 import type { Context } from 'koa';
 import { noneStalled } from '../../ops/event-log/outbox/stalled-partitions.js';
-import type { CallByHash } from '../admission/admission.js';
+import type { Admitted, CallByHash } from '../admission/command.js';
 import { topics } from '../../schemas/events/topics.js';
 import { addressedLink } from '../links/addressed-link.js';
 import { methodOf, pathOf, type RouteRow } from '../../schemas/http/route.js';
 import { v2Table, type V2Operation } from '../../schemas/http/routes.js';
-import { json, send, type Reply } from './reply.js';
+import { failure, json, send, unavailable, type Reply } from './reply.js';
 import { bodyReader, createDispatcher, type Handler, type Read, type Route } from './requests.js';
 import {
-  bearerKey,
-  enter,
+  monthlyLimitReached,
+  rateLimitHeaders,
   scopeRefusal,
+  unauthorized,
   usageOf,
-  type Credential,
+  type PlanDeps,
   type UnadmittedCall,
   type V2State,
 } from '../admission/admitted-call.js';
+import { messages } from '../../schemas/http/errors.js';
+import { hashKeyToken, isKeyToken } from '../keys/key-token.js';
 import { createBulkHandler } from '../links/bulk/route.js';
 import { createEventsHandler, type EventsDeps } from '../events/route.js';
 import { createDomainHandlers, type DomainDeps } from '../domains/route.js';
@@ -78,6 +81,80 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     handler: handlers[operation as V2Operation],
     ...(operation === 'shorten' && { combined: admitAndCreate }),
   }));
+};
+
+const bearer = /^Bearer +(\S+) *$/i;
+/** `Retry-After` during maintenance, in seconds. */
+const maintenanceRetryAfter = 60;
+
+/** The key of a request. */
+interface Credential {
+  /** SHA-256 of the secret; `null` if the request has no well-formed secret. */
+  readonly keyHash: string | null;
+  /** The hash of the console session's token; absent for other requests. */
+  readonly sessionHash?: Buffer | null;
+  /** The message of the 401 if no active key has this secret. */
+  readonly message: string;
+}
+
+export type Authenticate = (ctx: Context) => Credential | Promise<Credential>;
+
+/** Reads the key from `Authorization`. */
+const bearerKey: Authenticate = ({ headers }) => {
+  const token = bearer.exec(headers.authorization ?? '')?.[1];
+  if (token === undefined) return { keyHash: null, message: messages.keyMissing };
+  return { keyHash: isKeyToken(token) ? hashKeyToken(token) : null, message: messages.keyInvalid };
+};
+
+const admissionRefusal = (
+  { admission }: Admitted,
+  message: string,
+  deps: PlanDeps,
+): Reply | null => {
+  switch (admission.type) {
+    case 'admitted':
+      return null;
+    case 'maintenance':
+      return unavailable(messages.maintenance, maintenanceRetryAfter);
+    case 'keyInvalid':
+      return unauthorized(message);
+    case 'logUnavailable':
+      return unavailable(messages.logUnavailable);
+    case 'rateLimited': {
+      const { now, window } = admission.call;
+      const seconds = Math.ceil((window.resetAt.getTime() - now.getTime()) / 1_000);
+      const retryAfter = Math.max(1, seconds);
+      const headers = { 'Retry-After': String(retryAfter) };
+      return { ...failure(429, messages.rateLimited, headers), retryAfter };
+    }
+    case 'callsExhausted': {
+      const { call } = admission;
+      const { monthlyCalls } = deps.plans.plans[call.key.plan];
+      return monthlyLimitReached(messages.callsExhausted, monthlyCalls, call, deps);
+    }
+    default: {
+      const unknown: never = admission;
+      return unknown;
+    }
+  }
+};
+
+/** Sets the headers and the state of a request after admission. Returns the reply that ends it, or `null`. */
+const enter = (
+  ctx: Context,
+  state: V2State,
+  deps: PlanDeps,
+  { message }: Credential,
+  admitted: Admitted,
+): Reply | null => {
+  const call = 'call' in admitted.admission ? admitted.admission.call : null;
+  if (call) {
+    Object.assign(state.headers, rateLimitHeaders(call));
+    state.keyId = call.key.id;
+    state.call = call;
+  }
+  state.platform = admitted.platform;
+  return admissionRefusal(admitted, message, deps);
 };
 
 /** Checks body and scope, in the contract's order. */
@@ -153,6 +230,10 @@ export const createV2 = (
   };
 
   const handle = async (ctx: Context): Promise<void> => {
+    if (ctx.path !== prefix && !ctx.path.startsWith(`${prefix}/`)) {
+      send(ctx, failure(404, messages.notFound));
+      return;
+    }
     // Set first, so that error responses have it, too.
     (ctx.state as V2State).headers['Cache-Control'] = 'no-store';
     const { writes, metered, found, parameters } = requirementsOf(ctx.method, ctx.path);

@@ -3,9 +3,8 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { EventLog, NewRecord } from '../../ops/event-log/port.js';
 import { agentOf } from '../../ops/visitors/agents.js';
 import { referrerOf } from '../../ops/visitors/visit-data.js';
-import { newEvent, writeEvent } from '../../schemas/events/codec.js';
 import { importSource } from '../../schemas/events/envelope.js';
-import { maxPortion } from '../../schemas/events/spooled-visit.js';
+import { maxPortion, writeSpooledVisit } from '../../schemas/events/spooled-visit.js';
 import { topics } from '../../schemas/events/topics.js';
 import { storageFault, type SourceVisit } from './formats/records.js';
 
@@ -44,26 +43,21 @@ const referrerHost = (referrer: string, isOwnHost: IsOwnHost): string | null =>
 export const writeImportedVisit = (imported: ImportedVisit, isOwnHost: IsOwnHost): string => {
   const { subject, account, importId, sequence, visit } = imported;
   const { time, country, referrer, userAgent } = visit;
-  const { browser, os, device } = agentOf(userAgent ?? '');
   const data = {
-    click: null,
-    // The source has counted it as a click, so that its numbers stay.
-    bot: false,
     country: country !== null && isCountry(country) ? country : null,
     referrer: referrer === null ? null : referrerHost(referrer, isOwnHost),
-    browser,
-    os,
-    device,
     language: null,
     visitor: null,
     trigger: null,
     version: null,
     target: null,
+    ...agentOf(userAgent ?? '').data,
+    // The source has counted it as a click, so that its numbers stay.
+    bot: false,
   };
-  const source = importSource(importId);
-  const id = String(sequence);
-  const metadata = { id, source, sequence, subject, time: new Date(time), account };
-  return writeEvent(newEvent('LinkVisited', data, metadata));
+  const at = Date.parse(time);
+  const written = { subject, account, at, requestId: undefined, data };
+  return writeSpooledVisit(written, importSource(importId), sequence);
 };
 
 /** Visits that are written in one event-loop iteration: 2 ms if all user agents are new. */

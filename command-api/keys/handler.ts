@@ -48,7 +48,7 @@ export type ApiKeyOutcome =
 /** The token is not stored. */
 type WithToken<Outcome> = Outcome & { readonly token: string };
 
-export type IssuedKey = WithToken<DoneWithKey>;
+type IssuedKey = WithToken<DoneWithKey>;
 
 /** A command without the fields that the handler adds. */
 interface Requested<KeyCommand extends ApiKeyCommand> {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { ConfigError } from '../../ops/platform/process/config-error.js';
+import { ConfigError } from '../../ops/platform/errors.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
 import { openWebSafety } from './web-safety.js';

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { SafetyCheck } from './safety-check.js';
-import { ConfigError } from '../../ops/platform/process/config-error.js';
+import { ConfigError } from '../../ops/platform/errors.js';
 import { canonicalHost, canonicalUrl, type CanonicalUrl } from './canonical-url.js';
-import { parseList } from '../../ops/platform/files/list-file.js';
+import { parseList } from '../../ops/platform/parse.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
 import { maxHostLength, parseDestination, parseUrl } from '../../schemas/parse-url.js';
 

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../../ops/platform/logging.js';
-import { firstWithin } from '../../ops/platform/first-within.js';
+import { firstWithin } from '../../ops/platform/collections.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
 import { destinationsOf } from '../../schemas/redirect-rules.js';

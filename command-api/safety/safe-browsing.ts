@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { BoundedMap } from '../../ops/platform/collections.js';
 import { createCircuitBreaker, type BreakerState } from '../../ops/platform/concurrency/retry.js';
 import { DeadlinePassed, withinDeadline } from '../../ops/platform/concurrency/deadline.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';

@@ -19,7 +19,7 @@ type Range = readonly [from: number, to: number];
 const isIn = (number: number, [from, to]: Range): boolean => number >= from && number < to;
 
 /** The rows of a period. Quarters, days and months are counted since 1970. */
-export interface Coverage {
+interface Coverage {
   /** Days that the period overlaps. */
   readonly days: Range;
   readonly wholeDays: Range;

@@ -12,7 +12,7 @@ import { intervals, type Interval } from '../../schemas/statistics/period.js';
 import { firstVisitRecordOf, recordOf, spooledVisit } from '../../schemas/testing/events.js';
 import { intervalKeysIn, zones } from '../../schemas/testing/zones.js';
 import { quarterMs } from '../../schemas/statistics/calendar.js';
-import { groupBy } from '../../ops/platform/group-by.js';
+import { groupBy } from '../../ops/platform/collections.js';
 import { readAccountStatistics, readLinkStatistics } from './statistics.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
 

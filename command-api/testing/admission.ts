@@ -1,6 +1,7 @@
 import { defaultPlanTable } from '../../schemas/plans.js';
 import type { TestNode } from '../../ops/test/support/node.js';
-import { createAdmission, type Admission, type Admitted } from '../admission/admission.js';
+import { createAdmission, type Admission } from '../admission/admission.js';
+import type { Admitted } from '../admission/command.js';
 import type { AdmittedCall } from '../admission/command.js';
 import type { TestKey } from './keys.js';
 import { countTypes, onBoth } from './nodes.js';

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { validate as isUuid } from 'uuid';
 import { adminTokenOf, knownAdminToken, openDataDir, publishedAddresses } from './data-dir.js';
-import { ConfigError } from '../platform/process/config-error.js';
+import { ConfigError } from '../platform/errors.js';
 import { LockHeld } from '../platform/process/process-lock.js';
 import { rejection } from '../test/support/waiting.js';
 import { folderFixture } from '../test/support/fixtures.js';

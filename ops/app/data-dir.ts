@@ -12,8 +12,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { validate as isUuid } from 'uuid';
-import { ConfigError } from '../platform/process/config-error.js';
-import { hasCode, nullOnThrow } from '../platform/errors.js';
+import { ConfigError, hasCode, nullOnThrow } from '../platform/errors.js';
 import { acquireLock, isLocked } from '../platform/process/process-lock.js';
 
 /** How long a start waits for another process in its data directory, which may be draining (ms). */

@@ -11,7 +11,7 @@ import { findUnknownEvent, watchLedger } from '../ledger/behind-log.js';
 import { endsWithin } from '../platform/concurrency/deadline.js';
 import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import { periodically } from '../platform/concurrency/periodic.js';
-import { groupBy } from '../platform/group-by.js';
+import { groupBy } from '../platform/collections.js';
 import type { Config } from '../config/config.js';
 import { requestsOf, startAppendSpans } from '../event-log/append-spans.js';
 import { faultsOf, summarize, watchFaults, type LogFault } from '../event-log/kafka/log-faults.js';

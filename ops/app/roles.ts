@@ -1,4 +1,4 @@
-import { ConfigError } from '../platform/process/config-error.js';
+import { ConfigError } from '../platform/errors.js';
 import type { Config } from '../config/config.js';
 import type { Logger } from '../platform/logging.js';
 

@@ -1,7 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { startStack, type StackAddresses } from '../local/stack/stack.js';
 import { maxBrokers, topology } from '../local/stack/parts.js';
-import { ConfigError } from '../platform/process/config-error.js';
+import { ConfigError } from '../platform/errors.js';
 import { readConfig, type Config } from '../config/config.js';
 import { createLogger, logWarnings } from '../platform/logging.js';
 import { endSignals, runToEnd } from '../platform/process/lifecycle.js';

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { createAuthority } from '../test/support/certificates.js';
-import { ConfigError } from '../platform/process/config-error.js';
+import { ConfigError } from '../platform/errors.js';
 import { readConfig } from './config.js';
 import { folderFixture } from '../test/support/fixtures.js';
 import { needs } from '../test/support/needs.js';

@@ -10,7 +10,7 @@ import { parseUrl } from '../../schemas/parse-url.js';
 import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans.js';
 import type { Listen } from '../http/server.js';
 import { absoluteConnectionUrl, parseConnectionUrl } from '../platform/postgres/connection-url.js';
-import { ConfigError } from '../platform/process/config-error.js';
+import { ConfigError } from '../platform/errors.js';
 import { kafkaSettings, kafkaVariables, variables } from './variables.js';
 
 const readPlans = (file: string): PlanTable => {

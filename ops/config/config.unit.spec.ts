@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import path from 'node:path';
 import { defaultPlanTable } from '../../schemas/plans.js';
-import { ConfigError } from '../platform/process/config-error.js';
+import { ConfigError } from '../platform/errors.js';
 import { inheritedEnvironment, readConfig } from './config.js';
 import { variables } from './variables.js';
 

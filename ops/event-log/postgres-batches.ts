@@ -2,7 +2,7 @@
  * Rows of `log.records`, for appends, and of `log.segments`, which the compactor creates. A row is a record with its key,
  * or a batch of records as lines, without a key.
  */
-import { groupBy } from '../platform/group-by.js';
+import { groupBy } from '../platform/collections.js';
 import { valuesByField, type Queryable } from '../platform/postgres/pool.js';
 import { isLine, lineLimits, readLines } from './lines.js';
 import {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { history } from '../../projectors/history/projection.js';
 import { type CatchUpTarget } from '../../projectors/runtime/catch-up.js';
 import { rebuildDueProjections } from '../../projectors/runtime/rebuild.js';
-import { startProjection } from '../../projectors/runtime/live-projection.js';
+import { startProjection } from '../../projectors/runtime/batch.js';
 import { topics } from '../../schemas/events/topics.js';
 import { feedEventNames, typesOfNames } from '../../schemas/feed.js';
 import { rebuildDue } from '../platform/postgres/generation.js';

@@ -1,4 +1,4 @@
-import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { catalogue, type LinklogEvent } from '../../schemas/events/catalogue.js';
 import { writeEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
 import { subjectRangeOf } from '../../schemas/link-subject.js';
@@ -39,7 +39,7 @@ const visitsIndex = feedPartitions.findIndex(({ topic }) => topic === topics.vis
 
 export const isVisitsIndex = (index: number): boolean => index >= visitsIndex;
 
-const visitType = 'linklog.LinkVisited.v3' satisfies LinklogEvent['type'];
+const visitType = catalogue.LinkVisited.type;
 
 /** The partitions that have events of a filter. */
 export const indexesOf = ({ types, subject, domain }: FeedFilter): readonly number[] =>

@@ -3,9 +3,10 @@ import { retry } from '../platform/concurrency/retry.js';
 import type { Logger } from '../platform/logging.js';
 import type { Delivery, EventLog, Subscription } from '../event-log/port.js';
 import type { TopicName } from '../../schemas/events/topics.js';
+import { readKnownEvent } from '../../schemas/events/codec.js';
 import { feedPartitions, firstIndexOf } from './cursor.js';
 import { feedEventOf, type FeedEvent } from './filter.js';
-import { readForFeed, type PartitionEvents } from './stored-events.js';
+import type { PartitionEvents } from './stored-events.js';
 
 /** Bounds the events in memory of an account and partition. A client that is further behind reads the stored events. */
 const maxBuffered = { events: 500, bytes: 500_000 };
@@ -173,7 +174,7 @@ export class TopicHead {
       const account = /"account":("(?:[^"\\]|\\.)*")/.exec(record.value)?.[1];
       const known = account && this.#accounts.get(JSON.parse(account) as string);
       if (!known) continue;
-      const event = readForFeed(record);
+      const event = readKnownEvent(record.value);
       // The data may have an account too.
       if (!event || this.#accounts.get(event.account ?? '') !== known) continue;
       found.push({ known, event: feedEventOf(event, index, record.offset) });

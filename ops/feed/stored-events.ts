@@ -1,13 +1,13 @@
 /** Reads events of an account from the history projection, and visits from the log. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { readEvent, UnknownEventType, UnreadableEvent } from '../../schemas/events/codec.js';
+import { readKnownEvent } from '../../schemas/events/codec.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { subjectRangeOf } from '../../schemas/link-subject.js';
 import { rebuildDue } from '../platform/postgres/generation.js';
 import { accountsPartition, type HistoryRow } from '../../schemas/read-models/history.js';
-import type { EventLog, LogRecord } from '../event-log/port.js';
+import type { EventLog } from '../event-log/port.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import { feedPartitions, type Cursor } from './cursor.js';
 import { feedEventOf, feedEventOfRow, selects, type FeedEvent, type FeedFilter } from './filter.js';
@@ -134,17 +134,6 @@ const limitPauses = pLimit(1);
 const pauseAfter = (skipped: number): Promise<void> =>
   limitPauses(() => sleep((skipped / skippedPerPause) * skipMs));
 
-/** Reads an event for the feed; `null` if the record has none. @throws UnknownEventType */
-export const readForFeed = ({ value }: LogRecord): LinklogEvent | null => {
-  try {
-    return readEvent(value);
-  } catch (error) {
-    // A dead letter of the projections.
-    if (error instanceof UnreadableEvent && !(error instanceof UnknownEventType)) return null;
-    throw error;
-  }
-};
-
 /** Reads visits of one partition from the log: at most `limit` events of at most `maxRecords` records. */
 export const readVisits = async (
   log: Pick<EventLog, 'read'>,
@@ -169,7 +158,7 @@ export const readVisits = async (
     for (const record of records) {
       if (!record.value.includes(named)) continue;
       if (filter.subject !== null && record.key !== filter.subject) continue;
-      const event = readForFeed(record);
+      const event = readKnownEvent(record.value);
       if (event?.account !== filter.account || !selects(filter, event)) continue;
       if (events.length === limit) return portion(record.offset);
       selected += 1;

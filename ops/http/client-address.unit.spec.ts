@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { IncomingMessage } from 'node:http';
 import { clientAddress, networkOf } from './client-address.js';
-import { ConfigError } from '../platform/process/config-error.js';
+import { ConfigError } from '../platform/errors.js';
 import { readConfig } from '../config/config.js';
 
 const trusting = (blocks: string) => readConfig({ TRUSTED_PROXIES: blocks }).trustedProxies;

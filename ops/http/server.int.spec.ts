@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GeneralError } from '../../schemas/http/errors.js';
 import { eventually, rejection } from '../test/support/waiting.js';
 import { RawClient, parseResponse, type RawResponse } from '../test/support/raw-http.js';
-import { ConfigError } from '../platform/process/config-error.js';
+import { ConfigError } from '../platform/errors.js';
 import { trustNone } from './client-address.js';
 import type { FastPath } from './fast-path.js';
 import { listen, type HttpListener } from './server.js';

@@ -7,7 +7,7 @@ import {
   type Server,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { ConfigError } from '../platform/process/config-error.js';
+import { ConfigError } from '../platform/errors.js';
 import type { ProxyTrust } from './client-address.js';
 import { maxConnections, OpenConnections, hasSlowBody } from './connections.js';
 import { installFastPath, type FastPath } from './fast-path.js';

@@ -9,7 +9,7 @@ import { platformSubject } from '../../schemas/folds/platform.js';
 import { deferred, never, type Deferred } from '../platform/concurrency/deferred.js';
 import { retry } from '../platform/concurrency/retry.js';
 import { linklogCommand } from '../platform/process/own-command.js';
-import { ConfigError } from '../platform/process/config-error.js';
+import { ConfigError } from '../platform/errors.js';
 import type { EventLog, LogRecord, PartitionRange } from '../event-log/port.js';
 import type { Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
@@ -19,7 +19,7 @@ import { readableEvents } from './readable-events.js';
 /** Records at the end of a partition that are compared, which are as many as the relay sends in a round. */
 const maxTail = 1_000;
 
-export class LedgerBehindLog extends ConfigError {
+class LedgerBehindLog extends ConfigError {
   constructor({ type, subject, sequence }: LinklogEvent) {
     super(
       `PostgreSQL is older than the log in Kafka: it does not know ${type} of ${subject} (sequence ` +

@@ -5,6 +5,7 @@ import {
   type LedgerLinkEvent,
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
+import { isVisit } from '../../schemas/events/catalogue.js';
 import { compareSubjects } from '../../schemas/link-subject.js';
 import { unnest, valuesByField, type Client, type Queryable } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
@@ -162,6 +163,6 @@ export const ledgerLinks: LedgerRows<LedgerLinkState, LedgerLinkEvent> = {
   lock: lockLinks,
   save: (states, schema) => saveLinks([...states.values()].map(requireTaken), schema),
   // Visits do not invalidate caches.
-  changeOf: ({ type, subject, sequence }) =>
-    type === 'linklog.LinkVisited.v3' ? null : { kind: 'link', subject, sequence },
+  changeOf: (event) =>
+    isVisit(event) ? null : { kind: 'link', subject: event.subject, sequence: event.sequence },
 };

@@ -1,7 +1,11 @@
 import { inMonth, monthOf, type KeyMeter } from '../../schemas/folds/key-meter.js';
+import type { PlatformSwitches } from '../../schemas/folds/platform.js';
+import type { PlanName } from '../../schemas/plans.js';
+import type { Scope } from '../../schemas/scopes.js';
 import type { UsageEvent } from '../../schemas/events/catalogue.js';
 import { unnest, valuesByField, type Client } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
+import { scopesColumn } from './api-keys.js';
 import { ledgerNow, type LedgerClock } from './clock.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
 
@@ -136,3 +140,108 @@ export const countMinutes = (minutes: readonly CallsOfMinute[]): readonly Statem
           values: valuesByField(minutes, 'keyId', 'minute', 'calls'),
         },
       ];
+
+/** A key of calls, and the meter of its root. */
+interface KeyOfCalls extends LockedMeter {
+  /** SHA-256 of the secret, hexadecimal. */
+  readonly hash: string;
+  readonly id: string;
+  readonly rootId: string;
+  readonly name: string;
+  /** The plan of the root. */
+  readonly plan: PlanName;
+  readonly account: string;
+  readonly scopes: readonly Scope[];
+  readonly lastUsedAt: Date | null;
+  /** The earliest end of the secret, the key and its root. */
+  readonly endsAt: Date | null;
+}
+
+/** The known keys of calls, and the locked meters of their roots. */
+export interface LockedCalls {
+  readonly platform: PlatformSwitches;
+  /** The keys by SHA-256 of the secret. Keys that have ended are absent. */
+  readonly keys: ReadonlyMap<string | null, KeyOfCalls>;
+  /** The meters by ID of the root key. */
+  readonly meters: ReadonlyMap<string, LockedMeter>;
+  /** PostgreSQL's clock after the locks, and that clock after `LedgerClock.clampedNow`. */
+  readonly time: { readonly databaseTime: Date; readonly now: Date };
+}
+
+/** The switches with one of the keys. If all keys are unknown, one row has the switches alone. */
+type Row = PlatformSwitches & { readonly databaseTime: Date } & (
+    KeyOfCalls | { readonly hash: null }
+  );
+
+/** clock_timestamp() is evaluated after the inner query has locked the row. */
+const lockingStatement = `
+  SELECT p.maintenance, p.shortening, p.aliases, p.passwords, p.expiration, p.qr,
+         l.*, clock_timestamp() AS "databaseTime"
+  FROM ledger.platform p
+  LEFT JOIN (
+    SELECT a.hash, k.id, k.root_id AS "rootId", k.name, r.plan, k.account, ${scopesColumn},
+           k.last_used_at AS "lastUsedAt",
+           least(s.ends_at, k.expires_at, r.expires_at) AS "endsAt", ${meterColumns}
+    FROM unnest($1::text[]) AS a (hash)
+    JOIN ledger.key_secrets s ON s.hash = decode(a.hash, 'hex')
+    JOIN ledger.api_keys k ON k.id = s.key_id AND k.status = 'active'
+    JOIN ledger.api_keys r ON r.id = k.root_id AND r.status = 'active'
+    JOIN ledger.key_meters m ON m.key_id = r.id
+    ORDER BY m.key_id FOR UPDATE OF m
+  ) l ON true`;
+
+/** Reads the known keys by their hash, and locks the meters of their roots, in the order of their IDs. */
+export const lockCalls = async (
+  tx: Client,
+  hashes: readonly (string | null)[],
+  clock: LedgerClock,
+): Promise<LockedCalls> => {
+  const { rows } = await tx.query<Row>({
+    name: 'admission-lock',
+    text: lockingStatement,
+    values: [[...new Set(hashes)].filter((hash) => hash !== null)],
+  });
+  // When the last row is returned, all meters are locked.
+  const platform = rows.at(-1);
+  if (!platform) throw new Error('The ledger has no platform row');
+  const { databaseTime } = platform;
+  const now = clock.clampedNow(databaseTime);
+  const keys = new Map<string | null, KeyOfCalls>();
+  const meters = new Map<string, LockedMeter>();
+  for (const row of rows) {
+    if (row.hash === null || (row.endsAt !== null && now >= row.endsAt)) continue;
+    keys.set(row.hash, row);
+    if (!meters.has(row.rootId)) meters.set(row.rootId, moveToMonth(row, now));
+  }
+  return { platform, keys, meters, time: { databaseTime, now } };
+};
+
+/** Adds admitted calls to their minutes, and updates when their keys were last used. */
+export const countCalls = (
+  {
+    metered,
+    keysUsed,
+  }: {
+    /** The calls of each root key that count toward the month. */
+    readonly metered: ReadonlyMap<string, number>;
+    readonly keysUsed: ReadonlySet<string>;
+  },
+  now: Date,
+): readonly Statement[] => {
+  const used: Statement = {
+    name: 'keys-used',
+    // An UPDATE alone would not lock the keys in the order of their IDs.
+    text: `UPDATE ledger.api_keys k SET last_used_at = $2
+           FROM (SELECT id FROM ledger.api_keys
+                 WHERE id = ANY ($1::text[]) AND (last_used_at IS NULL OR last_used_at < $2)
+                 ORDER BY id FOR NO KEY UPDATE) AS locked
+           WHERE k.id = locked.id`,
+    values: [[...keysUsed], minuteOf(now)],
+  };
+  const minutes = Array.from(metered, ([keyId, calls]) => ({
+    keyId,
+    minute: minuteOf(now),
+    calls,
+  }));
+  return [...countMinutes(minutes), ...(keysUsed.size > 0 ? [used] : [])];
+};

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { PoolClient } from 'pg';
 import { advisoryLocks } from '../advisory-locks.js';
 import { retry } from '../platform/concurrency/retry.js';
-import { hasCode } from '../platform/errors.js';
+import { hasCode, ConfigError } from '../platform/errors.js';
 import { linklogVersion, projectFile } from '../platform/files/project-file.js';
 import { requireVersion } from '../platform/postgres/connection-fault.js';
 import { generation } from '../platform/postgres/generation.js';
@@ -14,7 +14,6 @@ import {
   type Pool,
   type Queryable,
 } from '../platform/postgres/pool.js';
-import { ConfigError } from '../platform/process/config-error.js';
 import { linklogCommand } from '../platform/process/own-command.js';
 import { reportProgress, type Progress } from './progress.js';
 

@@ -1,5 +1,5 @@
 import { grantRights, migrate } from '../migrations/migrate.js';
-import { ConfigError } from '../platform/process/config-error.js';
+import { ConfigError } from '../platform/errors.js';
 import { readConfig } from '../config/config.js';
 import { createLogger, logWarnings } from '../platform/logging.js';
 import { namingDatabaseUrl } from '../platform/postgres/connection-fault.js';

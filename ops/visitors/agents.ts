@@ -4,7 +4,9 @@ import { isBot, maxAgentLength } from './bots.js';
 import { memoize, type VisitData } from './visit-data.js';
 
 /** The properties of a visitor that follow from the user agent. */
-export interface Agent extends Pick<VisitData, 'bot' | 'browser' | 'os' | 'device'> {
+export interface Agent {
+  /** What a visit records of them. */
+  readonly data: Pick<VisitData, 'bot' | 'browser' | 'os' | 'device'>;
   /**
    * Microsoft Office requests a link itself, follows redirects, and then opens the browser at the final address. Instead
    * of a redirect, it gets a page with a refresh. Then the browser opens the short URL, and only that visit counts.
@@ -14,7 +16,10 @@ export interface Agent extends Pick<VisitData, 'bot' | 'browser' | 'os' | 'devic
 
 const officeAgent = /ms-?office/i;
 
-const unknownAgent: Agent = { bot: false, browser: null, os: null, device: null, isOffice: false };
+const unknownAgent: Agent = {
+  data: { bot: false, browser: null, os: null, device: null },
+  isOffice: false,
+};
 
 /** Televisions that bowser classifies as tablets or desktops. Fire TV has models such as AFTMM. */
 const television =
@@ -26,7 +31,11 @@ const yahooJapan = /\bjp\.co\.yahoo\./g;
 const oneOf = <Known extends string>(list: readonly Known[], name: string): Known | null =>
   list.find((known) => known === name) ?? null;
 
-const deviceOf = (text: string, os: Agent['os'], platform: string): Agent['device'] => {
+const deviceOf = (
+  text: string,
+  os: Agent['data']['os'],
+  platform: string,
+): Agent['data']['device'] => {
   if (television.test(text)) return 'tv';
   // Bowser has no device type for Chrome OS.
   return os === 'Chrome OS' ? 'desktop' : (oneOf(deviceTypes, platform) ?? 'other');
@@ -38,10 +47,12 @@ const parseAgent = (userAgent: string): Agent => {
   const parser = Bowser.getParser(text.replace(yahooJapan, ''), true);
   const os = oneOf(osFamilies, parser.getOSName());
   return {
-    bot: isBot(text),
-    browser: oneOf(browserFamilies, parser.getBrowserName()),
-    os,
-    device: deviceOf(text, os, parser.getPlatformType()),
+    data: {
+      bot: isBot(text),
+      browser: oneOf(browserFamilies, parser.getBrowserName()),
+      os,
+      device: deviceOf(text, os, parser.getPlatformType()),
+    },
     isOffice: officeAgent.test(userAgent),
   };
 };

@@ -78,7 +78,7 @@ describe('visitors: user agents', () => {
   ] as const) {
     for (const [agent, browser, os, device] of agents) {
       it(`classifies ${agent.slice(0, 90)}`, () => {
-        const expected = { bot, browser, os, device, isOffice: false };
+        const expected = { data: { bot, browser, os, device }, isOffice: false };
         expect(agentOf(agent)).to.deep.equal(expected);
         expect(agentOf(agent)).to.deep.equal(expected);
       });
@@ -87,7 +87,7 @@ describe('visitors: user agents', () => {
 
   for (const agent of televisions) {
     it(`is of a television: ${agent.slice(0, 90)}`, () => {
-      expect(agentOf(agent)).to.include({ bot: false, device: 'tv' });
+      expect(agentOf(agent).data).to.include({ bot: false, device: 'tv' });
     });
   }
 
@@ -103,19 +103,19 @@ describe('visitors: user agents', () => {
   }
 
   it('is unknown without a header', () => {
-    const unknown = { bot: false, browser: null, os: null, device: null, isOffice: false };
-    expect(agentOf('')).to.deep.equal(unknown);
+    const data = { bot: false, browser: null, os: null, device: null };
+    expect(agentOf('')).to.deep.equal({ data, isOffice: false });
   });
 
   it('has only known names of browsers and systems', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 600 }), (text) => {
-        const { browser, os } = agentOf(text);
+        const { browser, os } = agentOf(text).data;
         expect([null, ...browserFamilies]).to.include(browser);
         expect([null, ...osFamilies]).to.include(os);
       }),
     );
-    expect(agentOf('Jane-Doe/1.0').browser).to.be.null;
+    expect(agentOf('Jane-Doe/1.0').data.browser).to.be.null;
   });
 
   it('is classified in bounded time', () => {

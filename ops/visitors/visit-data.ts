@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { maxHostLength, parseUrl } from '../../schemas/parse-url.js';
-import { BoundedMap } from '../platform/bounded-map.js';
+import { BoundedMap } from '../platform/collections.js';
 
 /** The data of a visit, with or without a limit of clicks: no address, and no free text of a user agent. */
 export type VisitData = Omit<EventNamed<'LinkVisited'>['data'], 'click'>;

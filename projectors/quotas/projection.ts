@@ -1,4 +1,4 @@
-import { groupBy } from '../../ops/platform/group-by.js';
+import { groupBy } from '../../ops/platform/collections.js';
 import { valuesByField } from '../../ops/platform/postgres/pool.js';
 import { topics } from '../../schemas/events/topics.js';
 import { spendingOf, type Spending } from '../../schemas/folds/key-meter.js';

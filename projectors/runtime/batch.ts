@@ -7,7 +7,7 @@ import {
   type Client,
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
-import { moveCheckpoint, requireAtCheckpoint, shareSchema } from './checkpoints.js';
+import { moveCheckpoint, readCheckpoint, requireAtCheckpoint, shareSchema } from './checkpoints.js';
 import {
   applyOrSetAside,
   attempt,
@@ -23,6 +23,7 @@ import {
   type HighWaterMarks,
   type SequenceGap,
 } from './high-water-marks.js';
+import { LagTracker } from './lag.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
 import { spoolIdOf } from '../../schemas/events/envelope.js';
@@ -245,5 +246,36 @@ export const createBatchHandler = (
       );
       throw error;
     }
+  };
+};
+
+/** A large batch of a backlog folds more visits of the same link with the same number of statements. */
+const maxBatch = 100_000;
+
+/** Applies the log to the live tables of a projection, until it is stopped. */
+export const startProjection = (options: {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly logger: Logger;
+  readonly projection: Projection;
+}) => {
+  const { pool, log, projection } = options;
+  const handle = createBatchHandler(options);
+  const lag = new LagTracker();
+  const subscription = log.subscribe({
+    group: `projection-${projection.name}`,
+    topics: projection.topics,
+    maxBatch,
+    ...(projection.mayWaitMs !== undefined && { mayWaitMs: projection.mayWaitMs }),
+    position: (topic, partition) =>
+      readCheckpoint(pool, liveSchema(projection.name), topic, partition),
+    handle: async (batch) => {
+      await lag.applying(batch, () => handle(batch));
+    },
+  });
+  return {
+    done: subscription.done,
+    stop: () => subscription.stop(),
+    secondsBehind: () => lag.secondsBehind(Date.now()),
   };
 };

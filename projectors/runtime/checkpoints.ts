@@ -18,7 +18,7 @@ import {
 } from './projection.js';
 
 /** A reader's position in a partition: the next offset that it will apply. */
-export type Checkpoint = Position & TopicPartition;
+type Checkpoint = Position & TopicPartition;
 
 /** A batch does not begin at the checkpoint: another reader moved it, or a rebuild was swapped in. */
 export class BatchNotAtCheckpoint extends PositionMoved {

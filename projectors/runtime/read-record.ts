@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { BoundedMap } from '../../ops/platform/collections.js';
 import type { LogRecord } from '../../ops/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import {

@@ -36,7 +36,8 @@ import {
   type RebuildOptions,
 } from './rebuild.js';
 import { openTestLog } from '../../ops/test/support/node.js';
-import { readerLag, startProjection } from './live-projection.js';
+import { startProjection } from './batch.js';
+import { readerLag } from './lag.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
 const logger = createLogger('silent');

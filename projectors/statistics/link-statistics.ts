@@ -1,8 +1,8 @@
-import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { BoundedMap } from '../../ops/platform/collections.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { millisecondsOf } from '../../schemas/events/time.js';
 import { quarterAt, type Quarter } from '../../schemas/statistics/calendar.js';
-import { valuesIn, type ClickValues } from '../../schemas/statistics/document.js';
+import { dimensionFields, valuesIn, type ClickValues } from '../../schemas/statistics/document.js';
 import { Statistics, type Totals } from './statistics.js';
 
 /** The part of a visit that statistics use. */
@@ -37,8 +37,9 @@ const intern = <Value>(known: Map<string, Value>, key: string, value: Value): Va
 type Visited = EventNamed<'LinkVisited'>['data'];
 
 const valuesOf = (visited: Visited): ClickValues => {
-  const { referrer, country, browser, os, device, language, trigger, target } = visited;
-  const key = `${country} ${browser} ${os} ${device} ${language} ${trigger} ${target} ${referrer}`;
+  let key = '';
+  // Only a referrer may contain a line feed, so different values have different keys.
+  for (const field of dimensionFields) key += `${visited[field]}\n`;
   return knownValues.get(key) ?? intern(knownValues, key, valuesIn(visited));
 };
 

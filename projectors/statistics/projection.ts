@@ -1,5 +1,6 @@
-import { groupBy } from '../../ops/platform/group-by.js';
+import { groupBy } from '../../ops/platform/collections.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
+import { isVisit } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { summedUnder } from '../../schemas/statistics/summed-visits.js';
 import type { Projection, ProjectionSchema } from '../runtime/projection.js';
@@ -251,7 +252,7 @@ export const stats: Projection<Change> = {
   topics: [topics.visits.name, topics.links.name],
   checksSequencesOf: [topics.visits.name],
   toChange(event) {
-    if (event.type === 'linklog.LinkVisited.v3') return visitOf(event);
+    if (isVisit(event)) return visitOf(event);
     return event.type === 'linklog.LinkImported.v1' ? openingBalanceOf(event) : null;
   },
   apply: (tx, schema, changes, partition) =>

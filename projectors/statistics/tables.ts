@@ -1,4 +1,4 @@
-import { groupBy } from '../../ops/platform/group-by.js';
+import { groupBy } from '../../ops/platform/collections.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { firstDayOf, monthOf, type Quarter } from '../../schemas/statistics/calendar.js';
 import {

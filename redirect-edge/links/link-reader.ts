@@ -1,4 +1,4 @@
-import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { BoundedMap } from '../../ops/platform/collections.js';
 import { createBatcher, Overloaded, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import { endsWithin } from '../../ops/platform/concurrency/deadline.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';

@@ -8,7 +8,7 @@ import {
   type CircuitBreaker,
 } from '../../ops/platform/concurrency/retry.js';
 import { withinDeadline } from '../../ops/platform/concurrency/deadline.js';
-import { jsonText } from '../../ops/platform/json.js';
+import { jsonText } from '../../ops/platform/parse.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { recordedStatuses } from '../../schemas/folds/link-status.js';

@@ -38,7 +38,8 @@ export const chooseDestination = (
   now: number,
 ): Destination => {
   const data = analyzer.dataOf(visitor, link, query, now);
-  const { country, device, os, browser, language } = visitor;
+  const { country, language } = visitor;
+  const { device, os, browser } = data;
   const chosen =
     link.rules &&
     targetOf(

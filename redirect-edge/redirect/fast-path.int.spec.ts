@@ -13,7 +13,7 @@ import { eventually } from '../../ops/test/support/waiting.js';
 import type { ServedLink } from './decision.js';
 import { LinkCache } from '../links/link-reader.js';
 import { createDomainResolver } from '../domains/served-domain.js';
-import { SpoolUnavailable } from '../spool/appender.js';
+import { SpoolUnavailable } from '../spool/folder.js';
 import type { NewVisit } from '../../schemas/events/spooled-visit.js';
 import { createVisitAnalyzer } from '../visitors/visit-analyzer.js';
 import { createEdgeHandler } from './handler.js';

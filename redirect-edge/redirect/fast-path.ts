@@ -8,7 +8,7 @@ import { serves, type DomainResolver, type ServedDomain } from '../domains/serve
 import { decideVisit, type ServedLink } from './decision.js';
 import { chooseDestination } from './destination.js';
 import type { LinkReader } from '../links/link-reader.js';
-import type { Done } from '../spool/appender.js';
+import type { Done } from '../spool/folder.js';
 import type { Spool } from '../spool/spool.js';
 import {
   isPrefetch,
@@ -76,7 +76,7 @@ export const createEdgeFastPath = (deps: {
       if (!link) return false;
       visitor ??= analyzer.visitorOf(client, now);
       // Requests of Microsoft Office fall back to node:http.
-      if (visitor.isOffice) return false;
+      if (visitor.agent.isOffice) return false;
       const { subject, account } = link;
       const { requestId } = visitor;
       const destination = chooseDestination(analyzer, link, visitor, query, now);

@@ -175,11 +175,11 @@ export const createVisits = (deps: VisitDeps) => {
       sendFailure(response, 'notFound', domain);
       return;
     }
-    const { bot, isOffice } = agentOf(response.req.headers['user-agent'] ?? '');
+    const { data, isOffice } = agentOf(response.req.headers['user-agent'] ?? '');
     const marked = isMarked(queryOf(response.req));
     const visit = {
       head: response.req.method === 'HEAD',
-      bot: bot && !marked,
+      bot: data.bot && !marked,
       office: isOffice && !marked,
       now: Date.now(),
     };

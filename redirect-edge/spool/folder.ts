@@ -30,6 +30,25 @@ export interface SpoolContext {
   readonly logger: Logger;
 }
 
+/** The visit is not written, so it must not be redirected. A retry, possibly at another edge, can succeed. */
+export class SpoolUnavailable extends Error {
+  /**
+   * @param code `SPOOL_FULL`: the spool of this edge has reached its size limit, because the log has been unreachable
+   *   for long. `SPOOL_WRITE_FAILED`: the file system failed (no space, I/O error), with its error as `cause`.
+   *   `SPOOL_STOPPED`: this edge is shutting down.
+   */
+  constructor(
+    readonly code: 'SPOOL_FULL' | 'SPOOL_WRITE_FAILED' | 'SPOOL_STOPPED',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** Called with `null` when a visit is durable, or with the failure. */
+export type Done = (failure: SpoolUnavailable | null) => void;
+
 /** The folder of one spool, locked by this process. */
 export interface SpoolFolder {
   readonly id: string;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as tick } from 'node:timers/promises';
-import { SpoolUnavailable } from './appender.js';
+import { SpoolUnavailable } from './folder.js';
 import { readEvent, writeEvent } from '../../schemas/events/codec.js';
 import { readSpooledVisit, type NewVisit } from '../../schemas/events/spooled-visit.js';
 import { maxCodeLength, subjectOf } from '../../schemas/link-subject.js';

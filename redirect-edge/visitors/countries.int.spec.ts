@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pino from 'pino';
-import { ConfigError } from '../../ops/platform/process/config-error.js';
+import { ConfigError } from '../../ops/platform/errors.js';
 import { readConfig } from '../../ops/config/config.js';
 import { rejection } from '../../ops/test/support/waiting.js';
 import { openCountries, type Countries } from './countries.js';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { Reader, type Response } from 'mmdb-lib';
 import { isCountry } from '../../schemas/countries.js';
-import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { BoundedMap } from '../../ops/platform/collections.js';
 import { isPublic } from '../../ops/platform/networks/network-guard.js';
-import { ConfigError } from '../../ops/platform/process/config-error.js';
+import { ConfigError } from '../../ops/platform/errors.js';
 import type { Logger } from '../../ops/platform/logging.js';
 
 /** Returns the country of a public address, ISO 3166-1 alpha-2; `null` if it is unknown. */

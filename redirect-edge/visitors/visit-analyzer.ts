@@ -28,7 +28,8 @@ export const partsOf = ({ headers, socket }: IncomingMessage): ClientParts => ({
 });
 
 /** The properties of a client that all its visits have while it sends the same headers. */
-export interface Visitor extends Agent, Pick<VisitData, 'country' | 'referrer' | 'language'> {
+export interface Visitor extends Pick<VisitData, 'country' | 'referrer' | 'language'> {
+  readonly agent: Agent;
   /** If not, a visit has no country, referrer, language or visitor; rules may use country and language. */
   readonly permitsTracking: boolean;
   readonly userAgent: string;
@@ -153,20 +154,14 @@ export const createVisitAnalyzer = (deps: {
     visitorOf(client, now) {
       const { headers } = client;
       const userAgent = headers['user-agent'] ?? '';
-      const { bot, browser, os, device, isOffice } = agentOf(userAgent);
       const { country, network } = originOf(client, now);
       const { referer } = headers;
       const isPermitted = permitsTracking(headers);
       const referrer = isPermitted && referer !== undefined ? referrerIn(referer) : null;
       const language = languageOf(headers['accept-language'] ?? '');
       const requestId = namedRequestId(headers['x-request-id']);
-      // Spreading two objects would cost as much as the rest of the request.
       return {
-        bot,
-        browser,
-        os,
-        device,
-        isOffice,
+        agent: agentOf(userAgent),
         permitsTracking: isPermitted,
         country,
         network: isPermitted ? network : '',
@@ -177,21 +172,19 @@ export const createVisitAnalyzer = (deps: {
       };
     },
     dataOf(visitor, { subject, sequence: version }, query, now) {
-      const { bot, country, referrer, browser, os, device, language, network, userAgent } = visitor;
+      const { agent, country, referrer, language, network, userAgent } = visitor;
       const isPermitted = visitor.permitsTracking;
       const key = network === '' ? null : keys.of(now);
       return {
-        bot,
         country: isPermitted ? country : null,
         referrer,
-        browser,
-        os,
-        device,
         language: isPermitted ? language : null,
         visitor: key === null ? null : hashOf(key, network, subject, userAgent),
         trigger: hasQrMark(query) ? 'qr' : 'link',
         version,
         target: null,
+        // Last: in Node 20 each property after a spread costs a microsecond.
+        ...agent.data,
       };
     },
   };

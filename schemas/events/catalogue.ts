@@ -477,6 +477,7 @@ export type UsageEvent = EventNamed<keyof typeof usageEvents>;
 export type PlatformEvent = EventNamed<keyof typeof platformEvents>;
 
 export const isLinkEvent = isOneOf(linkEvents);
+export const isVisit = isOneOf(visitEvents);
 
 /** The first event of a link. */
 export type CreationEvent = EventNamed<'LinkCreated' | 'LinkImported'>;

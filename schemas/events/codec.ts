@@ -79,6 +79,16 @@ const readAnyEvent = eventReader(Object.values(catalogue));
 export const readEvent = (value: string): LinklogEvent =>
   readSpooledVisit(value) ?? readAnyEvent(value);
 
+/** `null` for a record without a readable event, which projections store as a dead letter. @throws UnknownEventType */
+export const readKnownEvent = (value: string): LinklogEvent | null => {
+  try {
+    return readEvent(value);
+  } catch (error) {
+    if (error instanceof UnreadableEvent && !(error instanceof UnknownEventType)) return null;
+    throw error;
+  }
+};
+
 /** The value of a record: one CloudEvents JSON object in structured mode. */
 export const writeEvent = (event: LinklogEvent): string =>
   JSON.stringify({ ...event, sequence: writeSequence(event.sequence) });

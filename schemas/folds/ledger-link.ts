@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { notBefore } from '../decision.js';
-import { isCreation, type EventNamed, type LinkEvent } from '../events/catalogue.js';
+import { isCreation, isVisit, type EventNamed, type LinkEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
 import { liftsExpiry, securedBy, type SecuredFields } from './link.js';
 import { noRestraints, type Restraints } from './link-status.js';
@@ -95,16 +95,17 @@ export const evolveLedgerLink = (
   const { sequence } = event;
   // A log has no order between its topics: a rebuild folds all visits after the last link event.
   const lastEventAt = notBefore(time, link.lastEventAt);
+  if (isVisit(event)) {
+    if (event.data.click === null) return { ...link, lastEventAt };
+    return {
+      ...link,
+      // A rebuild folds visits after the opening balance that an edit set.
+      clicks: Math.max(link.clicks, event.data.click),
+      visitSequence: Math.max(link.visitSequence, sequence),
+      lastEventAt,
+    };
+  }
   switch (event.type) {
-    case 'linklog.LinkVisited.v3':
-      if (event.data.click === null) return { ...link, lastEventAt };
-      return {
-        ...link,
-        // A rebuild folds visits after the opening balance that an edit set.
-        clicks: Math.max(link.clicks, event.data.click),
-        visitSequence: Math.max(link.visitSequence, sequence),
-        lastEventAt,
-      };
     case 'linklog.LinkEdited.v3': {
       const { data } = event;
       const { maxClicks = link.maxClicks } = data;

@@ -4,6 +4,9 @@ import { unknownEvent } from '../events/event-type.js';
 
 export type PlatformFeature = z.infer<typeof platformFeature>;
 
+/** Whether maintenance and each feature is on. */
+export type PlatformSwitches = Readonly<Record<PlatformFeature | 'maintenance', boolean>>;
+
 /** The platform's switches. */
 export interface PlatformState {
   readonly maintenance: boolean;

@@ -92,7 +92,7 @@ const operatorsImportsQuery = z.object({ account: accountName.optional() });
 const importStatuses = ['running', 'done', 'stopped', 'failed'] as const;
 export type ImportStatus = (typeof importStatuses)[number];
 
-export const importResponse = named('LinkImport', {
+const importResponse = named('LinkImport', {
   id: z.uuid(),
   format: z.enum(operatorsImportFormats),
   status: z.enum(importStatuses),

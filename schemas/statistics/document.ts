@@ -28,35 +28,45 @@ type ValueClicks = (Value | number)[];
 
 /**
  * A list for each dimension, in the order of `dimensionNames`; the clicks of each list sum to the number of clicks.
- * It is stored as this array in JSON, so equal documents have equal texts. The last list, of `targets`, is not stored if
- * no click has a target, as in links without rules.
+ * It is stored as this array in JSON, so equal documents have equal texts. The last lists, from `targets`, are not stored
+ * if no click has a value, as in links without rules. So a new dimension at the end changes no stored document.
  */
 export type Document = readonly ValueClicks[];
 
 /** The value of a click in each dimension, in the order of `dimensionNames`. */
 export type ClickValues = readonly Value[];
 
+/** The fields of the dimensions, in the order of `dimensionNames`. */
+export const dimensionFields = Object.values(dimensions);
+
 export const valuesIn = (fields: Readonly<Record<DimensionField, Value>>): ClickValues =>
-  dimensionNames.map((name) => fields[dimensions[name]]);
+  dimensionFields.map((field) => fields[field]);
 
 export const emptyDocument = (): Document => dimensionNames.map(() => []);
 
 /** The index of the list of `targets`. */
-const targets = dimensionNames.length - 1;
+const targets = dimensionNames.indexOf('targets');
+
+const hasValues = (list: ValueClicks = []): boolean =>
+  list.some((value) => typeof value === 'string');
 
 export const writeDocument = (document: Document): string => {
-  const hasTargets = document[targets]?.some((value) => typeof value === 'string') ?? false;
-  return JSON.stringify(hasTargets ? document : document.slice(0, targets));
+  let end = document.length;
+  while (end > targets && !hasValues(document[end - 1])) end -= 1;
+  return JSON.stringify(document.slice(0, end));
 };
 
 export const readDocument = (text: string): Document => {
   const document = JSON.parse(text) as ValueClicks[];
-  if (document.length > targets) return document;
+  if (document.length === dimensionNames.length) return document;
   let clicks = 0;
   for (const [index, value] of (document[0] ?? []).entries()) {
     if (index % 2 === 1) clicks += value as number;
   }
-  return [...document, clicks === 0 ? [] : [null, clicks]];
+  const unrecorded = dimensionNames
+    .slice(document.length)
+    .map((): ValueClicks => (clicks === 0 ? [] : [null, clicks]));
+  return [...document, ...unrecorded];
 };
 
 /** The index of the first value that is not less than this one (binary search). */
@@ -128,16 +138,8 @@ export const addClick = (to: Document, values: ClickValues, day: DayDocuments | 
 /** The sum of documents of many days, each of which may have other values: for each dimension, value → clicks. */
 type DocumentSum = Readonly<Record<Dimension, Map<Value, number>>>;
 
-export const emptySum = (): DocumentSum => ({
-  referrers: new Map(),
-  countries: new Map(),
-  browsers: new Map(),
-  os: new Map(),
-  devices: new Map(),
-  languages: new Map(),
-  triggers: new Map(),
-  targets: new Map(),
-});
+export const emptySum = (): DocumentSum =>
+  Object.fromEntries(dimensionNames.map((name) => [name, new Map()])) as DocumentSum;
 
 export const addToSum = (sum: DocumentSum, document: Document): void => {
   dimensionNames.forEach((name, dimension) => {

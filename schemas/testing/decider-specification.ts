@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Command, CommandMetadata, Decider, Refusal } from '../decision.js';
 import { at, idOf, idOfEvent } from './events.js';
 
-export interface Fold<State, Event> {
+interface Fold<State, Event> {
   readonly initialState: State;
   readonly evolve: (state: State, event: Event) => State;
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Pool, Queryable } from '../../../ops/platform/postgres/pool.js';
 
-export interface ConsoleSession {
+interface ConsoleSession {
   /** A hash of the secret that started the session. */
   readonly boundTo: Buffer;
   /** An operator's name; `null` on the API's listener. */
@@ -9,13 +9,13 @@ export interface ConsoleSession {
 }
 
 /** A session that starts. */
-export interface NewSession extends ConsoleSession {
+interface NewSession extends ConsoleSession {
   /** The family of the browser; `null`: unknown. */
   readonly browser: string | null;
 }
 
 /** A live session in a list. */
-export interface ListedSession {
+interface ListedSession {
   readonly id: string;
   readonly browser: string | null;
   readonly actor: string | null;

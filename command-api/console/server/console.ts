@@ -27,7 +27,7 @@ const pageHeaders = {
 };
 
 /** The listener's routes below another prefix, for requests with a session. */
-export interface ConsoleCalls {
+interface ConsoleCalls {
   readonly prefix: '/console/v2' | '/console/admin';
   readonly handle: (ctx: Context) => Promise<void>;
   readonly routeOf: (path: string) => string | null;

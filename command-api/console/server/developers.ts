@@ -17,8 +17,8 @@ import { withBody } from '../../http/operator-requests.js';
 import type { RequestState } from '../../http/app.js';
 import type { Guesses } from '../../http/guesses.js';
 import { json, type Reply } from '../../http/reply.js';
-import { unauthorized, type Authenticate } from '../../admission/admitted-call.js';
-import { createV2, type V2Deps, type V2Route } from '../../http/routes.js';
+import { unauthorized } from '../../admission/admitted-call.js';
+import { createV2, type Authenticate, type V2Deps, type V2Route } from '../../http/routes.js';
 import { createConsole } from './console.js';
 import { browserOf, sessionCookie, sessionRoutes } from './session.js';
 

@@ -41,7 +41,7 @@ const cookiePaths = (path: string): readonly string[] => {
 
 /** The family of the browser that sent a request; `null`: unknown. */
 export const browserOf = ({ headers }: Context): string | null =>
-  agentOf(headers['user-agent'] ?? '').browser;
+  agentOf(headers['user-agent'] ?? '').data.browser;
 
 /** The session cookie of one listener's console. */
 export const sessionCookie = (name: string, isTrusted: ProxyTrust) => {

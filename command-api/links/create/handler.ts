@@ -1,6 +1,7 @@
 import { createBatcher } from '../../../ops/platform/concurrency/batcher.js';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
-import { saveMeters } from '../../../ops/ledger/meters.js';
+import { countCalls, lockCalls, saveMeters, type LockedCalls } from '../../../ops/ledger/meters.js';
+import type { PlatformSwitches } from '../../../schemas/folds/platform.js';
 import { lockActiveDomains, type LockedDomain } from '../../../ops/ledger/domains.js';
 import { findTaken, insertLinks, isSubjectTaken } from '../../../ops/ledger/links.js';
 import { traced } from '../../../ops/ledger/traced.js';
@@ -13,14 +14,13 @@ import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
 import { linkOfSubject } from '../../../schemas/link-subject.js';
 import { openGroup, type CreateLink, type ReusedLink, type ShortenOutcome } from './command.js';
+import type { Admission } from '../../admission/admission.js';
 import {
-  lockKeys,
-  type Admission,
+  admitGroup,
   type Admitted,
+  type AdmittedCall,
   type CallByHash,
-  type LockedKeys,
-  type PlatformSwitches,
-} from '../../admission/admission.js';
+} from '../../admission/command.js';
 import {
   findRecords,
   maxRecordBytes,
@@ -30,7 +30,6 @@ import {
   type IdempotentRequest,
 } from '../../admission/idempotency.js';
 import { keyInvalid } from '../../admission/admitted-call.js';
-import type { AdmittedCall } from '../../admission/command.js';
 import { refusedWith, type Read, type Refused } from '../../http/requests.js';
 import { findAllReusable } from './reusable-links.js';
 import { isStorable, outlineOf, toResponse, type ResponseForm } from './view.js';
@@ -115,7 +114,7 @@ interface ShortenDeps {
 
 /** Decides the calls of unadmitted requests, and their commands. */
 interface CallDecider<Request> {
-  readonly admission: Pick<Admission, 'decide'>;
+  readonly admission: Pick<Admission, 'table' | 'remember'>;
   /** The command of an admitted request. Pure: a retried transaction calls it again. */
   readonly commandOf: (
     request: Request,
@@ -133,12 +132,12 @@ interface Item {
   readonly scope: IdempotencyScope | null;
   readonly traceparent: string | undefined;
   /** Pure. Returns `null` if the call was not admitted. */
-  readonly commandOf: (admitted: Admitted | null, keys: LockedKeys) => Read<ShortenCommand> | null;
+  readonly commandOf: (admitted: Admitted | null, keys: LockedCalls) => Read<ShortenCommand> | null;
 }
 
 /** The state that a group's transaction reads under its locks. */
 type Locked = readonly [
-  keys: LockedKeys,
+  keys: LockedCalls,
   domains: ReadonlyMap<string, LockedDomain>,
   records: readonly (IdempotencyRecord | null)[],
   taken: ReadonlySet<string>,
@@ -160,10 +159,8 @@ export const createShortenHandler = <Request = never>(
     [keys, domains, records, taken, reusable]: Locked,
   ): Write<readonly CreationResult[]> => {
     const { now } = keys.time;
-    const group = calls?.admission.decide(
-      keys,
-      items.flatMap(({ call }) => call ?? []),
-    );
+    const unadmitted = items.flatMap(({ call }) => call ?? []);
+    const group = calls && admitGroup(keys, unadmitted, calls.admission.table);
     const admitted = [...(group?.admitted ?? [])];
     const spent = group?.spent ?? new Set();
     const links = openGroup({ taken, domains, reusable, now }, { generateCode, newId });
@@ -190,7 +187,7 @@ export const createShortenHandler = <Request = never>(
         decided.flatMap(({ newRecord }) => newRecord ?? []),
         now,
       ),
-      ...(group?.counted ?? []),
+      ...(group ? countCalls(group, now) : []),
     ];
     const recorded = writeAfter(saved, outbox.record(decided.flatMap(({ events }) => events)));
     const write = mapResult(recorded, (position) =>
@@ -205,7 +202,7 @@ export const createShortenHandler = <Request = never>(
     return {
       ...write,
       afterCommit() {
-        group?.cache();
+        if (group) calls?.admission.remember(group);
         write.afterCommit?.();
       },
     };
@@ -224,7 +221,7 @@ export const createShortenHandler = <Request = never>(
     // Requests with the same Idempotency-Key, or the same destination to reuse, wait for the lock of their meter.
     const lock = (tx: Client): Promise<Locked> =>
       Promise.all([
-        lockKeys(tx, hashes, clock),
+        lockCalls(tx, hashes, clock),
         lockActiveDomains(tx, [...new Set(domains)]),
         findRecords(tx, scopes, clock),
         findTaken(tx, contested),

@@ -16,7 +16,7 @@ import { subjectOf } from '../../../schemas/link-subject.js';
 import { destinationsOf } from '../../../schemas/redirect-rules.js';
 import type { AdmittedCall } from '../../admission/command.js';
 import type { Scope } from '../../../schemas/scopes.js';
-import type { PlatformSwitches } from '../../admission/admission.js';
+import type { PlatformSwitches } from '../../../schemas/folds/platform.js';
 import type { CreateLink, ShortenRefusal } from './command.js';
 import type { ShortenCommand } from './handler.js';
 import { keyAlphabet } from '../../keys/key-token.js';

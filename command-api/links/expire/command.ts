@@ -13,7 +13,7 @@ import {
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
 
-export type ExpireLink = Command<'ExpireLink', null>;
+type ExpireLink = Command<'ExpireLink', null>;
 
 /** Expires a link whose end has passed, once, unless it is deleted. */
 export const expireLinkDecider: Decider<ExpireLink, LedgerLinkEvent, LedgerLinkState> = {

@@ -1,6 +1,6 @@
 import { readManyLinkStates } from '../../../ops/ledger/link-states.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
-import { firstWithin } from '../../../ops/platform/first-within.js';
+import { firstWithin } from '../../../ops/platform/collections.js';
 import {
   planByKey,
   transaction,
@@ -64,7 +64,7 @@ const frequentFactor = 8;
 const inOrderOfIndexes = `${planByKey('LOCAL')};
   SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off`;
 
-export interface ListRequest {
+interface ListRequest {
   readonly query: ListQuery;
   readonly after: ListCursor | null;
   readonly limit: number;

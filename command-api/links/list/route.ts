@@ -4,7 +4,7 @@ import { withNamedDomain } from '../addressed-link.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import type { ManagedLinksDeps } from '../change/managed-links.js';
 import type { z } from 'zod';
-import { firstWithin } from '../../../ops/platform/first-within.js';
+import { firstWithin } from '../../../ops/platform/collections.js';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import { linkDetailsOf } from '../view.js';
 import { readCursor, writeCursor } from './link-query.js';

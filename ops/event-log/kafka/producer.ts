@@ -1,7 +1,7 @@
 import type { Kafka, RecordMetadata, TopicMessages } from 'kafkajs';
 import { partitionCountOf, type TopicName } from '../../../schemas/events/topics.js';
 import { createBatcher } from '../../platform/concurrency/batcher.js';
-import { groupBy } from '../../platform/group-by.js';
+import { groupBy } from '../../platform/collections.js';
 import { partitionOf } from '../partition.js';
 import { linesIn } from '../lines.js';
 import type { NewLines, NewRecord } from '../port.js';

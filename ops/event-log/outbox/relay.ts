@@ -1,7 +1,7 @@
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog, KnownEnd, NewRecord, TopicPartition } from '../port.js';
 import type { KnownPartition } from '../postgres-partitions.js';
-import { groupBy } from '../../platform/group-by.js';
+import { groupBy } from '../../platform/collections.js';
 import { endsWithin } from '../../platform/concurrency/deadline.js';
 import { untilAborted, WakeUp } from '../../platform/concurrency/deferred.js';
 import { Backoff } from '../../platform/concurrency/retry.js';

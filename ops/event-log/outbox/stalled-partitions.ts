@@ -1,5 +1,5 @@
 import { partitionCountOf, topicNames, type TopicName } from '../../../schemas/events/topics.js';
-import { groupBy } from '../../platform/group-by.js';
+import { groupBy } from '../../platform/collections.js';
 import { partitionOf } from '../partition.js';
 import type { TopicPartition } from '../port.js';
 

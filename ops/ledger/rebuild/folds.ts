@@ -5,6 +5,7 @@
 import {
   isCreation,
   isLinkEvent,
+  isVisit,
   type ApiKeyEvent,
   type CreationEvent,
   type EventNamed,
@@ -88,7 +89,7 @@ type LimitedVisit = EventNamed<'LinkVisited'> & {
 };
 
 export const isLimitedVisit = (event: LinklogEvent): event is LimitedVisit =>
-  event.type === 'linklog.LinkVisited.v3' && event.data.click !== null;
+  isVisit(event) && event.data.click !== null;
 
 export const isEventOfLedgerLink = (event: LinklogEvent): event is LinkEvent | LimitedVisit =>
   isLinkEvent(event) || isLimitedVisit(event);
@@ -99,7 +100,7 @@ export const foldLedgerLinks = foldOf<LedgerLinkState, LinkEvent | LimitedVisit>
   isKnown(link, event) {
     const isFirst = isCreation(event);
     if (isFirst || link.status === 'none') return isFirst === (link.status === 'taken');
-    if (event.type === 'linklog.LinkVisited.v3') return event.sequence <= link.visitSequence;
+    if (isVisit(event)) return event.sequence <= link.visitSequence;
     return event.sequence <= link.sequence;
   },
   subjectOf,

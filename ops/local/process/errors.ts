@@ -1,4 +1,4 @@
-import { ConfigError } from '../../platform/process/config-error.js';
+import { ConfigError } from '../../platform/errors.js';
 
 /**
  * A server that we start, such as the embedded PostgreSQL, cannot run on this system, and a retry does not help. The

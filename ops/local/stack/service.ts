@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { deferred } from '../../platform/concurrency/deferred.js';
-import { ConfigError, configExitCode } from '../../platform/process/config-error.js';
+import { ConfigError, configExitCode } from '../../platform/errors.js';
 import type { Logger } from '../../platform/logging.js';
 import { describeExit, launch, type Child } from '../process/child.js';
 import { ServerFailed } from '../process/errors.js';

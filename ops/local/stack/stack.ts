@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ConfigError } from '../../platform/process/config-error.js';
+import { ConfigError } from '../../platform/errors.js';
 import { inheritedEnvironment, type Config } from '../../config/config.js';
 import { urlOf } from '../../http/server.js';
 import type { Logger } from '../../platform/logging.js';

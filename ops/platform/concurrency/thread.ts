@@ -1,7 +1,7 @@
 /** Worker threads: calls of their asynchronous methods, and their priority. */
 import { platform, setPriority } from 'node:os';
 import { parentPort, Worker, type WorkerOptions } from 'node:worker_threads';
-import { ConfigError } from '../process/config-error.js';
+import { ConfigError } from '../errors.js';
 import { deferred, type Deferred } from './deferred.js';
 
 type MethodsOf<Methods> = {

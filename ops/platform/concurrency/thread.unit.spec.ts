@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setImmediate as tick } from 'node:timers/promises';
 import { rejection } from '../../test/support/waiting.js';
-import { ConfigError } from '../process/config-error.js';
+import { ConfigError } from '../errors.js';
 import type { TestThread } from './testing/test-thread.js';
 import { startThread, type Thread } from './thread.js';
 

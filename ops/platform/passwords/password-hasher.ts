@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { BoundedMap } from '../bounded-map.js';
+import { BoundedMap } from '../collections.js';
 import { Overloaded } from '../concurrency/batcher.js';
 import { startThread, type Thread } from '../concurrency/thread.js';
 import type { Metrics } from '../metrics/metrics.js';

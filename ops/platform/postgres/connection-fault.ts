@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { isUnavailable } from '../error-codes.js';
-import { DependencyFault, hasCode, messageOf } from '../errors.js';
-import { ConfigError } from '../process/config-error.js';
+import { DependencyFault, hasCode, messageOf, ConfigError } from '../errors.js';
 import { TlsFailed } from './client.js';
 import { type Pool, type Queryable, withConnection } from './pool.js';
 

@@ -1,6 +1,6 @@
 /** Connection URLs as in the manual of libpq: several hosts, TLS, `target_session_attrs`. */
 import path from 'node:path';
-import { ConfigError } from '../process/config-error.js';
+import { ConfigError } from '../errors.js';
 
 export const sslModes = [
   'disable',

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { endsWithin } from '../concurrency/deadline.js';
 import { untilAborted } from '../concurrency/deferred.js';
-import { ConfigError } from '../process/config-error.js';
+import { ConfigError } from '../errors.js';
 import type { Logger } from '../logging.js';
 import { RoutedClient } from './client.js';
 import { keepConnection } from './own-connection.js';

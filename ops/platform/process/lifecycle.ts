@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { ConfigError, configExitCode } from './config-error.js';
+import { ConfigError, configExitCode } from '../errors.js';
 import { deferred } from '../concurrency/deferred.js';
 import type { Logger } from '../logging.js';
 

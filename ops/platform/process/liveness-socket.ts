@@ -12,8 +12,7 @@ import {
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError } from './config-error.js';
-import { hasCode } from '../errors.js';
+import { ConfigError, hasCode } from '../errors.js';
 
 /** Bytes of a socket path: the limit is 103 on macOS and 107 on Linux, and libuv truncates longer paths. */
 const longestPath = 103;

@@ -5,7 +5,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inContainerWithoutNetwork } from '../../test/support/container.js';
 import { eventually, rejection } from '../../test/support/waiting.js';
-import { ConfigError } from './config-error.js';
+import { ConfigError } from '../errors.js';
 import { end, firstOutput, startHolder, startProgram } from './testing/lock-programs.js';
 import { acquireLock, isLocked, LockHeld } from './process-lock.js';
 import { needs } from '../../test/support/needs.js';

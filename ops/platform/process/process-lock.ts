@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { nullOnThrow } from '../errors.js';
-import { jsonText } from '../json.js';
+import { jsonText } from '../parse.js';
 import { isListening, openLivenessSocket } from './liveness-socket.js';
 
 /** Another process holds the lock. */

@@ -12,7 +12,7 @@ import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { visitOf, type Visit } from '../../../projectors/statistics/link-statistics.js';
 import { stats } from '../../../projectors/statistics/projection.js';
-import { groupBy } from '../../platform/group-by.js';
+import { groupBy } from '../../platform/collections.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { spooledVisit } from '../../../schemas/testing/events.js';
 import { partitionOf } from '../../event-log/partition.js';

@@ -17,7 +17,7 @@ import {
 } from '../../event-log/port.js';
 import { readOffsetRange } from '../../event-log/postgres-batches.js';
 import { valuesByField, type Pool } from '../../platform/postgres/pool.js';
-import { groupBy } from '../../platform/group-by.js';
+import { groupBy } from '../../platform/collections.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
 import { readRange } from '../audit/as-of/read.js';

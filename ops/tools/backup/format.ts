@@ -3,7 +3,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { z } from 'zod';
-import { jsonText } from '../../platform/json.js';
+import { jsonText } from '../../platform/parse.js';
 
 /**
  * A backup is one file:

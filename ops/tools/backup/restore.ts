@@ -1,6 +1,6 @@
 import { catchUpProjections } from '../../../projectors/main.js';
-import type { EventNamed, LinklogEvent } from '../../../schemas/events/catalogue.js';
-import { readEvent, UnknownEventType, UnreadableEvent } from '../../../schemas/events/codec.js';
+import { isVisit, type EventNamed, type LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { readKnownEvent, UnknownEventType } from '../../../schemas/events/codec.js';
 import { ledgerSource } from '../../../schemas/events/envelope.js';
 import { topicNames, topics, type TopicName } from '../../../schemas/events/topics.js';
 import { rebuildLedger } from '../../ledger/rebuild/rebuild.js';
@@ -19,16 +19,6 @@ interface RestoreProgress {
 
 const isKnownTopic = (topic: string): topic is TopicName =>
   (topicNames as readonly string[]).includes(topic);
-
-/** Returns `null` for a record without a readable event, which projections store as a dead letter. @throws UnknownEventType */
-const eventOf = (value: string): LinklogEvent | null => {
-  try {
-    return readEvent(value);
-  } catch (error) {
-    if (error instanceof UnreadableEvent && !(error instanceof UnknownEventType)) return null;
-    throw error;
-  }
-};
 
 const readAll = async (
   backup: BackupFile,
@@ -59,7 +49,7 @@ export const checkBackup = async (
     if (!isKnownTopic(topic)) throw later(`the topic ${topic}`);
     for (const { value } of records) {
       try {
-        eventOf(value);
+        readKnownEvent(value);
       } catch (error) {
         throw error instanceof UnknownEventType ? later(`events of type ${error.type}`) : error;
       }
@@ -69,7 +59,7 @@ export const checkBackup = async (
 };
 
 const isSpooled = (event: LinklogEvent | null): event is EventNamed<'LinkVisited'> =>
-  event?.type === 'linklog.LinkVisited.v3' && event.source !== ledgerSource;
+  event !== null && isVisit(event) && event.source !== ledgerSource;
 
 interface SpooledVisit {
   readonly event: EventNamed<'LinkVisited'>;
@@ -148,7 +138,7 @@ const fillLog = async (
     const spooled: SpooledVisit[] = [];
     const next: RestoredRecord[] = [];
     for (const { key, value } of records) {
-      const event = eventOf(value);
+      const event = readKnownEvent(value);
       if (merged && isSpooled(event)) spooled.push({ event, value });
       else {
         const ledgerSequence = event?.source === ledgerSource ? event.sequence : null;

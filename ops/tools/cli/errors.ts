@@ -1,8 +1,7 @@
 import { CommanderError } from 'commander';
-import { ConfigError, configExitCode } from '../../platform/process/config-error.js';
+import { ConfigError, configExitCode, hasCode, messageOf } from '../../platform/errors.js';
 import { linklogCommand } from '../../platform/process/own-command.js';
 import type { OwnCode } from '../../platform/error-codes.js';
-import { hasCode, messageOf } from '../../platform/errors.js';
 import { FileExists } from '../../platform/files/new-file.js';
 
 export { messageOf };

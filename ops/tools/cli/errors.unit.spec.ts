@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { CommanderError } from 'commander';
 import { ServerUnavailable } from '../../local/process/errors.js';
-import { ConfigError } from '../../platform/process/config-error.js';
+import { ConfigError } from '../../platform/errors.js';
 import { CliError, failureOf } from './errors.js';
 
 describe('CLI: failures of a command', () => {

@@ -6,7 +6,7 @@ import {
   type ImportResponse,
   type RowOutcome,
 } from '../../../schemas/http/imports.js';
-import { jsonText } from '../../platform/json.js';
+import { jsonText } from '../../platform/parse.js';
 import { linklogCommand } from '../../platform/process/own-command.js';
 import { notEmpty, oneOf } from './arguments.js';
 import type { AdminClient } from './client.js';

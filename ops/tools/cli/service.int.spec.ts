@@ -6,7 +6,7 @@ import { operatorNameIn } from '../../../schemas/http/operators.js';
 import { codePoint } from '../../../schemas/testing/code-point.js';
 import { openDataDir } from '../../app/data-dir.js';
 import { readConfig } from '../../config/config.js';
-import { ConfigError } from '../../platform/process/config-error.js';
+import { ConfigError } from '../../platform/errors.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 import { rejection } from '../../test/support/waiting.js';
 import { CliError } from './errors.js';

@@ -7,7 +7,7 @@ import { EventStreamParser, type StreamMessage } from '../../../schemas/event-st
 import { actorHeaderOf } from '../../../schemas/http/operators.js';
 import type { RouteMethod } from '../../../schemas/http/route.js';
 import { hasCode } from '../../platform/errors.js';
-import { jsonText } from '../../platform/json.js';
+import { jsonText } from '../../platform/parse.js';
 import { linklogCommand } from '../../platform/process/own-command.js';
 import { CliError, messageOf } from './errors.js';
 import { noService, type Service } from './service.js';

@@ -1,6 +1,6 @@
 /** Reads a list by pages while it changes. */
 
-export interface Page<Item> {
+interface Page<Item> {
   readonly items: readonly Item[];
   /** The length of the list. */
   readonly total: number;

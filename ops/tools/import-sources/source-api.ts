@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import { Backoff, type Pauses } from '../../platform/concurrency/retry.js';
-import { jsonText } from '../../platform/json.js';
+import { jsonText } from '../../platform/parse.js';
 import { CliError, messageOf } from '../cli/errors.js';
 
 export interface SourceApiOptions {

@@ -1,12 +1,12 @@
 import { firstFailure } from '../../../ops/platform/concurrency/deferred.js';
-import { ConfigError } from '../../../ops/platform/process/config-error.js';
+import { ConfigError } from '../../../ops/platform/errors.js';
 import type { EventLog } from '../../../ops/event-log/port.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import type { Gauges, Sample } from '../../../ops/platform/metrics/figure.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { topicNames } from '../../../schemas/events/topics.js';
 import { readCheckpoint } from '../../runtime/checkpoints.js';
-import { readerLag, type ReaderLag } from '../../runtime/live-projection.js';
+import { readerLag, type ReaderLag } from '../../runtime/lag.js';
 import { archiveSchema } from '../../runtime/projection.js';
 import { createArchiver } from './archiver.js';
 import { ArchiveCut, openArchiveStore, type ArchiveStore } from './store.js';

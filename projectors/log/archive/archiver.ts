@@ -1,7 +1,7 @@
 import { validate as isUuid, v5 as uuidv5 } from 'uuid';
 import { concurrently, untilAborted } from '../../../ops/platform/concurrency/deferred.js';
 import type { Batch, EventLog } from '../../../ops/event-log/port.js';
-import { groupBy } from '../../../ops/platform/group-by.js';
+import { groupBy } from '../../../ops/platform/collections.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import { transaction, type Pool } from '../../../ops/platform/postgres/pool.js';
 import {
@@ -9,6 +9,7 @@ import {
   isApiKeyEvent,
   isDomainEvent,
   isLinkEvent,
+  isVisit,
   isPlatformEvent,
   isUsageEvent,
   isWebhookEvent,
@@ -41,7 +42,7 @@ const maxAppendBytes = 1_000_000;
 export const streamOf = (event: LinklogEvent): string => {
   const { subject } = event;
   if (isLinkEvent(event)) return `link-${subject}`;
-  if (event.type === 'linklog.LinkVisited.v3') return `visits-${subject}`;
+  if (isVisit(event)) return `visits-${subject}`;
   if (isApiKeyEvent(event)) return `key-${subject}`;
   if (isAliasOverrideEvent(event)) return `alias-${subject}`;
   if (isDomainEvent(event)) return `domain-${subject}`;

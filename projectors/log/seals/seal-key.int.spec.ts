@@ -3,7 +3,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { retireKey } from './seal-store.js';
-import { ConfigError } from '../../../ops/platform/process/config-error.js';
+import { ConfigError } from '../../../ops/platform/errors.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { createLogger } from '../../../ops/platform/logging.js';
 import { openSealKey, signerOfProcess } from './seal-key.js';

@@ -1,8 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { ConfigError } from '../../../ops/platform/process/config-error.js';
+import { ConfigError, hasCode } from '../../../ops/platform/errors.js';
 import { linklogCommand } from '../../../ops/platform/process/own-command.js';
-import { hasCode } from '../../../ops/platform/errors.js';
 import { FileExists, writeNewFile } from '../../../ops/platform/files/new-file.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import type { Queryable } from '../../../ops/platform/postgres/pool.js';

@@ -1,7 +1,6 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { ConfigError } from '../../../ops/platform/process/config-error.js';
-import { nullOn } from '../../../ops/platform/errors.js';
+import { ConfigError, nullOn } from '../../../ops/platform/errors.js';
 import { writeNewFile } from '../../../ops/platform/files/new-file.js';
 import type { ChainPartition } from './chain.js';
 import { ChainBroken } from './recomputed-chain.js';

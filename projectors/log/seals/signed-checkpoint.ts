@@ -1,6 +1,6 @@
 import { createPublicKey, hash as digest, sign, verify, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
-import { jsonText } from '../../../ops/platform/json.js';
+import { jsonText } from '../../../ops/platform/parse.js';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 /** The signed text has one line for each field, so names must not contain line breaks. */

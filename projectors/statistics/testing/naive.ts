@@ -1,10 +1,9 @@
 import { summedUnder } from '../../../schemas/statistics/summed-visits.js';
-import { groupBy } from '../../../ops/platform/group-by.js';
+import { groupBy } from '../../../ops/platform/collections.js';
 import { firstDayOf, monthOf, quartersOfDay } from '../../../schemas/statistics/calendar.js';
 import { dimensionNames, otherValue } from '../../../schemas/statistics/document.js';
-import { openingsPartition } from '../opening-balances.js';
+import { openingsPartition, type OpeningBalance } from '../opening-balances.js';
 import type { Visit } from '../link-statistics.js';
-import type { OpeningBalance } from '../opening-balances.js';
 
 export type Rows = Record<string, unknown>[];
 

@@ -6,7 +6,7 @@ import { openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { SpoolUnavailable } from '../appender.js';
+import { SpoolUnavailable } from '../folder.js';
 import { shipHere } from '../../shipping/shipping.js';
 import { toRecords } from '../../../ops/test/support/to-records.js';
 import type { Shipping } from '../shipper.js';

@@ -33,7 +33,7 @@ export type Result<Value> =
   | { readonly ok: true; readonly value: Value; readonly status: number }
   | { readonly ok: false; readonly failure: Failure };
 
-export interface Call {
+interface Call {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;

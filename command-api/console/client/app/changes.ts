@@ -7,7 +7,7 @@ import { send } from './api.js';
 /** A change is shown after this time (ms), and up to a second that it takes to be projected. */
 const everyMs = 3_000;
 
-export interface SeenChanges {
+interface SeenChanges {
   /** Increases when pages must load their data again. */
   readonly version: number;
   readonly maintenance: ConsoleChanges['maintenance'];
@@ -15,7 +15,7 @@ export interface SeenChanges {
   readonly checkNow: () => void;
 }
 
-export const noChanges: SeenChanges = {
+const noChanges: SeenChanges = {
   version: 0,
   maintenance: null,
   checkNow: () => undefined,

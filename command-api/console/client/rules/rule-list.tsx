@@ -103,7 +103,7 @@ export const RulePreview = ({ rules }: { readonly rules: readonly RedirectRule[]
 };
 
 /** The URL of a rule, or those of its split with their shares. */
-export const Destinations = ({ rule }: { readonly rule: RedirectRule }) => {
+const Destinations = ({ rule }: { readonly rule: RedirectRule }) => {
   if ('url' in rule) return <bdi>{rule.url}</bdi>;
   const total = rule.split.reduce((sum, { weight }) => sum + weight, 0);
   return (

@@ -21,7 +21,7 @@ export const usePlotLibrary = (): PlotLibrary | null | undefined => {
   return library;
 };
 
-export interface PlottedSeries {
+interface PlottedSeries {
   readonly labels: readonly string[];
   readonly clicks: readonly number[];
   /** The same of the compared period, by interval of this one. */

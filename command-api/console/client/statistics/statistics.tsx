@@ -34,7 +34,10 @@ const NowMark = () => {
 
 const sources: readonly Dimension[] = ['referrers', 'triggers'];
 const visitors: readonly Dimension[] = ['countries', 'languages'];
-const devices: readonly Dimension[] = ['browsers', 'os', 'devices'];
+/** All other dimensions follow from the user agent. */
+const devices = (Object.keys(text.dimensions) as Dimension[]).filter(
+  (name) => ![...sources, ...visitors, 'targets'].includes(name),
+);
 
 const Figure = (props: {
   readonly label: string;

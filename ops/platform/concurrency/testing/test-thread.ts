@@ -1,4 +1,4 @@
-import { ConfigError } from '../../process/config-error.js';
+import { ConfigError } from '../../errors.js';
 import { serveCalls } from '../thread.js';
 import { never } from '../deferred.js';
 

@@ -1,6 +1,7 @@
 import {
   isCreation,
   isLinkEvent,
+  isVisit,
   type EventNamed,
   type LinkEvent,
 } from '../../../../schemas/events/catalogue.js';
@@ -111,7 +112,7 @@ export const linkAsOf = async (query: AsOfQuery, subject: string) => {
       if (isRepeat(event)) continue;
       if (!happened(event)) {
         if (isCreation(event)) fold.madeLater = event.time;
-      } else if (event.type === 'linklog.LinkVisited.v3') visits.add(event);
+      } else if (isVisit(event)) visits.add(event);
       else if (isLinkEvent(event)) fold.add(event);
     }
   });

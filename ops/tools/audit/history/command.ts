@@ -1,4 +1,5 @@
 import {
+  isVisit,
   isCreation,
   type CreationEvent,
   type EventNamed,
@@ -98,7 +99,7 @@ const detailsOf = (event: TimelineEvent): string => {
   if (event.type === 'linklog.LinkExpired.v1') {
     return event.data.reason === 'time' ? 'end of its period' : 'click limit';
   }
-  if (event.type === 'linklog.LinkVisited.v3') {
+  if (isVisit(event)) {
     const { click, bot, target } = event.data;
     const words = [
       ...(click === null ? [] : [`click ${count(click)}`]),
@@ -187,9 +188,8 @@ const history = async (config: Config, link: string, options: Options): Promise<
         isFound = true;
         let text = '';
         for (const event of events) {
-          const isVisit = event.type === 'linklog.LinkVisited.v3';
-          if (isVisit) visits.add(event);
-          if (!isVisit || options.visits) text += timeline.event(event);
+          if (isVisit(event)) visits.add(event);
+          if (!isVisit(event) || options.visits) text += timeline.event(event);
         }
         await append(text);
       }

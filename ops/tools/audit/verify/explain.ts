@@ -11,7 +11,7 @@ import { isEventOfLedgerLink } from '../../../ledger/rebuild/folds.js';
 import { readableEvent } from '../../../ledger/readable-events.js';
 import { partitionOf } from '../../../event-log/partition.js';
 import type { LogRecord } from '../../../event-log/port.js';
-import { groupBy } from '../../../platform/group-by.js';
+import { groupBy } from '../../../platform/collections.js';
 import type { FoldedRange } from './folds.js';
 import type {
   Difference,

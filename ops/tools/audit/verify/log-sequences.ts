@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readRecord, storable } from '../../../../projectors/runtime/read-record.js';
 import { envelope, ledgerSource } from '../../../../schemas/events/envelope.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
-import { jsonText } from '../../../platform/json.js';
+import { jsonText } from '../../../platform/parse.js';
 import type { Batch, EventLog } from '../../../event-log/port.js';
 import { valuesByField, type Client } from '../../../platform/postgres/pool.js';
 import type { MissingEvents, Verification } from './report.js';

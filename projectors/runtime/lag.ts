@@ -1,43 +1,11 @@
 import { PositionMoved, type Delivery, type EventLog } from '../../ops/event-log/port.js';
-import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { importIdOf } from '../../schemas/events/envelope.js';
 import { millisecondsOf } from '../../schemas/events/time.js';
 import type { TopicName } from '../../schemas/events/topics.js';
-import { createBatchHandler } from './batch.js';
-import { checkpointOf, readCheckpoint, readCheckpoints } from './checkpoints.js';
-import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
+import { checkpointOf, readCheckpoints } from './checkpoints.js';
+import type { ProjectionSchema } from './projection.js';
 import { readRecord } from './read-record.js';
-
-/** A large batch of a backlog folds more visits of the same link with the same number of statements. */
-const maxBatch = 100_000;
-
-export const startProjection = (options: {
-  readonly pool: Pool;
-  readonly log: EventLog;
-  readonly logger: Logger;
-  readonly projection: Projection;
-}) => {
-  const { pool, log, projection } = options;
-  const handle = createBatchHandler(options);
-  const lag = new LagTracker();
-  const subscription = log.subscribe({
-    group: `projection-${projection.name}`,
-    topics: projection.topics,
-    maxBatch,
-    ...(projection.mayWaitMs !== undefined && { mayWaitMs: projection.mayWaitMs }),
-    position: (topic, partition) =>
-      readCheckpoint(pool, liveSchema(projection.name), topic, partition),
-    handle: async (batch) => {
-      await lag.applying(batch, () => handle(batch));
-    },
-  });
-  return {
-    done: subscription.done,
-    stop: () => subscription.stop(),
-    secondsBehind: () => lag.secondsBehind(Date.now()),
-  };
-};
 
 /** Returns the time of a batch's first event; `null` if its first record is broken, or a visit of an import. */
 const timeOf = ({ topic, records }: Delivery): number | null => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { BoundedMap } from './bounded-map.js';
+import { BoundedMap } from './collections.js';
 
 describe('platform: bounded map', () => {
   it('evicts the entry that was set first', () => {

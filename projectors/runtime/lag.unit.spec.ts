@@ -3,7 +3,7 @@ import { PositionMoved, type Batch } from '../../ops/event-log/port.js';
 import { topics } from '../../schemas/events/topics.js';
 import { rejection } from '../../ops/test/support/waiting.js';
 import { created, importedVisit, recordOf } from '../../schemas/testing/events.js';
-import { LagTracker } from './live-projection.js';
+import { LagTracker } from './lag.js';
 
 describe('projectors: batches that are not applied yet', () => {
   const event = created('a');

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parseList } from './list-file.js';
+import { parseList } from './parse.js';
 
 describe('platform: list file', () => {
   it('returns one entry for each line, with its number', () => {
