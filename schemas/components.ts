@@ -6,6 +6,18 @@ export const requestParts = z.registry<{ id: string }>();
 /** Also parts of events. */
 export const responseParts = z.registry<{ id: string }>();
 
+/** The fields, with the descriptions of the fields of another object with the same names. */
+export const describedLike = <const Fields extends Readonly<Record<string, z.ZodType>>>(
+  { shape }: z.ZodObject,
+  fields: Fields,
+): Fields =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => {
+      const { description = '' } = shape[name] as z.ZodType;
+      return [name, field.describe(description)];
+    }),
+  ) as Fields;
+
 /** An object of responses with its name in the documents. */
 export const named = <const Shape extends z.ZodRawShape>(id: string, shape: Shape) =>
   z.object(shape).register(responseParts, { id });

@@ -9,57 +9,56 @@ import { browserFamilies, deviceTypes, osFamilies } from './events/visitor.js';
 const values = <Item extends z.ZodType>(item: Item, min = 0) =>
   listOf(item, { min, max: 100, error: 'has too many values' });
 
-/** `HH:MM` in the zone of the window. */
 const timeOfDay = z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/);
 
 /** A weekly window. `from` is inclusive, `to` exclusive. A window that crosses midnight belongs to its first day. */
-const weeklyWindow = z
+export const weeklyWindow = z
   .strictObject({
-    /** 1 is Monday. */
-    days: values(z.int().min(1).max(7), 1),
-    from: timeOfDay,
-    to: timeOfDay,
-    /** IANA name. */
-    tz: z.string(),
+    days: values(z.int().min(1).max(7), 1).describe('Days of the week; 1 is Monday.'),
+    from: timeOfDay.describe('The start, `HH:MM` in `tz`.'),
+    to: timeOfDay.describe('The end, exclusive; before `from`, it is on the next day.'),
+    tz: z.string().describe('An IANA time zone.'),
   })
   .register(responseParts, { id: 'WeeklyWindow' });
 export type WeeklyWindow = z.output<typeof weeklyWindow>;
 
 /** All conditions must match; within a list, one value must match. An unknown attribute of a visit never matches. */
-const ruleConditions = z
+export const ruleConditions = z
   .strictObject({
-    /** ISO 3166-1 alpha-2. */
-    countries: values(z.string()).exactOptional(),
-    devices: values(z.enum(deviceTypes)).exactOptional(),
-    os: values(z.enum(osFamilies)).exactOptional(),
-    browsers: values(z.enum(browserFamilies)).exactOptional(),
-    /** Primary subtags of BCP 47. */
-    languages: values(z.string()).exactOptional(),
-    /** Inclusive. */
-    after: timestamp.exactOptional(),
-    /** Exclusive. */
-    before: timestamp.exactOptional(),
-    weekly: weeklyWindow.exactOptional(),
+    countries: values(z.string()).exactOptional().describe('ISO 3166-1 alpha-2, by IP address.'),
+    devices: values(z.enum(deviceTypes)).exactOptional().describe('By the `User-Agent`.'),
+    os: values(z.enum(osFamilies)).exactOptional().describe('By the `User-Agent`.'),
+    browsers: values(z.enum(browserFamilies)).exactOptional().describe('By the `User-Agent`.'),
+    languages: values(z.string()).exactOptional().describe('Primary subtags of BCP 47.'),
+    after: timestamp.exactOptional().describe('The first time at which the rule matches.'),
+    before: timestamp.exactOptional().describe('The time from which the rule matches no more.'),
+    weekly: weeklyWindow.exactOptional().describe('When the rule matches, each week.'),
   })
   .register(responseParts, { id: 'RuleConditions' });
 export type RuleConditions = z.output<typeof ruleConditions>;
 
-const splitEntry = z
+export const splitEntry = z
   .strictObject({
-    name: z.string(),
-    url: z.string(),
-    weight: z.int().min(1),
+    name: z.string().describe('Unique in the split; visits have `rule/entry` as target.'),
+    url: z.string().describe('The destination of this share of the visitors.'),
+    weight: z.int().min(1).describe('Its share is this number divided by the sum of all weights.'),
   })
   .register(responseParts, { id: 'RuleSplit' });
 export type SplitEntry = z.output<typeof splitEntry>;
 
-const named = { name: z.string(), when: ruleConditions };
+const named = {
+  name: z.string().describe('Unique in the link; visits have it as target.'),
+  when: ruleConditions.describe('The visitors that the rule is for.'),
+};
 
 /** A rule leads to one URL, or to one of several by weight. */
 export const redirectRule = z
   .union([
-    z.strictObject({ ...named, url: z.string() }),
-    z.strictObject({ ...named, split: values(splitEntry, 2) }),
+    z.strictObject({ ...named, url: z.string().describe('The destination; without a `split`.') }),
+    z.strictObject({
+      ...named,
+      split: values(splitEntry, 2).describe('Destinations by weight, instead of `url`.'),
+    }),
   ])
   .register(responseParts, { id: 'RedirectRule' });
 export type RedirectRule = z.output<typeof redirectRule>;

@@ -25,6 +25,11 @@ const isSchema = ({ at }: Part): boolean =>
 
 const isNamed = ({ at }: Part): boolean => /^\/components\/schemas\/[^/]+$/.test(at);
 
+const propertiesOf = (parts: readonly Part[]): readonly Part[] =>
+  parts.filter(({ at }) => /^\/components\/schemas\/[^/]+\/properties\/[^/]+$/.test(at));
+
+const isDescribed = ({ description = '' }: Json): boolean => description !== '';
+
 const isReference = ({ $ref }: Json): boolean => typeof $ref === 'string';
 
 const openApi = partsOf(JSON.parse(JSON.stringify(openApiDocument())));
@@ -87,6 +92,23 @@ for (const [name, parts] of [
       expect(pathsOf(wrong)).to.deep.equal([]);
     });
 
+    it('describes nine of ten properties of components', () => {
+      const properties = propertiesOf(parts);
+      const others = properties.filter(({ json }) => !isDescribed(json));
+      expect(properties).to.have.length.above(200);
+      expect(others.length, pathsOf(others).join(' ')).to.be.at.most(properties.length / 10);
+    });
+
+    it('has the format date-time for each instant', () => {
+      const names =
+        /\/(?:\w+At|at|lastAccessed|time|timestamp|since|minute|start|from|to|after|before)$/;
+      const instants = propertiesOf(parts).filter(({ at }) => names.test(at));
+      const others = instants.filter(({ json }) => json['format'] !== 'date-time');
+      const expected = ['WeeklyWindow/properties/from', 'WeeklyWindow/properties/to'];
+      if (name === 'OpenAPI') expected.unshift('ReplayRequest/properties/after');
+      expect(pathsOf(others)).to.have.members(expected.map((at) => `/components/schemas/${at}`));
+    });
+
     it('names no component like one of its properties', () => {
       const same = schemas.filter(isNamed).filter(({ at, json }) => {
         const own = (at.split('/').at(-1) ?? '').toLowerCase();
@@ -108,15 +130,30 @@ describe('command API: rules of the operations in the OpenAPI document', () => {
 
   const operations = openApi.filter(({ json }) => 'operationId' in json && 'responses' in json);
 
+  it('are described, with their tags and parameters', () => {
+    const others = operations.filter(({ json }) => !isDescribed(json));
+    expect(pathsOf(others)).to.deep.equal([]);
+    const { tags } = openApiDocument();
+    const described = tags.filter(isDescribed).map((tag) => tag.name);
+    const tagsOf = ({ json }: Part): readonly unknown[] => json['tags'] as readonly unknown[];
+    expect(described).to.have.members([...new Set(operations.flatMap(tagsOf))]);
+    const parameters = openApi.filter(({ json }) => 'in' in json && 'schema' in json);
+    expect(parameters).to.have.length.above(60);
+    const unknown = parameters.filter(({ json }) => !isDescribed(json));
+    expect(unknown.map(({ at, json }) => `${at} ${String(json['name'])}`)).to.deep.equal([]);
+  });
+
   it('have one schema of a success', () => {
     for (const { at, json } of operations) {
       const successes = Object.entries(json['responses'] as Json).filter(([status]) =>
         status.startsWith('2'),
       );
-      const references = partsOf(Object.fromEntries(successes))
-        .filter((part) => part.at.endsWith('/content/application~1json/schema'))
-        .map((part) => part.json['$ref']);
-      expect(new Set(references).size, at).to.be.at.most(1);
+      const types = successes.map(([, response]) => (response as Json)['content'] ?? {});
+      const contents = partsOf(Object.fromEntries(types.entries())).filter((part) =>
+        part.at.endsWith('/schema'),
+      );
+      const schemas = contents.map((part) => JSON.stringify(part.json));
+      expect(new Set(schemas).size, at).to.be.at.most(1);
     }
   });
 

@@ -8,57 +8,69 @@ import { redirectRule } from '../redirect-rules.js';
 import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
 
+const url = z.string().describe('The destination as it was sent, without outer white space.');
+const end = timestamp.nullable().describe('When the link expires; `null`: never.');
+const start = timestamp.describe('Visitors get 404 before this time.');
+const limit = z.int().min(1).nullable().describe('Redirects until it expires; `null`: no limit.');
+const passwordHash = { secret: true, description: 'argon2id.' };
+const forwardText = "Whether the visitor's query is appended to that of the destination.";
+const rules = z.array(redirectRule).min(1).describe('In the order in which they are tried.');
+const title = z.string().describe('For the owner.');
+const note = z.string().describe('For the owner.');
+const tags = z.array(z.string()).exactOptional().describe('For the owner.');
+
 const firstCreationData = z.strictObject({
-  /** The destination as it was sent, without white space at both ends. */
-  url: z.string(),
-  /** Whether the code is an alias; otherwise it was generated. */
-  custom: z.boolean(),
-  expiresAt: timestamp.nullable(),
-  maxClicks: z.int().min(1).nullable(),
-  /** argon2id. Exports do not contain it. */
-  passwordHash: z.string().nullable().meta({ secret: true }),
-  /** The root key whose quota the link uses, or `operatorsKeyId`. The actor is the key of the request, or an operator. */
-  keyId: z.string(),
+  url,
+  custom: z
+    .boolean()
+    .describe('Whether the code is an alias (always, if imported); otherwise it was generated.'),
+  expiresAt: end,
+  maxClicks: limit,
+  passwordHash: z.string().nullable().meta(passwordHash),
+  /** See `operatorsKeyId`. The actor is the key of the request, or an operator. */
+  keyId: z
+    .string()
+    .describe(
+      'The root key whose quota the link uses; `operator`: none, for a link of an operator.',
+    ),
 });
 
 const secondCreationData = firstCreationData.extend({
-  title: z.string().exactOptional(),
-  note: z.string().exactOptional(),
-  tags: z.array(z.string()).exactOptional(),
+  title: title.exactOptional(),
+  note: note.exactOptional(),
+  tags,
 });
 
-const thirdCreationData = secondCreationData.extend({
-  /** The link is scheduled before this time. */
-  startsAt: timestamp.exactOptional(),
-});
+const thirdCreationData = secondCreationData.extend({ startsAt: start.exactOptional() });
 
 const firstEditData = z.strictObject({
-  url: z.string().exactOptional(),
+  url: url.exactOptional(),
   /**
    * A change of this or `maxClicks` ends an expiry. If the link is still past its end or limit, LinkExpired follows.
    */
-  expiresAt: timestamp.nullable().exactOptional(),
-  maxClicks: z.int().min(1).exactOptional(),
+  expiresAt: end.exactOptional(),
+  maxClicks: z.int().min(1).exactOptional().describe('Redirects until the link expires.'),
   password: z
     .enum(['set', 'removed'])
     .register(responseParts, { id: 'PasswordChange' })
-    .exactOptional(),
-  /** The hash of the new password. */
-  passwordHash: z.string().exactOptional().meta({ secret: true }),
+    .exactOptional()
+    .describe('Whether the link has a password after the change.'),
+  passwordHash: z.string().exactOptional().meta(passwordHash),
 });
 
 const secondEditData = firstEditData.extend({
-  startsAt: timestamp.nullable().exactOptional(),
-  maxClicks: z.int().min(1).nullable().exactOptional(),
-  /** The opening balance of a limit on a link without one: the clicks counted so far. */
-  clicks: z.int().min(0).exactOptional(),
+  startsAt: start.nullable().exactOptional(),
+  maxClicks: limit.exactOptional(),
+  clicks: z.int().min(0).exactOptional().describe('The clicks so far, if it had no limit before.'),
 });
 
 // Optional to keep events small: most links have no texts, start or rules.
 const creationData = thirdCreationData.extend({
-  rules: z.array(redirectRule).min(1).exactOptional(),
-  forwardQuery: z.literal(true).exactOptional(),
+  rules: rules.exactOptional(),
+  forwardQuery: z.literal(true).exactOptional().describe(forwardText),
 });
+
+const blockReason = z.string().describe('The text of the operator or of the web-safety check.');
 
 /** The events of the topic of links. Subject: the short code. */
 const linkEvents = defineEvents('links', {
@@ -88,23 +100,29 @@ const linkEvents = defineEvents('links', {
   LinkImported: {
     version: 1,
     data: creationData.extend({
-      importId: z.string(),
-      /** The format of the file or the service, such as `yourls-sql`. */
-      source: z.string(),
-      /** The time of creation at the source, or of the import if it is unknown. */
-      createdAt: timestamp,
-      /** The opening balance: the clicks at the source that were not imported as visits. They belong to no period. */
-      clicks: z.int().min(0),
-      /** The clicks at the source that are imported as visits, after this event. */
-      visits: z.int().min(0),
+      importId: z.string().describe('The ID of the import.'),
+      source: z.string().describe('The format of the file, such as `yourls-sql`, or the service.'),
+      createdAt: timestamp.describe(
+        'The time of creation at the source, or of the import if it is unknown.',
+      ),
+      clicks: z
+        .int()
+        .min(0)
+        .describe(
+          'The clicks at the source that were not imported as visits. They belong to no period.',
+        ),
+      visits: z
+        .int()
+        .min(0)
+        .describe('The clicks at the source that are imported as visits, after this event.'),
     }),
   },
   /** An absent field is unchanged; `null` removes the value. */
   LinkEdited: {
     version: 3,
     data: secondEditData.extend({
-      rules: z.array(redirectRule).min(1).nullable().exactOptional(),
-      forwardQuery: z.boolean().exactOptional(),
+      rules: rules.nullable().exactOptional(),
+      forwardQuery: z.boolean().exactOptional().describe(forwardText),
     }),
     retired: [
       {
@@ -123,9 +141,9 @@ const linkEvents = defineEvents('links', {
   LinkDescribed: {
     version: 1,
     data: z.strictObject({
-      title: z.string().nullable().exactOptional(),
-      note: z.string().nullable().exactOptional(),
-      tags: z.array(z.string()).exactOptional(),
+      title: title.nullable().exactOptional(),
+      note: note.nullable().exactOptional(),
+      tags,
     }),
   },
   LinkDisabled: { version: 1, data: z.strictObject({}) },
@@ -140,43 +158,47 @@ const linkEvents = defineEvents('links', {
     }),
   },
   /** An operator or the web-safety check has blocked the link. */
-  LinkBlocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
-  LinkUnblocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
+  LinkBlocked: { version: 1, data: z.strictObject({ reason: blockReason }) },
+  LinkUnblocked: { version: 1, data: z.strictObject({ reason: blockReason }) },
 });
 
 const firstVisitData = z.strictObject({
-  /** Its number among the clicks of a link with a limit; `null` for a link without one. */
-  click: z.int().min(1).nullable(),
-  /** Whether the user agent identifies itself as a crawler or link previewer. Their visits are counted separately. */
-  bot: z.boolean(),
+  click: z.int().min(1).nullable().describe('The number of the click on a link with `maxClicks`.'),
+  /** Their visits are counted separately. */
+  bot: z.boolean().describe('Whether the user agent names a crawler or link previewer.'),
 });
 
 const secondVisitData = firstVisitData.extend({
-  /** ISO 3166-1 alpha-2. */
   country: z
     .string()
     .regex(/^[A-Z]{2}$/)
-    .nullable(),
-  /** The host of the page with the link, lower case, without `www.`. */
-  referrer: z.string().nullable(),
-  browser: z.enum(browserFamilies).nullable(),
-  os: z.enum(osFamilies).nullable(),
-  device: z.enum(deviceTypes).nullable(),
-  /** Primary subtag of BCP 47, lower case. */
+    .nullable()
+    .describe('ISO 3166-1 alpha-2.'),
+  referrer: z.string().nullable().describe('The host of the linking page, without `www.`.'),
+  browser: z.enum(browserFamilies).nullable().describe('The family, by the user agent.'),
+  os: z.enum(osFamilies).nullable().describe('The family, by the user agent.'),
+  device: z.enum(deviceTypes).nullable().describe('By the user agent.'),
   language: z
     .string()
     .regex(/^[a-z]{2,3}$/)
-    .nullable(),
-  /**
-   * Identifies the visits of one visitor to one link on one UTC day: 96 bits of a keyed hash, base64url.
-   */
+    .nullable()
+    .describe('Primary subtag of BCP 47, lower case.'),
+  /** 96 bits of a keyed hash, base64url. */
   visitor: z
     .string()
     .regex(/^[\w-]{16}$/)
-    .nullable(),
-  trigger: z.enum(visitTriggers).register(responseParts, { id: 'VisitTrigger' }).nullable(),
-  /** The version of the link that was served: the sequence of its last event in the topic of links. */
-  version: z.int().min(1).nullable(),
+    .nullable()
+    .describe('The same in all visits of one visitor to one link on one UTC day.'),
+  trigger: z
+    .enum(visitTriggers)
+    .register(responseParts, { id: 'VisitTrigger' })
+    .nullable()
+    .describe('`qr`: a QR code.'),
+  version: z
+    .int()
+    .min(1)
+    .nullable()
+    .describe('The `sequence` of the last event of the link that the edge knew.'),
 });
 
 /** Subject: the short code. */
@@ -188,11 +210,11 @@ const visitEvents = defineEvents('visits', {
   LinkVisited: {
     version: 3,
     data: secondVisitData.extend({
-      /** The redirect rule that was applied, `rule` or `rule/entry`; `null`: none. */
       target: z
         .string()
         .regex(/^[\w-]{1,50}(?:\/[\w-]{1,50})?$/)
-        .nullable(),
+        .nullable()
+        .describe('The redirect rule that was applied, `rule` or `rule/entry`; `null`: none.'),
     }),
     retired: [
       {
@@ -221,31 +243,37 @@ const visitEvents = defineEvents('visits', {
   },
 });
 
-/** SHA-256 of a key's secret, hexadecimal. The secret itself is not stored. */
+/** The secret itself is not stored. */
 const keyHash = z
   .string()
   .regex(/^[0-9a-f]{64}$/)
-  .meta({ secret: true });
+  .meta({ secret: true, description: 'SHA-256 of the secret of the key, hexadecimal.' });
+
+const keyName = z.string().describe('Chosen by the creator of the key.');
+const firstPlan = planName.describe('It determines the limits of the key.');
 
 const firstKeyData = z.strictObject({
-  name: z.string(),
-  plan: planName,
-  account: z.string(),
+  name: keyName,
+  plan: firstPlan,
+  account: z.string().describe('The account whose links the key manages.'),
   hash: keyHash,
 });
 
-const firstKeyChange = z.strictObject({ name: z.string(), plan: planName, active: z.boolean() });
+const firstKeyChange = z.strictObject({
+  name: keyName,
+  plan: firstPlan,
+  active: z.boolean().describe('`false`: an operator deactivated the key.'),
+});
 
 /** The fields of keys that were added together with scopes. */
 const firstKeyTerms = {
-  /** `null`: the plan of its root key. */
-  plan: planName.nullable(),
-  scopes: z.array(scopeName),
-  expiresAt: timestamp.nullable(),
+  plan: planName.nullable().describe('`null`: the plan of the root key.'),
+  scopes: z.array(scopeName).describe('What the key may do.'),
+  expiresAt: timestamp.nullable().describe('When the key ends; `null`: never.'),
 };
 
 /** See `storedScopes`. */
-const scopes = z.array(scopeName).nullable();
+const scopes = z.array(scopeName).nullable().describe('What the key may do; `null`: all.');
 
 /** A key that had all scopes of its time was never restricted. */
 const unlessUnrestricted = (known: Scope[]): Scope[] | null =>
@@ -253,20 +281,20 @@ const unlessUnrestricted = (known: Scope[]): Scope[] | null =>
 
 const secondKeyData = firstKeyData.extend({
   ...firstKeyTerms,
-  /** The ids of its ancestors, the root first. A root key, which an operator created, has none. */
-  ancestors: z.array(z.string()),
+  ancestors: z.array(z.string()).describe('IDs of keys, the root first; a root key has none.'),
 });
 
 const secondKeyChange = z.strictObject({
-  name: z.string(),
+  name: keyName,
   ...firstKeyTerms,
-  /** `inactive`: deactivated by the key itself or an ancestor; `suspended`: deactivated by an operator. */
-  status: z.enum(['active', 'inactive', 'suspended']).register(responseParts, { id: 'KeyStatus' }),
+  status: z
+    .enum(['active', 'inactive', 'suspended'])
+    .register(responseParts, { id: 'KeyStatus' })
+    .describe('`inactive`: by the key itself or an ancestor; `suspended`: by an operator.'),
 });
 
 const thirdKeyChange = secondKeyChange.extend({
-  /** The id of the key that deactivated an `inactive` key; `null` if the log does not name it. */
-  deactivatedBy: z.string().nullable(),
+  deactivatedBy: z.string().nullable().describe('The ID of the key that made it `inactive`.'),
 });
 
 /** Subject: the key's id. */
@@ -332,8 +360,7 @@ const keyEvents = defineEvents('accounts', {
     version: 1,
     data: z.strictObject({
       hash: keyHash,
-      /** All earlier secrets end at this time or earlier. */
-      earlierEndAt: timestamp,
+      earlierEndAt: timestamp.describe('All earlier secrets end at this time or earlier.'),
     }),
   },
   /** Permanently. */
@@ -349,17 +376,22 @@ const overrideEvents = defineEvents('accounts', {
 
 /** Where visitors of a domain are redirected instead of a page; `null`: they get the page. */
 const domainRedirects = {
-  rootRedirect: z.string().nullable(),
-  notFoundRedirect: z.string().nullable(),
-  expiredRedirect: z.string().nullable(),
+  rootRedirect: z.string().nullable().describe('For `/`.'),
+  notFoundRedirect: z.string().nullable().describe('For unknown links.'),
+  expiredRedirect: z.string().nullable().describe('For expired, disabled and deleted links.'),
 };
+
+const token = z.string().describe('The part of the TXT record after `linklog=`.');
+const by = z
+  .enum(['dns', 'operator'])
+  .describe('`dns`: the TXT record was found; `operator`: without a check.');
 
 /** Subject: the domain, a lower-case ASCII host without port. The event's `account` claims or has the domain. */
 const domainEvents = defineEvents('accounts', {
   /** An account wants the domain. Several accounts may; the first account that verifies the domain gets it. */
-  DomainClaimed: { version: 1, data: z.strictObject({ token: z.string() }) },
-  /** The account has the domain. `dns`: the TXT record was found; `operator`: without a check. */
-  DomainVerified: { version: 1, data: z.strictObject({ by: z.enum(['dns', 'operator']) }) },
+  DomainClaimed: { version: 1, data: z.strictObject({ token }) },
+  /** The account has the domain. */
+  DomainVerified: { version: 1, data: z.strictObject({ by }) },
   /** All values after the change. */
   DomainChanged: { version: 1, data: z.strictObject(domainRedirects) },
   /** The account no longer has the domain, or its claim. Its links are not found until it has the domain again. */
@@ -367,16 +399,18 @@ const domainEvents = defineEvents('accounts', {
 });
 
 const webhookTerms = {
-  url: z.string(),
-  /** Names of event types without versions; `null`: the default of the feed. */
-  types: z.array(z.string()).nullable(),
-  /** Only events of links on this domain; `null`: all. */
-  domain: z.string().nullable(),
-  description: z.string().nullable(),
+  url: z.string().describe('The receiver.'),
+  types: z
+    .array(z.string())
+    .nullable()
+    .describe('Names of events; `null`: all except `LinkVisited`.'),
+  domain: z.string().nullable().describe('Only events of links on this domain; `null`: all.'),
+  description: z.string().nullable().describe('For the owner; `null`: none.'),
 };
 
-/** Signs deliveries: `whsec_` and base64. */
-const webhookSecret = z.string();
+const webhookSecret = z.string().describe('Signs deliveries: `whsec_` and Base64.');
+
+const failure = z.string().describe('Why Linklog stopped the deliveries.');
 
 /** Subject: the webhook's id. */
 const webhookEvents = defineEvents('accounts', {
@@ -389,19 +423,21 @@ const webhookEvents = defineEvents('accounts', {
     version: 1,
     data: z.strictObject({
       ...webhookTerms,
-      status: z.enum(['enabled', 'paused', 'disabled']),
-      /** The newest first; `endsAt` is `null` for the newest. */
+      status: z.enum(['enabled', 'paused', 'disabled']).describe('`disabled`: by Linklog.'),
       secrets: z
         .array(
           z
-            .strictObject({ secret: webhookSecret, endsAt: timestamp.nullable() })
+            .strictObject({
+              secret: webhookSecret,
+              endsAt: timestamp.nullable().describe('`null` for the newest secret.'),
+            })
             .register(responseParts, { id: 'WebhookSecret' }),
         )
-        .meta({ secret: true }),
+        .meta({ secret: true, description: 'They sign deliveries, the newest first.' }),
     }),
   },
   /** Linklog delivers nothing until the account enables the webhook. */
-  WebhookDisabled: { version: 1, data: z.strictObject({ reason: z.string() }) },
+  WebhookDisabled: { version: 1, data: z.strictObject({ reason: failure }) },
   /** Permanently. */
   WebhookDeleted: { version: 1, data: z.strictObject({}) },
 });
@@ -412,9 +448,9 @@ const usageEvents = defineEvents('usage', {
   CallsMetered: {
     version: 1,
     data: z.strictObject({
-      /** The start of the minute. The calls count in its month. */
-      minute: timestamp,
-      calls: z.int().min(1),
+      /** The calls count in its month. */
+      minute: timestamp.describe('The start of the minute.'),
+      calls: z.int().min(1).describe('Calls of the key in this minute.'),
     }),
   },
   QrRendered: { version: 1, data: z.strictObject({ code: z.string() }) },
@@ -427,12 +463,14 @@ export const platformFeature = z.enum(['shortening', 'aliases', 'passwords', 'ex
 export const projectionWork = z.enum(['redrive', 'rebuild', 'rollback']);
 export type ProjectionWork = z.infer<typeof projectionWork>;
 
+const on = z.boolean().describe('Whether it is on after the change.');
+
 /** Subject: `platform`. */
 const platformEvents = defineEvents('platform', {
-  MaintenanceSwitched: { version: 1, data: z.strictObject({ on: z.boolean() }) },
+  MaintenanceSwitched: { version: 1, data: z.strictObject({ on }) },
   FeatureSwitched: {
     version: 1,
-    data: z.strictObject({ feature: platformFeature, on: z.boolean() }),
+    data: z.strictObject({ feature: platformFeature, on }),
   },
   /** Projections do not depend on it. */
   ProjectionWorkRequested: {

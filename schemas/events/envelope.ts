@@ -22,31 +22,41 @@ export const writeSequence = (value: number): string => String(value).padStart(s
 
 /** CloudEvents 1.0, structured mode: the same JSON object in every log, export and archive. */
 export const envelope = z.strictObject({
-  specversion: z.literal('1.0'),
+  specversion: z.literal('1.0').describe('The version of CloudEvents.'),
   /** A UUIDv7, or for visits of a spool or an import their sequence, which is unique in its `source`. */
-  id: z.union([z.uuid(), z.string().regex(/^[1-9]\d{0,15}$/)]),
-  /** `linklog.<Name>.v<version>`. */
-  type: z.string(),
-  /** The origin of its sequence: the ledger, a partition of one edge's spool, or an import of visits. */
-  source: z.string().min(1),
-  /** A link (see `link-subject.ts`), key id, alias, domain or `platform`. It is also the key of the record. */
-  subject: z.string().min(1),
-  time: timestamp,
-  datacontenttype: z.literal('application/json'),
-  sequence,
-  /** The account of the subject. */
-  account: z.string().min(1).optional(),
-  /** The id of a key, the name of an operator, or one of `ownActors`. */
-  actor: z.string().min(1).optional(),
-  /** The id of the request that caused it. */
-  correlationid: z.string().min(1).optional(),
-  /** The id of the event that caused it. */
-  causationid: z.string().min(1).optional(),
-  /**
-   * The trace context of the request that caused it: the distributed tracing extension of CloudEvents. Visits have none.
-   */
-  traceparent: traceparent.optional(),
-  data: z.unknown(),
+  id: z
+    .union([z.uuid(), z.string().regex(/^[1-9]\d{0,15}$/)])
+    .describe('Unique together with `source`.'),
+  type: z.string().describe('`linklog.<Name>.v<version>`.'),
+  source: z.string().min(1).describe('`/linklog/ledger`; of visits, the spool or the import.'),
+  /** It is also the key of the record. See `link-subject.ts`. */
+  subject: z
+    .string()
+    .min(1)
+    .describe(
+      'A link (`code`, on own domains `domain/code`), key ID, alias, domain, webhook ID or `platform`.',
+    ),
+  time: timestamp.describe('When it happened, UTC; of imported visits, at the other service.'),
+  datacontenttype: z.literal('application/json').describe('The media type of `data`.'),
+  sequence: sequence.describe(
+    'Increases with each event of a `subject`; for visits, of a `source`.',
+  ),
+  account: z.string().min(1).optional().describe('The account of the subject.'),
+  /** See `ownActors`. */
+  actor: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'The ID of a key, `operator` (in the log, the name of the operator), `system`, `web-safety` or `visitor`.',
+    ),
+  correlationid: z.string().min(1).optional().describe('The ID of the request that caused it.'),
+  causationid: z.string().min(1).optional().describe('The ID of the event that caused it.'),
+  /** The distributed tracing extension of CloudEvents. */
+  traceparent: traceparent
+    .optional()
+    .describe('The W3C trace context of the request that caused it; visits have none.'),
+  data: z.unknown().describe('Depends on the `type`.'),
 });
 
 /** The parsed envelope, in which `sequence` is a number. */

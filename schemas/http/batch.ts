@@ -21,15 +21,18 @@ export const batchRequest = z
   )
   .register(requestParts, { id: 'BatchRequest' });
 
-const item = z.object({ index: z.int().min(0).max(49) });
+const success = 'Whether the link was created.';
+const item = z.object({
+  index: z.int().min(0).max(49).describe('The position in `urls`, from 0.'),
+});
 const failed = item.extend({
-  success: z.literal(false),
+  success: z.literal(false).describe(success),
   url: z.string().nullable().describe('As sent; `null` if it was not a string.'),
 });
 
 const batchResult = z
   .union([
-    item.extend({ success: z.literal(true) }).extend(linkResponse.shape),
+    item.extend({ success: z.literal(true).describe(success) }).extend(linkResponse.shape),
     failed.extend(generalError.pick({ statusCode: true, message: true, reason: true }).shape),
     failed.extend(planError.shape),
     failed.extend(monthlyLimitError.shape),
@@ -37,5 +40,7 @@ const batchResult = z
   .register(responseParts, { id: 'BatchResult' });
 export type BatchResult = z.infer<typeof batchResult>;
 
-export const batchResponse = named('BatchResponse', { results: z.array(batchResult) });
+export const batchResponse = named('BatchResponse', {
+  results: z.array(batchResult).describe('One for each item, in the same order.'),
+});
 export type BatchResponse = z.infer<typeof batchResponse>;

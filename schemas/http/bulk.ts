@@ -5,7 +5,7 @@ import { listOf } from '../list-of.js';
 import { generalError, monthlyLimitError } from './errors.js';
 import { subjectIn } from './link-address.js';
 import { tags, tagsIn } from './link-fields.js';
-import { changedLink, given, linkDetails, nothingToChange } from './links.js';
+import { changedLink, disabled, given, linkDetails, nothingToChange } from './links.js';
 
 const maxShortCodes = 100;
 export const shortCodesMessage = `shortCodes must be 1 to ${maxShortCodes} texts, none of them twice`;
@@ -13,13 +13,13 @@ export const shortCodesMessage = `shortCodes must be 1 to ${maxShortCodes} texts
 const bulkChange = z
   .object(
     {
-      addTags: given(tagsIn('addTags')),
-      removeTags: given(tagsIn('removeTags')),
+      addTags: given(tagsIn('addTags')).describe('Tags that each link gets in addition.'),
+      removeTags: given(tagsIn('removeTags')).describe('Tags that each link loses.'),
       tags: tags.nullish().meta({
         description:
           'Replaces all tags; `null`: none. Not together with `addTags` or `removeTags`.',
       }),
-      disabled: given(z.boolean({ error: 'disabled must be true or false' })),
+      disabled,
       delete: given(z.literal(true, { error: 'delete must be true' })).meta({
         description: 'Permanently. Not together with another change.',
       }),
@@ -60,7 +60,7 @@ export const bulkRequest = z
           description:
             'Short codes on the default domain, and `domain/code` for links on other domains.',
         }),
-      change: bulkChange,
+      change: bulkChange.describe('What to do with each link.'),
     },
     { error: shortCodesMessage },
   )
@@ -70,14 +70,16 @@ const item = z.object({
   index: z
     .int()
     .min(0)
-    .max(maxShortCodes - 1),
+    .max(maxShortCodes - 1)
+    .describe('The position in `shortCodes`, from 0.'),
 });
+const success = 'Whether the link has the change.';
 const failed = item.extend({
-  success: z.literal(false),
+  success: z.literal(false).describe(success),
   shortCode: z.string().describe('As sent.'),
 });
 
-const changed = item.extend({ success: z.literal(true) });
+const changed = item.extend({ success: z.literal(true).describe(success) });
 
 const bulkResult = z
   .union([
@@ -89,5 +91,7 @@ const bulkResult = z
   .register(responseParts, { id: 'BulkResult' });
 export type BulkResult = z.infer<typeof bulkResult>;
 
-export const bulkResponse = named('BulkResponse', { results: z.array(bulkResult) });
+export const bulkResponse = named('BulkResponse', {
+  results: z.array(bulkResult).describe('One for each short code, in the same order.'),
+});
 export type BulkResponse = z.infer<typeof bulkResponse>;

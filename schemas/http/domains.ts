@@ -4,10 +4,12 @@ import { domainNameOf } from '../domain-name.js';
 import { timestamp } from '../events/envelope.js';
 import { topics } from '../events/topics.js';
 import { messages } from './errors.js';
+import { createdAt } from './fields.js';
 import { accountName } from './keys.js';
+import { domainName } from './link-address.js';
 import { destination } from './link-fields.js';
 import { nothingToChange } from './links.js';
-import { pageLimit } from './paging.js';
+import { nextPage, pageLimit } from './paging.js';
 import { readAs } from './query.js';
 import {
   call,
@@ -35,17 +37,22 @@ const addDomainRequest = z
   .object({ domain: ownName, account: accountName }, { error: messages.domainInvalid })
   .register(requestParts, { id: 'AddDomainRequest' });
 
+const redirectTexts = {
+  rootRedirect: 'Where browsers are redirected for `/`; `null`: they get a page.',
+  notFoundRedirect: 'Where browsers are redirected for unknown links; `null`: they get a page.',
+  expiredRedirect:
+    'Where browsers are redirected for expired, disabled and deleted links; `null`: they get a page.',
+};
+
 /** PATCH /v2/domains/:domain. Absent fields stay; `null` removes the redirect. */
 export const changeDomainRequest = (isOwnHost: (destination: URL) => boolean) => {
   const redirect = destination(isOwnHost).nullable().optional();
   return z
     .object(
       {
-        rootRedirect: redirect.meta({ description: 'Replaces the page for `/`.' }),
-        notFoundRedirect: redirect.meta({ description: 'Replaces the page for unknown links.' }),
-        expiredRedirect: redirect.meta({
-          description: 'Replaces the page for expired, disabled and deleted links.',
-        }),
+        rootRedirect: redirect.describe(redirectTexts.rootRedirect),
+        notFoundRedirect: redirect.describe(redirectTexts.notFoundRedirect),
+        expiredRedirect: redirect.describe(redirectTexts.expiredRedirect),
       },
       { error: nothingToChange },
     )
@@ -59,20 +66,26 @@ export const changeDomainRequest = (isOwnHost: (destination: URL) => boolean) =>
 
 const domainResponse = named('OwnDomain', {
   domain: z.string().describe('Lower-case ASCII.'),
-  status: z.enum(['pending', 'active']),
-  verification: named('DnsRecord', { type: z.literal('TXT'), name: z.string(), value: z.string() })
+  status: z.enum(['pending', 'active']).describe('`pending`: claimed, but not verified.'),
+  verification: named('DnsRecord', {
+    type: z.literal('TXT').describe('The type of the record.'),
+    name: z.string().describe('The full host name of the record.'),
+    value: z.string().describe('The text of the record.'),
+  })
     .nullable()
     .describe('The DNS record that verifies the domain; `null` if an operator added it.'),
-  rootRedirect: z.string().nullable(),
-  notFoundRedirect: z.string().nullable(),
-  expiredRedirect: z.string().nullable(),
+  rootRedirect: z.string().nullable().describe(redirectTexts.rootRedirect),
+  notFoundRedirect: z.string().nullable().describe(redirectTexts.notFoundRedirect),
+  expiredRedirect: z.string().nullable().describe(redirectTexts.expiredRedirect),
   linkCount: z.int().min(0).describe('Links that are not deleted.'),
-  createdAt: timestamp,
-  verifiedAt: timestamp.nullable(),
+  createdAt,
+  verifiedAt: timestamp.nullable().describe('When it became active; `null`: it is pending.'),
 });
 export type DomainResponse = z.infer<typeof domainResponse>;
 
-export const domainListResponse = named('DomainPage', { domains: z.array(domainResponse) });
+export const domainListResponse = named('DomainPage', {
+  domains: z.array(domainResponse).describe('Active domains, and claims of the last 7 days.'),
+});
 
 const operatorsDomain = domainResponse
   .extend({ account: accountName })
@@ -83,7 +96,7 @@ const releasedDomain = named('ReleasedDomain', { domain: z.string(), account: z.
 
 export const domainPageResponse = named('OperatorsDomainPage', {
   domains: z.array(operatorsDomain),
-  next: z.string().nullable(),
+  next: nextPage,
 });
 
 /** The query of GET /admin/domains: all active domains, by name. */
@@ -116,7 +129,7 @@ const claimed = {
 export const domainRoutes = routeGroup(
   {
     ...{ tag: 'Domains', scope: 'domains:manage', topic: topics.accounts.name },
-    parameters: { domain: z.string().meta({ example: domain.domain }) },
+    parameters: { domain: domainName.describe('Unicode is converted to ASCII.') },
   },
   {
     claimDomain: call('POST /domains', 'Claim a domain', {

@@ -7,40 +7,48 @@ import { urlFaults } from './link-fields.js';
 
 /** The general envelope of errors. */
 export const generalError = z.object({
-  statusCode: z.int(),
-  timestamp,
+  statusCode: z.int().describe('The HTTP status; of an item, the one that it would have alone.'),
+  timestamp: timestamp.describe('The time of the response, UTC.'),
   path: z.string().describe('Without the query.'),
-  method: z.string(),
-  message: z.string(),
-  errorType: z.enum(['BLOCKED', 'DELETED', 'DISABLED', 'EXPIRED']).optional(),
+  method: z.string().describe('The HTTP method of the request.'),
+  message: z.string().describe('What is wrong, in English.'),
+  errorType: z
+    .enum(['BLOCKED', 'DELETED', 'DISABLED', 'EXPIRED'])
+    .describe('Why the link does not redirect; on 410.')
+    .optional(),
   retryAfter: z.int().min(1).describe('Seconds; on errors of the per-minute limit.').optional(),
   reason: z.enum(urlFaults).describe('Why the URL is invalid.').optional(),
   found: z.array(z.string()).describe('The values of the TXT record that was found.').optional(),
 });
 export type GeneralError = z.infer<typeof generalError>;
 
+const statusName = 'The name of the status; on 401, and if a scope or a feature is missing.';
+const upgradeUrl = z.url().describe('The page on which the plan can be changed.');
+
 const unauthorizedError = z.object({
   statusCode: z.literal(401),
   message: z.string(),
-  error: z.literal('Unauthorized'),
+  error: z.literal('Unauthorized').describe(statusName),
 });
 export type UnauthorizedError = z.infer<typeof unauthorizedError>;
 
 export const planError = z.object({
   statusCode: z.literal(403),
   message: z.string(),
-  error: z.literal('Forbidden'),
-  feature: z.enum(['customAlias', 'passwordProtection', 'customDomain']),
-  currentPlan: planName,
-  upgradeUrl: z.url(),
+  error: z.literal('Forbidden').describe(statusName),
+  feature: z
+    .enum(['customAlias', 'passwordProtection', 'customDomain'])
+    .describe('What the plan lacks.'),
+  currentPlan: planName.describe('The plan of the key.'),
+  upgradeUrl,
 });
 export type PlanError = z.infer<typeof planError>;
 
 const scopeError = z.object({
   statusCode: z.literal(403),
   message: z.string(),
-  error: z.literal('Forbidden'),
-  scope: scopeName,
+  error: z.literal('Forbidden').describe(statusName),
+  scope: scopeName.describe('What the key lacks.'),
 });
 export type ScopeError = z.infer<typeof scopeError>;
 
@@ -49,7 +57,7 @@ export const monthlyLimitError = z.object({
   message: z.string(),
   limit: z.int().min(0).describe("The plan's quota."),
   resetDate: z.iso.date().describe('The first day of the next month, UTC.'),
-  upgradeUrl: z.url(),
+  upgradeUrl,
 });
 export type MonthlyLimitError = z.infer<typeof monthlyLimitError>;
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { named, responseParts } from '../components.js';
+import { describedLike, named, responseParts } from '../components.js';
+import { envelope } from '../events/envelope.js';
 import { feedEventNames, isFeedEventName } from '../feed.js';
 import { accountName } from './keys.js';
 import { domainName, requestedCode } from './link-address.js';
@@ -39,24 +40,26 @@ export type EventsQuery = z.output<typeof eventsQuery>;
 
 /** A CloudEvent of the feed. */
 export const feedEvent = z
-  .looseObject({
-    specversion: z.literal('1.0'),
-    id: z.string(),
-    type: z.string().describe('`linklog.<Name>.v<version>`.'),
-    source: z.string(),
-    subject: z.string().describe('`code`, `domain/code`, or the ID of a key, domain or webhook.'),
-    time: z.iso.datetime(),
-    datacontenttype: z.literal('application/json'),
-    sequence: z.string(),
-    account: z.string().optional(),
-    actor: z.string().optional(),
-    data: z.record(z.string(), z.unknown()),
-  })
+  .looseObject(
+    describedLike(envelope, {
+      specversion: z.literal('1.0'),
+      id: z.string(),
+      type: z.string(),
+      source: z.string(),
+      subject: z.string(),
+      time: z.iso.datetime(),
+      datacontenttype: z.literal('application/json'),
+      sequence: z.string(),
+      account: z.string().optional(),
+      actor: z.string().optional(),
+      data: z.record(z.string(), z.unknown()),
+    }),
+  )
   .register(responseParts, { id: 'CloudEvent' });
 
 /** A page of `GET /v2/events`. */
 export const eventsResponse = named('EventPage', {
-  events: z.array(feedEvent),
+  events: z.array(feedEvent).describe('The events of the page, in the order of the log.'),
   next: z.string().describe('The cursor after the page. An empty page at the end repeats `after`.'),
 });
 

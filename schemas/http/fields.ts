@@ -1,12 +1,15 @@
-/** Fields of several requests. */
+/** Fields of several requests and responses. */
 import { Temporal } from 'temporal-polyfill';
 import { z } from 'zod';
+import { timestamp } from '../events/envelope.js';
 import { readTime } from '../statistics/period.js';
 import { readAs } from './query.js';
 
 /** `null` in an optional field means absent. */
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value) => value ?? null);
+
+export const createdAt = timestamp.describe('The time of its creation, UTC.');
 
 const tenYears = 315_360_000;
 

@@ -20,9 +20,8 @@ export const historyQuery = z.object({
 
 /** CloudEvents, oldest first. */
 export const historyResponse = named('LinkHistory', {
-  events: z.array(feedEvent),
-  /** The `after` of the next page; `null` at the end. */
-  next: z.int().nullable(),
+  events: z.array(feedEvent).describe('The events of the page in their order, oldest first.'),
+  next: z.int().nullable().describe('The `after` of the next page; `null` at the end.'),
   actorNames: z
     .record(z.string(), z.string())
     .describe('The current names of the keys among the actors, by id.'),

@@ -92,26 +92,30 @@ const operatorsImportsQuery = z.object({ account: accountName.optional() });
 const importStatuses = ['running', 'done', 'stopped', 'failed'] as const;
 export type ImportStatus = (typeof importStatuses)[number];
 
+const importId = z.uuid().describe('For the paths of `/v2/imports`.');
+
 const importResponse = named('LinkImport', {
-  id: z.uuid(),
-  format: z.enum(operatorsImportFormats),
-  status: z.enum(importStatuses),
-  dryRun: z.boolean(),
+  id: importId,
+  format: z.enum(operatorsImportFormats).describe('The format of the file, sent or detected.'),
+  status: z.enum(importStatuses).describe('`stopped`: by a request; `failed`: see `error`.'),
+  dryRun: z.boolean().describe('Whether the import only reports outcomes and creates nothing.'),
   rows: z.int().min(0).describe('The rows with an outcome: `created`, `existing` and `failed`.'),
-  created: z.int().min(0),
-  existing: z.int().min(0),
-  failed: z.int().min(0),
+  created: z.int().min(0).describe('Rows whose link was created.'),
+  existing: z.int().min(0).describe('Rows whose link exists already.'),
+  failed: z.int().min(0).describe('Rows without a link.'),
   visits: z.int().min(0).describe('Imported visits.'),
   ignoredColumns: z
     .array(z.string())
     .describe('Columns of a CSV file that are not imported, by their names in its header.'),
-  startedAt: timestamp,
-  endedAt: timestamp.nullable(),
+  startedAt: timestamp.describe('When the file was accepted, UTC.'),
+  endedAt: timestamp.nullable().describe('`null` while it is running.'),
   error: z.string().nullable().describe('Why the import failed or was stopped.'),
 });
 export type ImportResponse = z.infer<typeof importResponse>;
 
-const importListResponse = named('ImportPage', { imports: z.array(importResponse) });
+const importListResponse = named('ImportPage', {
+  imports: z.array(importResponse).describe('The newest first, at most 100.'),
+});
 export type ImportListResponse = z.infer<typeof importListResponse>;
 
 export const rowOutcomes = [
@@ -133,9 +137,12 @@ export const importedRow = named('ImportedRow', {
     .string()
     .nullable()
     .describe('The code of the link. Of a row that failed: the code in the file.'),
-  url: z.string().nullable(),
-  outcome: z.enum(rowOutcomes),
-  message: z.string().nullable(),
+  url: z.string().nullable().describe('The destination in the file; `null`: none.'),
+  outcome: z.enum(rowOutcomes).describe('`disabled`: created, but disabled.'),
+  message: z
+    .string()
+    .nullable()
+    .describe('What was refused, changed or left out; `null`: nothing.'),
 });
 export type ImportedRow = z.infer<typeof importedRow>;
 
@@ -164,7 +171,7 @@ const running = {
 };
 
 export const importRoutes = routeGroup(
-  { tag: 'Imports', scope: 'links:import' },
+  { tag: 'Imports', scope: 'links:import', parameters: { id: importId } },
   {
     startImport: call('POST /imports', 'Import links from a file', {
       description:

@@ -5,10 +5,9 @@ import { timestamp } from '../events/envelope.js';
 import { topics } from '../events/topics.js';
 import { planName } from '../plans.js';
 import { inOrder, scopeName, scopeNames } from '../scopes.js';
-import { expiresIn, optional } from './fields.js';
+import { createdAt, expiresIn, optional } from './fields.js';
 import { text } from './link-fields.js';
-import { pageLimit } from './paging.js';
-import { wholeNumber } from './query.js';
+import { limitUpTo, nextPage, pageLimit } from './paging.js';
 import { exampleUsage, freeOfCharge, usageResponse } from './reports.js';
 import { call, done, json, linksTo, routeGroup } from './route.js';
 import { disallowedProperties } from './shorten.js';
@@ -21,24 +20,29 @@ const name = text(
   { minLength: 1, maxLength: 100 },
   /^[^\u0000-\u001f\u007f-\u009f]*$/,
   nameMessage,
-);
+).describe('To recognise the key; names need not be unique.');
 
 const accountMessage =
   'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores';
 
 export const accountName = z
   .string({ error: accountMessage })
-  .regex(/^[A-Za-z0-9._-]{1,64}$/, accountMessage);
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, accountMessage)
+  .describe('The name of an account.');
 
-const planField = z.enum(planName.options, {
-  error: 'plan must be one of FREE, HOBBY, INDIE, PRO',
-});
+const planField = z
+  .enum(planName.options, {
+    error: 'plan must be one of FREE, HOBBY, INDIE, PRO',
+  })
+  .describe('It determines the limits of the key and its descendants.');
 
 const scopesMessage = `scopes must be a list of ${scopeNames.join(', ')}`;
 const scopes = listOf(z.enum(scopeNames, { error: scopesMessage }), {
   // Each scope may be there several times.
   ...{ max: 100, error: scopesMessage },
-}).transform(inOrder);
+})
+  .transform(inOrder)
+  .describe('What the key may do.');
 
 export const createKeyRequest = z
   .object(
@@ -60,8 +64,7 @@ export const changeKeyRequest = z
     plan: planField.optional(),
     active: z.boolean({ error: 'active must be true or false' }).optional(),
     scopes: scopes.optional(),
-    /** `null` removes the end. */
-    expiresIn: expiresIn.nullable().optional(),
+    expiresIn: expiresIn.nullable().optional().describe('Seconds from now; `null`: no end.'),
   })
   .refine((change) => Object.values(change).some((value) => value !== undefined), {
     error: 'nothing to change: give name, plan, active, scopes or expiresIn',
@@ -70,30 +73,32 @@ export const changeKeyRequest = z
 export type ChangeKeyRequest = z.input<typeof changeKeyRequest>;
 
 export const keyResponse = named('OperatorsKey', {
-  id: z.string(),
-  name: z.string(),
-  plan: planName,
-  account: z.string(),
-  scopes: z.array(scopeName),
-  active: z.boolean(),
-  /** The first key of its chain, which an operator created. It determines plan and usage. */
-  rootId: z.string(),
-  expiresAt: timestamp.nullable(),
-  createdAt: timestamp,
+  id: z.string().describe('For the paths of `/v2/keys`, and the `actor` of events.'),
+  name: z.string().describe('To recognise the key; names need not be unique.'),
+  plan: planName.describe('The plan of its root, which determines the limits.'),
+  account: z.string().describe('The account whose links the key manages.'),
+  scopes: z.array(scopeName).describe('What the key may do.'),
+  active: z.boolean().describe('`false`: requests with the key get 401.'),
+  rootId: z.string().describe('The first key of its chain, which determines plan and usage.'),
+  expiresAt: timestamp.nullable().describe('Requests get 401 from then on; `null`: no end.'),
+  createdAt,
 });
 export type KeyResponse = z.infer<typeof keyResponse>;
 
+const secret = z.string().describe('The secret, for `Authorization: Bearer`; shown only once.');
+
 /** A key with its secret, which is shown only once. */
 export const createdKeyResponse = keyResponse
-  .extend({ key: z.string() })
+  .extend({ key: secret })
   .register(responseParts, { id: 'CreatedKey' });
 export type CreatedKeyResponse = z.infer<typeof createdKeyResponse>;
+
+const lastUsedAt = timestamp.nullable().describe('The minute of its last call; `null`: none.');
 
 /** A key with the usage of its root in the open minute window and the current month. */
 export const keyWithUsageResponse = keyResponse
   .extend({
-    /** The minute of its last call. */
-    lastUsedAt: timestamp.nullable(),
+    lastUsedAt,
     usage: z.object({
       minute: z.object({ used: z.int(), limit: z.int() }),
       month: z.object({ month: z.iso.date(), calls: z.int(), links: z.int(), qrCodes: z.int() }),
@@ -113,9 +118,8 @@ export const keyPageQuery = z.object({
 
 /** GET /admin/keys: a page, in the order of creation. */
 export const keyPageResponse = named('OperatorsKeyPage', {
-  keys: z.array(keyWithUsageResponse),
-  /** The `after` of the next page; `null` on the last page. */
-  next: z.string().nullable(),
+  keys: z.array(keyWithUsageResponse).describe('The keys of the page, in the order of creation.'),
+  next: nextPage,
 });
 
 const stripped = { propertyNames: { not: { enum: disallowedProperties } } };
@@ -142,7 +146,9 @@ export const changeOwnKeyRequest = z
   .object(
     {
       name: optional(name),
-      active: optional(z.boolean({ error: 'active must be true or false' })),
+      active: optional(z.boolean({ error: 'active must be true or false' })).describe(
+        '`false`: requests with the key get 401 until it is `true` again.',
+      ),
       scopes: optional(scopes).meta({ description: 'A subset of the scopes of the calling key.' }),
     },
     { error: nothingToChange },
@@ -170,7 +176,7 @@ export const rotateKeyRequest = z
   .register(requestParts, { id: 'RotateKeyRequest' });
 
 export const ownKeysQuery = z.object({
-  limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(100),
+  limit: limitUpTo(100).default(100),
   after: z
     .string({ error: 'after must be given once' })
     .regex(keyIdPattern, { error: 'after must be the id of a key' })
@@ -182,7 +188,7 @@ export const ownKeysQuery = z.object({
 const ownKeyResponse = keyResponse
   .omit({ account: true })
   .extend({
-    lastUsedAt: timestamp.nullable().describe('The minute of its last call.'),
+    lastUsedAt,
     usage: usageResponse.describe(
       'The usage of the root: a root and all its descendants count as one key.',
     ),
@@ -192,13 +198,13 @@ export type OwnKeyResponse = z.infer<typeof ownKeyResponse>;
 
 /** A key with its secret, which is shown only once. */
 const madeKeyResponse = ownKeyResponse
-  .extend({ key: z.string() })
+  .extend({ key: secret })
   .register(responseParts, { id: 'MadeApiKey' });
 
 /** GET /v2/keys: a page, in the order of creation. */
 export const ownKeyPageResponse = named('ApiKeyPage', {
-  keys: z.array(ownKeyResponse),
-  next: z.string().nullable().describe('The `after` of the next page; `null` on the last page.'),
+  keys: z.array(ownKeyResponse).describe('The keys of the page, in the order of creation.'),
+  next: nextPage,
 });
 
 const managed =
@@ -220,7 +226,10 @@ const key = {
 const created = { ...key, key: `ll_${'x'.repeat(38)}` };
 
 export const keyRoutes = routeGroup(
-  { tag: 'Keys', scope: 'keys:manage', metered: false, topic: topics.accounts.name },
+  {
+    ...{ tag: 'Keys', scope: 'keys:manage', metered: false, topic: topics.accounts.name },
+    parameters: { id: keyResponse.shape.id },
+  },
   {
     getKeys: call('GET /keys', 'List the key and its descendants', {
       description: `Without revoked keys. ${freeOfCharge}`,

@@ -26,6 +26,9 @@ export const shortCode = z.string().meta({
     'all scripts, emoji, `-`, `_`, `.` and `~`, in NFC. Percent-encoded in a path.',
 });
 
+/** The short URL of a link in a response. */
+export const shortUrl = z.url().describe('The address to share, which redirects visitors.');
+
 /** The code of a link in a query, in NFC. */
 export const requestedCode = readAs(linkCodeOf, 'shortCode must be a short code').meta(codeSchema);
 

@@ -72,6 +72,9 @@ export const destination = (isOwnHost: (destination: URL) => boolean) =>
       examples: ['https://example.com/a?b=c'],
     });
 
+/** A destination in a response. */
+export const storedUrl = z.string().describe('The destination, exactly as it was sent.');
+
 /** The fault of the URL in a refused body; `null` if another field is invalid. */
 export const urlFaultOf = (issue: z.core.$ZodIssue): UrlFault | null => {
   if (issue.message !== invalidUrl && issue.message !== urlTooLong) return null;
@@ -158,13 +161,15 @@ export const lineNamed = (field: string) =>
     `${field} must have at most 200 characters, none of them control characters`,
   );
 
-export const title = lineNamed('title');
+const ownersOnly = 'For the owner; visitors do not see it.';
+
+export const title = lineNamed('title').describe(ownersOnly);
 
 export const note = text(
   { maxLength: 2_000 },
   /^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$/,
   'note must have at most 2000 characters, no control characters but tabs and line ends',
-);
+).describe(ownersOnly);
 
 /** The maximum per link. */
 export const maxTags = 20;

@@ -4,24 +4,31 @@ import { timestamp } from '../events/envelope.js';
 import { linkStatuses } from '../folds/link-status.js';
 import { maxCountedLinks } from './list-links.js';
 import { redirectRule } from '../redirect-rules.js';
-import { expiresAt, expiresIn, expiresTwice, startsAt } from './fields.js';
+import { createdAt, expiresAt, expiresIn, expiresTwice, startsAt } from './fields.js';
 import {
   destination,
   forwardQuery,
   maxClicks,
   note,
   password,
+  storedUrl,
   tags,
   title,
 } from './link-fields.js';
 import { rulesField } from './rules.js';
-import { shortCode } from './link-address.js';
+import { shortCode, shortUrl } from './link-address.js';
 
 export const nothingToChange = 'Nothing to change';
+
+const ownersOnly = 'For the owner; `null`: none.';
 
 /** `null` means absent. */
 export const given = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value) => value ?? undefined);
+
+export const disabled = given(z.boolean({ error: 'disabled must be true or false' })).describe(
+  '`true`: visitors get 410 until it is `false` again.',
+);
 
 /** The body of PATCH /v2/links/:shortCode. Absent fields stay; `null` removes optional values. */
 export const changeLinkRequest = (
@@ -47,14 +54,14 @@ export const changeLinkRequest = (
             'At least the clicks taken (without a limit: the clicks counted so far). If they are equal, ' +
             'the link expires. `null`: no limit.',
         }),
-        title: title.nullish(),
-        note: note.nullish(),
+        title: title.nullish().describe(ownersOnly),
+        note: note.nullish().describe(ownersOnly),
         tags: tags.nullish().meta({ description: 'Replaces all tags; `null`: none.' }),
         rules: rulesField(isOwnHost)
           .nullish()
           .meta({ description: 'Replaces all rules; `null` or `[]`: none.' }),
         forwardQuery: given(forwardQuery),
-        disabled: given(z.boolean({ error: 'disabled must be true or false' })),
+        disabled,
       },
       { error: nothingToChange },
     )
@@ -77,32 +84,40 @@ const changedFields = { shortCode: true, domain: true, version: true, status: tr
 /** A link as its owner sees it. */
 export const linkDetails = z
   .object({
-    shortUrl: z.url(),
+    shortUrl,
     shortCode,
     domain: z.string().nullable().describe('`null`: the default domain.'),
-    url: z.string(),
-    alias: shortCode.nullable(),
-    startsAt: timestamp.nullable(),
-    expiresAt: timestamp.nullable(),
-    maxClicks: z.int().min(1).nullable(),
-    createdAt: timestamp,
+    url: storedUrl,
+    alias: shortCode.nullable().describe('The code, if the client chose it; otherwise `null`.'),
+    startsAt: timestamp.nullable().describe('Visitors get 404 before it; `null`: no start.'),
+    expiresAt: timestamp.nullable().describe('Visitors get 410 from then on; `null`: no end.'),
+    maxClicks: z.int().min(1).nullable().describe('Redirects until it expires; `null`: no limit.'),
+    createdAt,
     status: z
       .enum(linkStatuses)
       .describe('The first status that applies: a blocked link may also be disabled and expired.'),
-    title: z.string().nullable(),
-    note: z.string().nullable(),
-    tags: z.array(z.string()).readonly(),
-    hasPassword: z.boolean(),
-    clickCount: z.int().min(0),
+    title: z.string().nullable().describe(ownersOnly),
+    note: z.string().nullable().describe(ownersOnly),
+    tags: z.array(z.string()).readonly().describe('For the owner; empty: none.'),
+    hasPassword: z.boolean().describe('Whether visitors must enter a password.'),
+    clickCount: z.int().min(0).describe('Clicks of all time, without bots and HEAD requests.'),
     clicksLeft: z.int().min(0).nullable().describe('Redirects left; `null` without a limit.'),
-    lastAccessed: timestamp.nullable(),
+    lastAccessed: timestamp.nullable().describe('The last click, not of a bot; `null`: none yet.'),
     updatedAt: timestamp.describe('Clicks do not change it.'),
-    rules: z.array(redirectRule).readonly().nullable(),
-    forwardQuery: z.boolean(),
+    rules: z
+      .array(redirectRule)
+      .readonly()
+      .nullable()
+      .describe('The first rule that matches is applied; `null`: none.'),
+    forwardQuery: z
+      .boolean()
+      .describe("Whether the visitor's query is appended to that of the destination."),
     version: z.int().min(1).describe('Increases with each change. Clicks do not change it.'),
   })
   .meta({
-    description: 'A key without the scope `links:read` gets only the required properties.',
+    description:
+      'Every property is present, except in responses to changes by a key without the scope `links:read`: they have ' +
+      'only the required ones.',
     required: Object.keys(changedFields),
   })
   .register(responseParts, { id: 'LinkDetails' });
@@ -113,7 +128,7 @@ export type ChangedLink = z.infer<typeof changedLink>;
 
 /** GET /v2/links: a page. */
 export const linkPage = named('LinkPage', {
-  links: z.array(linkDetails).max(100),
+  links: z.array(linkDetails).max(100).describe('The links of the page, in the order of `sort`.'),
   next: z
     .string()
     .nullable()

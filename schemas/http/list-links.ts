@@ -6,7 +6,8 @@ import { parseUrl } from '../parse-url.js';
 import { instantOf } from '../statistics/period.js';
 import { domainName } from './link-address.js';
 import { maxTags, tagOr } from './link-fields.js';
-import { readAs, readSentTime, repeatable, timeZone, wholeNumber } from './query.js';
+import { limitUpTo } from './paging.js';
+import { readAs, readSentTime, repeatable, timeZone } from './query.js';
 
 const searchMessage =
   'search must have at most 100 characters, in terms of at least 2 characters with white space between them, ' +
@@ -69,7 +70,7 @@ export const afterMessage = 'after must be the next of a page of the same query'
 
 /** The query of GET /v2/links, and most of that of GET /admin/links. */
 export const listLinksQuery = z.object({
-  limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(20),
+  limit: limitUpTo(100).default(20),
   after: z
     .string({ error: afterMessage })
     .regex(/^[\w-]{1,2048}$/, afterMessage)

@@ -29,7 +29,7 @@ import {
 } from './operators.js';
 import { projectionRoutes } from './projections.js';
 import { call, changed, done, found, type OperatorRows, returning } from './route.js';
-import { statsQuery, statsResponse } from './statistics.js';
+import { asCsv, statsQuery, statsResponse } from './statistics.js';
 import {
   operatorsWebhookListResponse,
   operatorsWebhooksQuery,
@@ -130,9 +130,10 @@ export const operatorTable = {
     returns: { 202: done('The cursor is moved.') },
   }),
   getStats: call('GET /stats/:shortCode', 'Get the clicks of a link', {
+    description: asCsv,
     query: statsQuery,
     returns: {
-      200: { schema: statsResponse, files: { 'text/csv': { isText: true } }, headers: ['Vary'] },
+      200: { schema: statsResponse, headers: ['Vary'] },
     },
   }),
   getOpenApi: call('GET /openapi.json', "Get the OpenAPI document of operators' calls", {

@@ -8,8 +8,7 @@ import { linkDetails, linkPage } from './links.js';
 import { listLinksQuery } from './list-links.js';
 import { aliasPattern } from '../link-subject.js';
 import { historyResponse } from './history.js';
-import { pageLimit } from './paging.js';
-import { wholeNumber } from './query.js';
+import { limitUpTo, nextPage, pageLimit } from './paging.js';
 import { linkRequest, linkResponse } from './shorten.js';
 import { trimInvisible } from '../trim-invisible.js';
 import { call, changed, found, type OperatorRows } from './route.js';
@@ -100,8 +99,8 @@ export const switchPlatformRequest = z
 export type SwitchPlatformRequest = z.input<typeof switchPlatformRequest>;
 
 const platformResponse = named('Platform', {
-  maintenance: z.boolean(),
-  features: z.record(platformFeature, z.boolean()),
+  maintenance: z.boolean().describe('`true`: `/v2` and all short links get 503.'),
+  features: z.record(platformFeature, z.boolean()).describe('`false`: switched off for all.'),
 });
 export type PlatformResponse = z.infer<typeof platformResponse>;
 
@@ -117,12 +116,15 @@ const operatorText = <Field extends string>(field: Field) => {
 
 export const blockRequest = operatorText('reason').register(requestParts, { id: 'BlockRequest' });
 
-export const blockResponse = named('LinkBlock', { shortCode: z.string(), blocked: z.boolean() });
+export const blockResponse = named('LinkBlock', {
+  shortCode: z.string(),
+  blocked: z.boolean().describe('After the change.'),
+});
 export type BlockResponse = z.infer<typeof blockResponse>;
 
 /** GET, PATCH and DELETE /admin/links/:shortCode */
 export const operatorsLink = linkDetails
-  .extend({ account: z.string() })
+  .extend({ account: accountName })
   .register(responseParts, { id: 'OperatorsLink' });
 export type OperatorsLink = z.infer<typeof operatorsLink>;
 
@@ -134,7 +136,7 @@ export const operatorsLinkRequest = (isOwnHost: (destination: URL) => boolean) =
 
 /** POST /admin/links: the new link. */
 export const createdOperatorsLink = linkResponse
-  .extend({ account: z.string() })
+  .extend({ account: accountName })
   .register(responseParts, { id: 'CreatedLink' });
 
 /** The query of GET /admin/links. Without `account`: all links, in the order of account names. */
@@ -162,7 +164,7 @@ const listOverridesQuery = z.object({
 
 const overridePage = named('AliasOverridePage', {
   overrides: z.array(z.object({ alias: z.string(), account: z.string(), since: timestamp })),
-  next: z.string().nullable(),
+  next: nextPage,
 });
 export type OverridePage = z.infer<typeof overridePage>;
 
@@ -172,11 +174,11 @@ const listChangesQuery = z.object({
     .string({ error: 'after must be the next of a page' })
     .max(2_048, 'after must be the next of a page')
     .optional(),
-  limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(50),
+  limit: limitUpTo(100).default(50),
 });
 
 const changePage = historyResponse
-  .extend({ next: z.string().nullable() })
+  .extend({ next: nextPage })
   .register(responseParts, { id: 'ChangePage' });
 export type ChangePage = z.infer<typeof changePage>;
 

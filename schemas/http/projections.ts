@@ -8,15 +8,14 @@ import { call, changed, found, type OperatorRows } from './route.js';
 /** An operator's work on a projection, as the process that runs it reports it. */
 const projectionWorkResponse = named('ProjectionWork', {
   work: projectionWork,
-  actor: z.string(),
-  startedAt: timestamp,
-  /** `null` while it is running. */
-  endedAt: timestamp.nullable(),
+  actor: z.string().describe('The operator who requested it.'),
+  startedAt: timestamp.describe('When the process began, UTC.'),
+  endedAt: timestamp.nullable().describe('`null` while it is running.'),
   /** The result of successful work. `remaining`: events that are still dead letters or parked after a redrive. */
   outcome: z
     .object({ applied: z.int().min(0), repeats: z.int().min(0), remaining: z.int().min(0) })
     .nullable(),
-  error: z.string().nullable(),
+  error: z.string().nullable().describe('Why it failed; otherwise `null`.'),
 });
 export type ProjectionWorkResponse = z.infer<typeof projectionWorkResponse>;
 

@@ -17,7 +17,10 @@ const colour = (name: string) => {
 
 export const qrQuery = z
   .object({
-    format: z.enum(['png', 'svg'], { error: 'format must be either png or svg' }).default('png'),
+    format: z
+      .enum(['png', 'svg'], { error: 'format must be either png or svg' })
+      .default('png')
+      .describe('The file format of the image.'),
     size: wholeNumber(100, 4_000, sizeMessage).default(300).describe('Width and height in pixels.'),
     margin: wholeNumber(0, 10, marginMessage).default(4).describe('The quiet zone, in modules.'),
     ecc: z

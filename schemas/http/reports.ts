@@ -4,15 +4,15 @@ import { planName } from '../plans.js';
 import { call, json, routeGroup } from './route.js';
 
 const spent = named('Quota', {
-  used: z.int().min(0),
+  used: z.int().min(0).describe('In the current month (UTC).'),
   limit: z.int().min(0).nullable().describe('`null`: no limit.'),
 });
 
 export const usageResponse = named('Usage', {
-  plan: planName,
-  calls: spent,
-  links: spent,
-  qrCodes: spent,
+  plan: planName.describe('The plan of the root key.'),
+  calls: spent.describe('Calls that count toward the month.'),
+  links: spent.describe('Created links.'),
+  qrCodes: spent.describe('Rendered QR codes.'),
   resetDate: z.iso.date().describe('The first day of the next month, UTC.'),
 });
 export type UsageResponse = z.infer<typeof usageResponse>;

@@ -23,8 +23,6 @@ interface ResponseFile {
   /** The schema of each line. */
   readonly item?: z.ZodType;
   readonly example?: string;
-  /** Whether generated clients return a text, not bytes. */
-  readonly isText?: true;
 }
 
 export interface Success {

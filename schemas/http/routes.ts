@@ -2,6 +2,7 @@
 import { batchRequest, batchResponse } from './batch.js';
 import { bulkRequest, bulkResponse } from './bulk.js';
 import { domainRoutes } from './domains.js';
+import { messages } from './errors.js';
 import { eventRoutes } from './events.js';
 import { exportedLink, exportQuery } from './export.js';
 import { historyRoutes } from './history.js';
@@ -26,6 +27,8 @@ const exampleLink = {
   maxClicks: 100,
   createdAt: '2026-05-01T12:00:00.000Z',
 };
+
+const taken = { url: 'https://example.com/b', alias: 'taken' };
 
 const exampleRules = [
   {
@@ -128,7 +131,7 @@ const createRoutes = routeGroup(
       isIdempotent: true,
       body: batchRequest,
       bodyLimit: 524_288,
-      examples: { two: { urls: [{ url: 'https://example.com/a?b=c' }, { url: 'mailto:a@b.c' }] } },
+      examples: { two: { urls: [{ url: 'https://example.com/a?b=c' }, taken] } },
       returns: {
         200: json('The outcome of each item, in the same order.', batchResponse, {
           two: {
@@ -137,10 +140,9 @@ const createRoutes = routeGroup(
               {
                 index: 1,
                 success: false,
-                url: 'mailto:a@b.c',
+                url: taken.url,
                 statusCode: 400,
-                message: 'Please provide a valid URL',
-                reason: 'scheme',
+                message: messages.aliasTaken,
               },
             ],
           },

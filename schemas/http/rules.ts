@@ -1,10 +1,18 @@
 import { z } from 'zod';
-import { requestParts } from '../components.js';
+import { describedLike, requestParts } from '../components.js';
 import { listOf } from '../list-of.js';
 import { isCountry } from '../countries.js';
 import { browserFamilies, deviceTypes, osFamilies } from '../events/visitor.js';
 import { languageOfSubtag } from '../languages.js';
-import { maxRules, type RedirectRule, type RuleConditions } from '../redirect-rules.js';
+import {
+  maxRules,
+  type RedirectRule,
+  redirectRule,
+  type RuleConditions,
+  ruleConditions,
+  splitEntry,
+  weeklyWindow,
+} from '../redirect-rules.js';
 import { readZone } from '../statistics/period.js';
 import { invalidTime, sentTime } from './fields.js';
 import { destination } from './link-fields.js';
@@ -30,7 +38,7 @@ const dayError = 'must be a day of the week from 1 (Monday) to 7';
 
 const weekly = z
   .strictObject(
-    {
+    describedLike(weeklyWindow, {
       // Each day may be there several times.
       days: listOf(z.int({ error: dayError }).min(1, dayError).max(7, dayError), {
         ...{ min: 1, max: 50, error: 'must be a list of 1 to 7 days' },
@@ -41,7 +49,7 @@ const weekly = z
         type: 'string',
         examples: ['Europe/Berlin'],
       }),
-    },
+    }),
     { error: 'must be an object' },
   )
   .refine(({ from, to }) => from !== to, 'from and to must differ')
@@ -58,7 +66,7 @@ const languageError = 'must be a language code in lower case, such as de';
 
 const when = z
   .strictObject(
-    {
+    describedLike(ruleConditions, {
       countries: valuesOf(
         textOf(/^[A-Z]{2}$/, countryError).refine(isCountry, countryError),
       ).nullish(),
@@ -74,7 +82,7 @@ const when = z
       after: time.nullish(),
       before: time.nullish(),
       weekly: weekly.nullish(),
-    },
+    }),
     { error: 'must be an object' },
   )
   .transform(
@@ -85,6 +93,8 @@ const when = z
   )
   .meta({ description: 'All conditions must match; `{}` always matches.' })
   .register(requestParts, { id: 'RuleConditions' });
+
+const [withUrl, withSplit] = redirectRule.options;
 
 const isUnique = (entries: readonly { readonly name: string }[]): boolean =>
   new Set(entries.map((entry) => entry.name)).size === entries.length;
@@ -98,11 +108,11 @@ export const rulesField = (isOwnHost: (destination: URL) => boolean) => {
   const split = listOf(
     z
       .object(
-        {
+        describedLike(splitEntry, {
           name,
           url,
           weight: z.int({ error: weightError }).min(1, weightError).max(1_000, weightError),
-        },
+        }),
         { error: 'must be an object' },
       )
       .register(requestParts, { id: 'RuleSplit' }),
@@ -110,7 +120,10 @@ export const rulesField = (isOwnHost: (destination: URL) => boolean) => {
   ).refine(isUnique, 'has two entries of the same name');
   const rule = z
     .object(
-      { name, when, url: url.nullish(), split: split.nullish() },
+      {
+        ...describedLike(withUrl, { name, when, url: url.nullish() }),
+        ...describedLike(withSplit, { split: split.nullish() }),
+      },
       { error: 'must be an object' },
     )
     .refine((value) => (value.url == null) !== (value.split == null), {

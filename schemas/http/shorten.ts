@@ -5,6 +5,7 @@ import { timestamp } from '../events/envelope.js';
 import { aliasPattern } from '../link-subject.js';
 import { redirectRule } from '../redirect-rules.js';
 import {
+  createdAt,
   expiresAt,
   expiresIn,
   expiresTwice,
@@ -19,10 +20,11 @@ import {
   maxClicks,
   note,
   password,
+  storedUrl,
   tags,
   title,
 } from './link-fields.js';
-import { domainName, shortCode } from './link-address.js';
+import { domainName, shortCode, shortUrl } from './link-address.js';
 import { rulesField } from './rules.js';
 
 const aliasLengthMessage = 'Alias must be between 3 and 50 characters';
@@ -67,8 +69,8 @@ const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => num
     description: 'Redirects until the link expires.',
     examples: [100],
   }),
-  title: optional(title).meta({ description: 'For the owner; visitors do not see it.' }),
-  note: optional(note).meta({ description: 'For the owner; visitors do not see it.' }),
+  title: optional(title),
+  note: optional(note),
   tags: optional(tags).meta({
     description: 'For the owner, to find the link.',
     examples: [['sale']],
@@ -161,15 +163,15 @@ export type ShortenRequest = z.output<ReturnType<typeof shortenRequest>>;
 
 /** The Link of the specification: absent options are omitted, never null. */
 export const linkResponse = named('Link', {
-  shortUrl: z.url(),
+  shortUrl,
   shortCode,
   domain: z.string().describe('Only if requested.').optional(),
-  url: z.string(),
+  url: storedUrl,
   alias: shortCode.describe('Only if requested.').optional(),
   expiresAt: timestamp.describe('Only if requested.').optional(),
   startsAt: timestamp.describe('Only if requested.').optional(),
   maxClicks: z.int().min(1).describe('Only if requested.').optional(),
-  createdAt: timestamp,
+  createdAt,
   title: z.string().describe('Only if requested.').optional(),
   note: z.string().describe('Only if requested.').optional(),
   tags: z.array(z.string()).describe('Only if requested.').optional(),

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { named } from '../components.js';
-import { timestamp } from '../events/envelope.js';
 import { dimensionNames, type Dimension } from '../statistics/document.js';
 import { intervals, periodOf, type Period } from '../statistics/period.js';
 import { messages } from './errors.js';
-import { domainName } from './link-address.js';
+import { domainName, shortCode } from './link-address.js';
+import { linkDetails } from './links.js';
 import { readAs, readSentTime, repeatable, timeZone, wholeNumber } from './query.js';
 import { call, json, routeGroup } from './route.js';
-import { shortCode } from './link-address.js';
 
 const breakdowns = ['timeseries', ...dimensionNames, 'bots', 'uniques'] as const;
 export type Breakdown = (typeof breakdowns)[number];
@@ -95,31 +94,42 @@ const zonedTime = z
 const valueList = z
   .array(
     named('ValueClicks', {
-      value: z.string().nullable().describe('`null`: not recorded.'),
-      clicks: clicks.min(1),
+      value: z.string().nullable().describe('`null`: not recorded; `(other)`: all other values.'),
+      clicks: clicks.min(1).describe('Clicks of the period with this value.'),
     }),
   )
   .max(201)
   .optional();
+
+const valueTexts: Readonly<Record<Dimension, string>> = {
+  referrers: 'Hosts of the pages with the link, without `www.`.',
+  countries: 'ISO 3166-1 alpha-2.',
+  browsers: 'Families, such as `Firefox`.',
+  os: 'Families, such as `Android`.',
+  devices: 'Kinds, such as `mobile`.',
+  languages: 'Primary subtags of BCP 47, such as `de`.',
+  triggers: '`link`, or `qr` for a marked QR code.',
+  targets: 'Redirect rules: `rule` or `rule/entry`.',
+};
 
 const ofPeriod = {
   timeseries: z
     .array(
       named('IntervalClicks', {
         start: zonedTime,
-        clicks,
-        bots: clicks.optional(),
+        clicks: clicks.describe('Clicks in the interval, without bots.'),
+        bots: clicks.describe('Visits of bots, with `include=bots`.').optional(),
         uniques: clicks
           .describe('Only if the interval is a day or longer, and `tz` is `UTC`.')
           .optional(),
       }),
     )
     .max(400)
+    .describe('Every interval of the period, in order, including those without clicks.')
     .optional(),
-  ...(Object.fromEntries(dimensionNames.map((name) => [name, valueList])) as Record<
-    Dimension,
-    typeof valueList
-  >),
+  ...(Object.fromEntries(
+    dimensionNames.map((name) => [name, valueList.describe(valueTexts[name])]),
+  ) as Record<Dimension, typeof valueList>),
   importedClicks: clicks
     .min(1)
     .describe(
@@ -135,10 +145,14 @@ const ofPeriod = {
 const period = named('Period', {
   from: zonedTime,
   to: zonedTime,
-  interval: z.enum(intervals),
-  tz: z.string(),
+  interval: z.enum(intervals).describe('The interval of `timeseries`.'),
+  tz: z.string().describe('The time zone of the intervals: an IANA name.'),
   clickCount: clicks.describe('The clicks of the period: the sum of each list.'),
 });
+
+const inPeriod = period.describe('What the following properties are about.');
+
+const { shape } = linkDetails;
 
 const periodStats = z.object({ period, ...ofPeriod });
 export type PeriodStats = z.infer<typeof periodStats>;
@@ -146,15 +160,15 @@ export type PeriodStats = z.infer<typeof periodStats>;
 /** GET /v2/stats/:shortCode. `period` and the following fields only with `include`. */
 export const statsResponse = named('Stats', {
   shortCode,
-  url: z.string(),
+  url: shape.url,
   clickCount: clicks.describe(
     'Redirected visits, without bots and HEAD requests, and the clicks that an imported link brought along.',
   ),
-  createdAt: timestamp,
-  lastAccessed: timestamp.nullable(),
-  expiresAt: timestamp.nullable(),
-  maxClicks: z.int().min(1).nullable(),
-  period: period.optional(),
+  createdAt: shape.createdAt,
+  lastAccessed: shape.lastAccessed,
+  expiresAt: shape.expiresAt,
+  maxClicks: shape.maxClicks,
+  period: inPeriod.optional(),
   ...ofPeriod,
 });
 export type StatsResponse = z.infer<typeof statsResponse>;
@@ -165,15 +179,15 @@ const accountStatsResponse = named('AccountStats', {
     .min(0)
     .describe('All links of the account, including deleted and expired ones.'),
   clickCount: clicks.describe('The total clicks of all links.'),
-  period,
+  period: inPeriod,
   ...ofPeriod,
   links: z
     .array(
       named('LinkClicks', {
         shortCode,
         domain: z.string().describe('Only for a link on an own domain.').optional(),
-        url: z.string(),
-        clicks: clicks.min(1),
+        url: shape.url,
+        clicks: clicks.min(1).describe('Clicks of the period, without bots.'),
       }),
     )
     .max(200)
@@ -213,15 +227,10 @@ const exampleStats = {
   maxClicks: null,
 };
 
-const asCsv =
-  '`Accept: text/csv` returns one list or the series as CSV; `include` then names exactly one.';
-
-const withCsv = {
-  files: {
-    'text/csv': { example: 'value,clicks\r\nNP,6\r\n,4\r\n(other),2\r\n', isText: true },
-  },
-  headers: ['Vary'],
-} as const;
+/** Its content has no schema in the document: generated clients would return a union. */
+export const asCsv =
+  '`Accept: text/csv` returns one list as CSV with the columns `value` and `clicks`, or the series with `start` and ' +
+  '`clicks`; `include` then names exactly one.';
 
 export const statisticsRoutes = routeGroup(
   { tag: 'Reports', scope: 'stats:read' },
@@ -245,7 +254,7 @@ export const statisticsRoutes = routeGroup(
               links: [{ shortCode: exampleStats.shortCode, url: exampleStats.url, clicks: 12 }],
             },
           },
-          withCsv,
+          { headers: ['Vary'] },
         ),
       },
     }),
@@ -267,7 +276,7 @@ export const statisticsRoutes = routeGroup(
               ...statsOfPeriod,
             },
           },
-          withCsv,
+          { headers: ['Vary'] },
         ),
       },
     }),

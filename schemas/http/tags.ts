@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { named } from '../components.js';
 import { foldText } from '../folded-text.js';
 import { tagOr } from './link-fields.js';
-import { wholeNumber } from './query.js';
+import { limitUpTo } from './paging.js';
 
 const searchMessage = 'search must have 1 to 50 characters, without commas and control characters';
 const afterMessage = 'after must be the next of a page';
 
 export const listTagsQuery = z.object({
-  limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(20),
+  limit: limitUpTo(100).default(20),
   after: tagOr(afterMessage).optional().describe('The `next` of the previous page.'),
   search: tagOr(searchMessage)
     .transform(foldText)
@@ -27,7 +27,7 @@ export const tagPage = named('TagPage', {
   tags: z
     .array(
       named('TagCount', {
-        tag: z.string(),
+        tag: z.string().describe('In the spelling of the newest link that has it.'),
         links: z
           .int()
           .min(1)
@@ -40,7 +40,8 @@ export const tagPage = named('TagPage', {
           .describe('All clicks of these links; `null` for 10,000 links or more.'),
       }),
     )
-    .max(100),
+    .max(100)
+    .describe('The tags of the page, in the order of their lower-case text.'),
   next: z
     .string()
     .nullable()

@@ -6,12 +6,12 @@ import { topics } from '../events/topics.js';
 import { feedEventNames, isFeedEventName } from '../feed.js';
 import { parseUrl } from '../parse-url.js';
 import { typesMessage } from './events.js';
-import { invalidTime, optional, sentTime } from './fields.js';
+import { createdAt, invalidTime, optional, sentTime } from './fields.js';
 import { accountName, rotateKeyRequest } from './keys.js';
 import { domainName } from './link-address.js';
 import { destinationPattern, lineNamed } from './link-fields.js';
 import { nothingToChange } from './links.js';
-import { pageLimit } from './paging.js';
+import { nextPage, pageLimit } from './paging.js';
 import { call, done, json, routeGroup } from './route.js';
 
 const maxUrlLength = 2_048;
@@ -38,7 +38,7 @@ const types = listOf(z.string({ error: typesMessage }), {
   .transform((names) => feedEventNames.filter((name) => names.includes(name)))
   .meta({ description: 'Names of event types. Default: all but LinkVisited.' });
 
-const description = lineNamed('description');
+const description = lineNamed('description').describe('For the owner.');
 
 const terms = {
   types: optional(types),
@@ -60,7 +60,8 @@ export const changeWebhookRequest = z
       description: description.nullish(),
       status: z
         .enum(['enabled', 'paused'], { error: 'status must be enabled or paused' })
-        .nullish(),
+        .nullish()
+        .describe('`paused`: events wait until it is `enabled`.'),
     },
     { error: nothingToChange },
   )
@@ -76,19 +77,23 @@ export const changeWebhookRequest = z
   .register(requestParts, { id: 'ChangeWebhookRequest' });
 
 const webhook = z.object({
-  id: z.string(),
-  url: z.string(),
+  id: z.string().describe('For the paths of `/v2/webhooks`.'),
+  url: z.string().describe('The receiver.'),
   types: z.array(z.string()).nullable().describe('`null`: all but LinkVisited.'),
-  domain: z.string().nullable(),
-  description: z.string().nullable(),
-  status: z.enum(['enabled', 'paused', 'disabled']),
-  disabledReason: z.string().nullable(),
-  createdAt: timestamp,
+  domain: z.string().nullable().describe('Only events of links on this domain; `null`: all.'),
+  description: z.string().nullable().describe('For the owner; `null`: none.'),
+  status: z.enum(['enabled', 'paused', 'disabled']).describe('Events wait until it is `enabled`.'),
+  disabledReason: z.string().nullable().describe('Why Linklog disabled it; otherwise `null`.'),
+  createdAt,
 });
 
-export const deliveryStatus = z.enum(['pending', 'delivered', 'failed'], {
-  error: 'status must be pending, delivered or failed',
-});
+export const deliveryStatus = z
+  .enum(['pending', 'delivered', 'failed'], {
+    error: 'status must be pending, delivered or failed',
+  })
+  .describe('`pending`: it is tried again; `failed`: it is not.');
+
+const deliveryId = z.uuid().describe('The `webhook-id` of all attempts.');
 
 export const webhookResponse = webhook
   .extend({
@@ -97,61 +102,71 @@ export const webhookResponse = webhook
       .describe(
         'Events that are not delivered yet; with LinkVisited, at most: visits of other accounts count too.',
       ),
-    lastDelivery: named('LastDelivery', { id: z.uuid(), status: deliveryStatus, at: timestamp })
+    lastDelivery: named('LastDelivery', {
+      id: deliveryId,
+      status: deliveryStatus,
+      at: timestamp.describe('The time of the last attempt, UTC.'),
+    })
       .nullable()
-      .describe('The newest delivery, with the time of its last attempt.'),
+      .describe('The newest delivery; `null`: none yet.'),
   })
   .register(responseParts, { id: 'Webhook' });
 export type WebhookResponse = z.infer<typeof webhookResponse>;
 
 /** A webhook with its secret, which only this response contains. */
 const webhookWithSecretResponse = webhook
-  .extend({ secret: z.string() })
+  .extend({ secret: z.string().describe('Signs deliveries: `whsec_` and Base64.') })
   .register(responseParts, { id: 'WebhookWithSecret' });
 export type WebhookWithSecretResponse = z.infer<typeof webhookWithSecretResponse>;
 
-export const webhookListResponse = named('WebhookPage', { webhooks: z.array(webhookResponse) });
+export const webhookListResponse = named('WebhookPage', {
+  webhooks: z.array(webhookResponse).describe('All webhooks of the account.'),
+});
+
+const responseStatus = z.int().nullable().describe('The HTTP status; `null`: no response.');
+const durationMs = z.int().describe('Milliseconds until the response or the error.');
+const error = z.string().nullable().describe('Why there was no response; otherwise `null`.');
 
 export const testedWebhookResponse = named('TestedWebhook', {
-  delivered: z.boolean(),
-  status: z.int().nullable().describe('The status of the response; `null` without one.'),
-  durationMs: z.int(),
-  error: z.string().nullable().describe('Why there was no response.'),
+  delivered: z.boolean().describe('Whether the status is 2xx.'),
+  status: responseStatus,
+  durationMs,
+  error,
 });
 export type TestedWebhookResponse = z.infer<typeof testedWebhookResponse>;
 
 /** UUIDs in lower case. */
 export const deliveryIdPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-const deliveryId = z
+const afterDelivery = z
   .string({ error: 'after must be the id of a delivery' })
   .regex(deliveryIdPattern, 'after must be the id of a delivery');
 
 export const deliveriesQuery = z.object({
-  status: deliveryStatus.optional(),
-  after: deliveryId.optional().describe('The `next` of the previous page.'),
+  status: deliveryStatus.optional().describe('Only deliveries with this status.'),
+  after: afterDelivery.optional().describe('The `next` of the previous page.'),
   limit: pageLimit.default(100),
 });
 
+const attempt = named('DeliveryAttempt', {
+  at: timestamp.describe('The start of the attempt, UTC.'),
+  status: responseStatus,
+  durationMs,
+  error,
+});
+
+const delivery = named('Delivery', {
+  id: deliveryId,
+  types: z.array(z.string()).describe('The types of its events.'),
+  count: z.int().describe('The number of events.'),
+  status: deliveryStatus,
+  attempts: z.array(attempt).describe('The newest 20, the oldest of them first.'),
+  nextAttemptAt: timestamp.nullable().describe('`null`: no further attempt.'),
+});
+
 const deliveriesResponse = named('DeliveryPage', {
-  deliveries: z.array(
-    named('Delivery', {
-      id: z.uuid().describe('The `webhook-id` of all attempts.'),
-      types: z.array(z.string()),
-      count: z.int().describe('The number of events.'),
-      status: deliveryStatus,
-      attempts: z.array(
-        named('DeliveryAttempt', {
-          at: timestamp,
-          status: z.int().nullable(),
-          durationMs: z.int(),
-          error: z.string().nullable(),
-        }),
-      ),
-      nextAttemptAt: timestamp.nullable(),
-    }),
-  ),
-  next: z.string().nullable(),
+  deliveries: z.array(delivery).describe('The deliveries of the page, the newest first.'),
+  next: nextPage,
 });
 export type DeliveriesResponse = z.infer<typeof deliveriesResponse>;
 
@@ -200,20 +215,20 @@ const lastDelivery = {
 const exampleWebhook = { ...exampleTerms, lag: 0, lastDelivery };
 const withSecret = { ...exampleTerms, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' };
 
-const attempt = { at: lastDelivery.at, status: 204, durationMs: 38, error: null };
-const delivery = {
+const exampleAttempt = { at: lastDelivery.at, status: 204, durationMs: 38, error: null };
+const exampleDelivery = {
   id: lastDelivery.id,
   types: ['LinkCreated'],
   count: 1,
   status: 'delivered',
-  attempts: [attempt],
+  attempts: [exampleAttempt],
   nextAttemptAt: null,
 };
 
 export const webhookRoutes = routeGroup(
   {
     ...{ tag: 'Webhooks', scope: 'webhooks:manage', topic: topics.accounts.name },
-    parameters: { id: z.string() },
+    parameters: { id: webhook.shape.id, deliveryId },
   },
   {
     createWebhook: call('POST /webhooks', 'Create a webhook', {
@@ -274,7 +289,7 @@ export const webhookRoutes = routeGroup(
       query: deliveriesQuery,
       returns: {
         200: json('A page of deliveries, the newest first.', deliveriesResponse, {
-          deliveries: { deliveries: [delivery], next: null },
+          deliveries: { deliveries: [exampleDelivery], next: null },
         }),
       },
     }),

@@ -1,88 +1,13 @@
 /** The messages of the AsyncAPI document: each event as the log has it, and as the feed shows it. */
 import { z } from 'zod';
-import { catalogue, type EventName, type EventNamed } from '../../../schemas/events/catalogue.js';
-import { envelope, timestamp, type Envelope } from '../../../schemas/events/envelope.js';
+import { catalogue, type EventName } from '../../../schemas/events/catalogue.js';
+import { envelope, timestamp } from '../../../schemas/events/envelope.js';
 import { secretFieldsOf } from '../../../schemas/events/redact.js';
 import { feedEventNames } from '../../../schemas/feed.js';
 import { webhookTestedData, webhookTestedType } from '../../../schemas/webhook-tested.js';
 import { eventSchemas, type SchemaPart } from '../openapi/schemas.js';
 
 export const refTo = (...path: readonly string[]): SchemaPart => ({ $ref: `#/${path.join('/')}` });
-
-type Descriptions<Fields> = { readonly [Field in keyof Fields]?: string };
-
-/** The attributes that do not explain themselves. */
-const attributes: Descriptions<Envelope> = {
-  id: 'Unique together with `source`.',
-  type: '`linklog.<Name>.v<version>`.',
-  source: '`/linklog/ledger`, or for visits the spool of an edge.',
-  subject:
-    'A link (`code`, on own domains `domain/code`), key ID, alias, domain, webhook ID or `platform`.',
-  sequence: 'Increases with each event of a `subject`; for visits, of a `source`.',
-  account: 'The account of the subject.',
-  actor:
-    'The ID of a key, `operator` (in the log, the name of the operator), `system`, `web-safety` or `visitor`.',
-  data: 'Depends on the `type`.',
-  correlationid: 'The ID of the request that caused the event.',
-  causationid: 'The ID of the event that caused this one.',
-  traceparent:
-    'The W3C trace context of the request that caused the event, if the request had one.',
-};
-
-const passwordHash = 'argon2id.';
-const hash = 'SHA-256 of the secret of the key, hexadecimal.';
-
-const keyTerms = { plan: '`null`: the plan of the root key.', scopes: '`null`: all.' };
-
-const webhookTerms = {
-  types: 'Names of events; `null`: all except `LinkVisited`.',
-  domain: 'Only events of links on this domain; `null`: all.',
-};
-
-/** Fields of data that do not explain themselves. */
-const dataFields: { readonly [Name in EventName]?: Descriptions<EventNamed<Name>['data']> } = {
-  LinkCreated: {
-    custom: 'Whether the code is an alias; otherwise it was generated.',
-    passwordHash,
-    keyId: 'The root key whose quota the link uses; `operator`: none, for a link of an operator.',
-  },
-  LinkImported: {
-    custom: 'Whether the code is an alias; always true.',
-    passwordHash,
-    keyId: 'The root key whose quota the link uses; `operator`: none, for a link of an operator.',
-    importId: 'The ID of the import.',
-    source: 'The format of the file, or the service.',
-    createdAt: 'The time of creation at the source, or of the import if it is unknown.',
-    clicks: 'The clicks at the source that were not imported as visits. They belong to no period.',
-  },
-  LinkEdited: {
-    passwordHash,
-    clicks: 'The clicks counted so far, if the link had no limit before.',
-  },
-  LinkVisited: {
-    click: 'The number of the click on a link with `maxClicks`.',
-    bot: 'Whether the user agent identifies itself as a crawler or link previewer.',
-    country: 'ISO 3166-1 alpha-2.',
-    referrer: 'The host of the page with the link, without `www.`.',
-    language: 'Primary subtag of BCP 47.',
-    visitor: 'The same in all visits of one visitor to one link on one UTC day.',
-    trigger: '`qr`: a QR code.',
-    version: 'The `sequence` of the last event of the link that the edge knew.',
-    target: 'The redirect rule that was applied: `rule` or `rule/entry`.',
-  },
-  ApiKeyCreated: { ...keyTerms, hash, ancestors: 'IDs of keys, the root first.' },
-  ApiKeyChanged: {
-    ...keyTerms,
-    status: '`inactive`: by the key itself or an ancestor; `suspended`: by an operator.',
-    deactivatedBy: 'The ID of the key that deactivated an `inactive` key.',
-  },
-  ApiKeyRotated: { hash, earlierEndAt: 'All earlier secrets end at this time or earlier.' },
-  DomainClaimed: { token: 'The part of the TXT record after `linklog=`.' },
-  DomainVerified: { by: '`dns`: the TXT record was found; `operator`: without a check.' },
-  WebhookCreated: { ...webhookTerms, secret: 'Signs deliveries.' },
-  WebhookChanged: { ...webhookTerms, secrets: 'They sign deliveries, the newest first.' },
-  CallsMetered: { minute: 'The start of the minute.' },
-};
 
 const descriptions: Readonly<Record<EventName, string>> = {
   LinkCreated: 'A link was created. The time of the event is the time of creation.',
@@ -136,23 +61,12 @@ interface Message {
 
 type Definition = (typeof catalogue)[EventName];
 
-const described = (
-  schema: z.ZodObject,
-  texts: Readonly<Record<string, string | undefined>> = {},
-): Readonly<Record<string, z.ZodType>> =>
-  Object.fromEntries(
-    Object.entries(schema.shape as Record<string, z.ZodType>).map(([field, type]) => {
-      const text = texts[field];
-      return [field, text === undefined ? type : type.describe(text)];
-    }),
-  );
-
 /** The versions that the log may hold, the current one first. */
 const recordsOf = ({ name, version, data, retired }: Definition): readonly Message[] =>
   [{ version, data }, ...retired.toReversed()].map((known) => ({
     key: `${name}.v${known.version}`,
     type: `linklog.${name}.v${known.version}`,
-    data: z.strictObject(described(known.data as z.ZodObject, dataFields[name])),
+    data: known.data as z.ZodObject,
     description:
       known.version === version
         ? descriptions[name]
@@ -279,7 +193,7 @@ const webhookHeaders = z.object({
 export const componentSchemas = (): SchemaPart => ({
   ...eventSchemas({
     // Not strict: `allOf` cannot add the type and the data to a closed object.
-    CloudEvent: z.object(described(envelope, attributes)),
+    CloudEvent: z.object(envelope.shape),
     ...Object.fromEntries(messages.map(({ key, data }) => [key, data])),
     Position: z.object({ time: timestamp.describe('The time of the server.') }),
     WebhookHeaders: webhookHeaders,

@@ -23,7 +23,7 @@ import {
   jsonContent,
   successOf,
 } from './responses.js';
-import { componentSchemas, parametersOf, toSchema, type SchemaPart } from './schemas.js';
+import { componentSchemas, parameterOf, parametersOf, type SchemaPart } from './schemas.js';
 
 const description = `Create short links, and read their statistics.
 
@@ -107,12 +107,12 @@ const idempotencyKey = {
 
 /** The parameters of the path, and of the domain of its link. */
 const pathParametersOf = ({ route, parameters = {} }: RouteRow): readonly SchemaPart[] => {
-  const known = { shortCode, id: z.uuid(), deliveryId: z.uuid(), ...parameters };
+  const known: Readonly<Record<string, z.ZodType>> = { shortCode, ...parameters };
   const names = [...route.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
   return [
     ...names.map((name) => ({
-      ...{ name, in: 'path', required: true },
-      schema: toSchema((known as Readonly<Record<string, z.ZodType>>)[name] ?? z.string()),
+      ...parameterOf(name, 'path', known[name] ?? z.string()),
+      required: true,
     })),
     ...(names.includes('shortCode') ? parametersOf(linkDomainQuery) : []),
   ];
@@ -197,14 +197,23 @@ const bearer = (text: string) => ({ type: 'http', scheme: 'bearer', description:
 /** Every operation of the API's listener. `HEAD` works wherever `GET` does. */
 const paths = { ...pathsOf('/v2', v2Table, everyResponseToKey), ...healthPaths };
 
-const tagNames = ['Links', 'Imports', 'Reports', 'Events', 'Webhooks', 'Domains', 'Keys', 'Health'];
+const tags = {
+  Links: 'Create, find, change and delete short links; their tags, QR codes, history and export.',
+  Imports: 'Take over links and visits from files of other services.',
+  Reports: 'Clicks of a link or of the account, and the usage of the plan.',
+  Events: 'Read every change of the account as a CloudEvent, in pages or as a stream.',
+  Webhooks: 'Receive the events of the account as signed requests.',
+  Domains: 'Serve links on own domains.',
+  Keys: 'Create keys with fewer scopes or an earlier end, rotate and revoke them.',
+  Health: 'For load balancers and monitoring, without a key.',
+};
 
 export const openApiDocument = () => ({
   openapi: openApi,
   info: { title: 'Linklog', description, ...info },
   servers,
   security: [{ apiKey: [] }],
-  tags: tagNames.map((name) => ({ name })),
+  tags: Object.entries(tags).map(([name, text]) => ({ name, description: text })),
   paths,
   components: {
     securitySchemes: {

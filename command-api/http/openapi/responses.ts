@@ -82,10 +82,10 @@ export const jsonContent = (schema: z.ZodType, examples: Examples = {}): SchemaP
 
 const filesOf = ({ files = {} }: Success): SchemaPart =>
   Object.fromEntries(
-    Object.entries(files).map(([type, { item, example, isText }]) => [
+    Object.entries(files).map(([type, { item, example }]) => [
       type,
       {
-        schema: isText ? text : bytes,
+        schema: bytes,
         ...(item && { 'x-itemSchema': refTo(item) }),
         ...(example !== undefined && { example }),
       },

