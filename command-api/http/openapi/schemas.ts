@@ -201,11 +201,11 @@ const toSchema = (schema: z.ZodType): JsonSchema =>
   // Transformed texts have no schema, so their `meta` describes them.
   withoutOwnKeywords(z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }));
 
-export const parameterOf = (name: string, place: string, field: z.ZodType): JsonSchema => {
+export const parameterOf = (name: string, location: string, field: z.ZodType): JsonSchema => {
   const { description, explode = false, ...schema } = toSchema(field);
   return {
     name,
-    in: place,
+    in: location,
     ...(description !== undefined && { description }),
     // Comma-separated by default.
     ...(schema['type'] === 'array' && { style: 'form', explode }),
