@@ -7,7 +7,9 @@ import { urlFaults } from './link-fields.js';
 
 /** The general envelope of errors. */
 export const generalError = z.object({
-  statusCode: z.int().describe('The HTTP status; for an item, the status that its own request would get.'),
+  statusCode: z
+    .int()
+    .describe('The HTTP status; for an item, the status that its own request would get.'),
   timestamp: timestamp.describe('The time of the response, UTC.'),
   path: z.string().describe('Without the query.'),
   method: z.string().describe('The HTTP method of the request.'),
