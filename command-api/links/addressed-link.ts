@@ -38,7 +38,7 @@ export const withNamedDomain = <Query extends { readonly domain?: string | undef
 export const addressedLink = (ctx: Context, parameter: (name: string) => string): Read<string> => {
   const query = parseQuery(linkDomainQuery, ctx);
   if (query.type === 'refused') return query;
-  const domain = namedDomain(query.value.domain, ctx.state as RequestState);
+  const domain = namedDomain(query.value.domain, ctx.state);
   const code = linkCodeOf(parameter('shortCode'));
   return code === null
     ? refusedWith(failure(404, messages.codeNotFound))

@@ -6,10 +6,5 @@ import { respondWithList } from './route.js';
 /** The links of all accounts. */
 export const listHandlers = ((deps) => ({
   listLinks: ({ query: { account = null, ...query }, state }) =>
-    respondWithList(
-      deps,
-      { ...withNamedDomain(query, state), account },
-      new Date(),
-      withAccount,
-    ),
+    respondWithList(deps, { ...withNamedDomain(query, state), account }, new Date(), withAccount),
 })) satisfies AdminHandlers;
