@@ -1,4 +1,3 @@
-import type { Context } from 'koa';
 import type { StalledPartitions } from '../../ops/event-log/outbox/stalled-partitions.js';
 import {
   messages,
@@ -11,11 +10,10 @@ import type { UsageResponse } from '../../schemas/http/reports.js';
 import { type PlanTable, planHas, type GatedFeature, type PlanName } from '../../schemas/plans.js';
 import type { Scope } from '../../schemas/scopes.js';
 import type { Admitted, AdmittedCall, CallByHash } from './command.js';
-import { hashKeyToken, isKeyToken } from '../keys/key-token.js';
 import type { AdditionalCalls } from './admission.js';
 import type { PlatformSwitches } from '../../schemas/folds/platform.js';
 import type { RequestState } from '../http/app.js';
-import { failure, json, unavailable, type Reply } from '../http/reply.js';
+import { failure, json, type Reply } from '../http/reply.js';
 import type { Read } from '../http/requests.js';
 import type { RedirectRule } from '../../schemas/redirect-rules.js';
 

@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { readKnownEvent } from '../../schemas/events/codec.js';
-import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { subjectRangeOf } from '../../schemas/link-subject.js';
 import { rebuildDue } from '../platform/postgres/generation.js';

@@ -202,7 +202,7 @@ export const createShortenHandler = <Request = never>(
     return {
       ...write,
       afterCommit() {
-        if (group) calls?.admission.remember(group);
+        if (group) calls.admission.remember(group);
         write.afterCommit?.();
       },
     };
