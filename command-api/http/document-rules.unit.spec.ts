@@ -32,8 +32,8 @@ const isDescribed = ({ description = '' }: Json): boolean => description !== '';
 
 const isReference = ({ $ref }: Json): boolean => typeof $ref === 'string';
 
-const openApi = partsOf(JSON.parse(JSON.stringify(openApiDocument())));
 const asyncApi = partsOf(JSON.parse(JSON.stringify(asyncApiDocument())));
+const openApi = partsOf(JSON.parse(JSON.stringify(openApiDocument())));
 
 const pathsOf = (parts: readonly Part[]): readonly string[] => parts.map(({ at }) => at);
 
@@ -122,6 +122,11 @@ for (const [name, parts] of [
 }
 
 describe('command API: rules of the operations in the OpenAPI document', () => {
+  it('return events as clients see them, although the AsyncAPI document was made first', () => {
+    const sequence = openApi.find(({ at }) => at.endsWith('/CloudEvent/properties/sequence'));
+    expect(sequence?.json).to.include({ type: 'string' });
+  });
+
   it('reference the schema of each JSON body', () => {
     const bodies = openApi.filter(({ at }) => at.endsWith('/content/application~1json/schema'));
     expect(bodies).to.have.length.above(60);

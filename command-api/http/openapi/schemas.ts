@@ -173,29 +173,32 @@ const schemasIn = (
   );
 };
 
-/** The schemas of events, with the parts and enums that they reference. AsyncAPI has draft 7. */
-export const eventSchemas = (
-  named: Readonly<Record<string, z.ZodType>>,
-): Record<string, JsonSchema> => {
-  for (const [id, schema] of Object.entries(named)) responseParts.add(schema, { id });
-  const converted = schemasIn(responseParts, 'input', 'draft-07');
-  const own = Object.fromEntries(Object.keys(named).map((name) => [name, converted[name] ?? {}]));
-  return { ...own, ...referencedBy(own, { ...converted, ...enumSchemas }) };
-};
-
 let converted: Readonly<Record<string, JsonSchema>> | null = null;
 
-/** The document's `components.schemas`: input types of requests, output types of responses. */
-export const componentSchemas = (paths: SchemaPart): Record<string, JsonSchema> => {
-  // Both documents convert the same schemas, which takes 0.1 s. Bodies are registered with the paths.
-  converted ??= {
+/** Converts requests and responses once, which takes 0.1 s. Bodies are registered with the paths. */
+const bodySchemas = (): Readonly<Record<string, JsonSchema>> =>
+  (converted ??= {
     ...enumSchemas,
     ...schemasIn(responseParts, 'output'),
     // Their limits also describe the parts of responses.
     ...schemasIn(requestParts, 'input'),
-  };
-  return referencedBy(paths, converted);
+  });
+
+/** The schemas of events, with the parts and enums that they reference. AsyncAPI has draft 7. */
+export const eventSchemas = (
+  named: Readonly<Record<string, z.ZodType>>,
+): Record<string, JsonSchema> => {
+  // The event `CloudEvent` replaces the response of this name in the registry.
+  bodySchemas();
+  for (const [id, schema] of Object.entries(named)) responseParts.add(schema, { id });
+  const parts = schemasIn(responseParts, 'input', 'draft-07');
+  const own = Object.fromEntries(Object.keys(named).map((name) => [name, parts[name] ?? {}]));
+  return { ...own, ...referencedBy(own, { ...parts, ...enumSchemas }) };
 };
+
+/** The document's `components.schemas`: input types of requests, output types of responses. */
+export const componentSchemas = (paths: SchemaPart): Record<string, JsonSchema> =>
+  referencedBy(paths, bodySchemas());
 
 const toSchema = (schema: z.ZodType): JsonSchema =>
   // Transformed texts have no schema, so their `meta` describes them.
