@@ -132,10 +132,12 @@ describe('command API: GET /docs/events', () => {
     const rows = page.locator('[id="links-LinkCreated.v4"] tbody tr');
     const fields = (await rows.allTextContents()).map((row) => row.replace(/\s+/g, ' ').trim());
     expect(fields).to.include(
-      'custom boolean Whether the code is an alias; otherwise it was generated.',
+      'custom boolean Whether the code is an alias (always, if imported); otherwise it was generated.',
     );
     expect(fields).to.include('passwordHash string or null Secret. argon2id.');
-    expect(fields).to.include('rules[].when.weekly.days list of integer');
+    expect(fields).to.include(
+      'rules[].when.weekly.days list of integer Days of the week; 1 is Monday.',
+    );
     const inStream = page.locator('[id="stream-LinkCreated.v4.feed"]');
     expect(await inStream.textContent())
       .to.include('custom')
