@@ -7,6 +7,7 @@ import { projectFile } from '../../platform/files/project-file.js';
 import { startLinklogCli } from '../support/process.js';
 import { connectTo } from '../support/raw-http.js';
 import { folderFixture } from '../support/fixtures.js';
+import { waitUntilProjected } from '../support/projected.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { dnsServerFixture } from '../support/dns-server.js';
 import { sendRequest } from '../support/http.js';
@@ -114,6 +115,8 @@ describe('product: with other settings', () => {
         expect((await bench.visit(code)).status).to.equal(status);
       });
     await expectStatus(code, 302);
+    // The scan of a new list reads projected links; later ones are found at an age of one minute.
+    await waitUntilProjected(bench.product.edges);
     await writeFile(blocklist(), 'attacked-later.example\n');
     await expectStatus(code, 410);
     await expectStatus(ruled, 410);
