@@ -114,10 +114,13 @@ describe('GET /v2/links', () => {
     for (const code of ['list-first', 'list-first', 'list-third']) await bench.visit(code);
     const order = ['list-first', 'list-third', 'list-fourth', 'list-second'];
     await eventually('?sort=clicks&status=active', order);
-    const { links, next } = await page('?sort=clicks&limit=1&status=active');
-    expect(links[0]).to.include({ shortCode: 'list-first', clickCount: 2 });
-    const rest = `?sort=clicks&status=active&after=${next ?? ''}`;
-    expect(await codes(rest)).to.deep.equal(order.slice(1));
+    await eventuallyPasses(async () => {
+      const { links, next } = await page('?sort=clicks&limit=1&status=active');
+      // The same order with one of the two clicks is not the end.
+      expect(links[0]).to.include({ shortCode: 'list-first', clickCount: 2 });
+      const rest = `?sort=clicks&status=active&after=${next ?? ''}`;
+      expect(await codes(rest)).to.deep.equal(order.slice(1));
+    });
   });
 
   it('costs a call, and rejects invalid parameters', async () => {
