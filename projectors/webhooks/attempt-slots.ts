@@ -15,10 +15,7 @@ const failing = { slots: 16, ms: 100 };
 /** Bounds the attempts that begin together, so that failing receivers never take the slot of a healthy one. */
 export const createAttemptSlots = () => {
   const limits = { healthy: pLimit(healthy.slots), failing: pLimit(failing.slots) };
-  return async <Outcome>(
-    isFailing: boolean,
-    attempt: () => Promise<Outcome>,
-  ): Promise<Outcome> => {
+  return async <Outcome>(isFailing: boolean, attempt: () => Promise<Outcome>): Promise<Outcome> => {
     const { outcome } = await (isFailing ? limits.failing : limits.healthy)(async () => {
       const outcome = attempt();
       const pause = sleep(isFailing ? failing.ms : healthy.ms);

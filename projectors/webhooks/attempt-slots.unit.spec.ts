@@ -25,7 +25,8 @@ describe('webhooks: the slots of attempts', () => {
       const attempts = Array.from({ length: 200 }, () =>
         inSlot(isFailing, () => Promise.reject(new Error('no lease'))),
       );
-      for (const { status } of await Promise.allSettled(attempts)) expect(status).to.equal('rejected');
+      for (const { status } of await Promise.allSettled(attempts))
+        expect(status).to.equal('rejected');
     }
   });
 });

@@ -68,7 +68,9 @@ describe('projectors: the deliverer of webhooks', () => {
     const stuck = await createWebhook('stuck');
     await createLink('stuck');
     await eventually('there is an attempt', () => stuck.hook.deliveries.length > 0);
-    await pool.query('UPDATE ledger.webhooks SET sequence = sequence + 1 WHERE id = $1', [stuck.id]);
+    await pool.query('UPDATE ledger.webhooks SET sequence = sequence + 1 WHERE id = $1', [
+      stuck.id,
+    ]);
     const other = await createWebhook('other');
     await createLink('other');
     await eventually('the other one delivers', () => other.hook.deliveries.length > 0);

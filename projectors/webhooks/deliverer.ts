@@ -75,7 +75,8 @@ export const startDeliverer = (deps: {
       workers.set(lease.id, startWorker(workerDeps, lease));
     }
     for (const [id, worker] of workers) logBehind(id, worker);
-    return 0;
+    // There may be more.
+    return renewed.taken.length;
   };
 
   const retryDue = async (): Promise<number> => {
@@ -105,7 +106,7 @@ export const startDeliverer = (deps: {
   });
 
   const tasks = [
-    { name: 'lease webhooks', everyMs: leaseMs, task: renew },
+    { name: 'lease webhooks', everyMs: leaseMs, task: renew, factors: { idle: 1, busy: 1 } },
     { name: 'retry deliveries of webhooks', everyMs: readAheadMs, task: retryDue },
     {
       name: 'delete old deliveries',

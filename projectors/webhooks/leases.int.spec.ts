@@ -3,6 +3,8 @@ import { databaseFixture, ledgerFixture } from '../../ops/test/support/fixtures.
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { endLeases, renewLeases, type Leased } from './leases.js';
 
+type Renewed = Awaited<ReturnType<typeof renewLeases>>;
+
 /** More than a process could lease when it had a limit. */
 const count = 1_200;
 
@@ -19,7 +21,9 @@ describe('projectors: the leases of webhooks', () => {
        FROM generate_series(1, $1::integer) i`,
       webhooks,
     );
-    await execute(`INSERT INTO delivery.cursors (webhook, cursor) SELECT id, '' FROM ledger.webhooks`);
+    await execute(
+      `INSERT INTO delivery.cursors (webhook, cursor) SELECT id, '' FROM ledger.webhooks`,
+    );
   };
 
   /** A process that delivers what it takes. */
@@ -27,11 +31,20 @@ describe('projectors: the leases of webhooks', () => {
     const delivered = new Map<string, Leased>();
     return {
       delivered,
-      async renew() {
+      /** Repeated like by the deliverer, while it takes some. */
+      async renew(): Promise<Renewed> {
         const renewed = await renewLeases(node.pool, owner, [...delivered.keys()]);
         for (const id of renewed.released) delivered.delete(id);
         for (const lease of renewed.taken) delivered.set(lease.id, lease);
-        return renewed;
+        const { taken } = renewed;
+        if (taken.length === 0) return renewed;
+        const next = await this.renew();
+        return {
+          ...renewed,
+          ...next,
+          taken: [...taken, ...next.taken],
+          released: [...renewed.released, ...next.released],
+        };
       },
       end: () => endLeases(node.pool, owner),
       /** As if its lease had not been renewed for 7 s. */
@@ -58,7 +71,8 @@ describe('projectors: the leases of webhooks', () => {
     await second.renew();
     await third.renew();
     for (const process of [first, second, third]) await process.renew();
-    for (const { delivered } of [first, second, third]) expect(delivered).to.have.lengthOf(count / 3);
+    for (const { delivered } of [first, second, third])
+      expect(delivered).to.have.lengthOf(count / 3);
     const ids = [first, second, third].flatMap(({ delivered }) => [...delivered.keys()]);
     expect(new Set(ids)).to.have.lengthOf(count);
 
@@ -81,7 +95,9 @@ describe('projectors: the leases of webhooks', () => {
     await execute("UPDATE ledger.webhooks SET status = 'paused', sequence = 2 WHERE id = 'wh_2'");
     const { released, taken } = await process.renew();
     expect(released).to.have.members(['wh_1', 'wh_2']);
-    expect(taken.map(({ id, generation }) => [id, generation])).to.deep.equal([['wh_1', before + 1]]);
+    expect(taken.map(({ id, generation }) => [id, generation])).to.deep.equal([
+      ['wh_1', before + 1],
+    ]);
     expect([...process.delivered.keys()]).to.have.members(['wh_1', 'wh_3']);
   });
 

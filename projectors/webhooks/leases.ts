@@ -2,16 +2,26 @@
 import { webhookColumns, webhookOfRow } from '../../ops/ledger/webhooks.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Webhook } from '../../schemas/folds/webhook.js';
+import type { NewDelivery } from './grouping.js';
 
 /** How long a killed process keeps its webhooks (s). The others check every second. */
 const leaseSeconds = 7;
 
-/** A webhook that this process delivers. */
+/** Webhooks that are taken together: 5,000 would start at once, and leave the heap twice as large. */
+const takenTogether = 500;
+
+/** A webhook that this process delivers, and its state when the lease began. */
 export interface Leased {
   readonly id: string;
   readonly webhook: Webhook;
   /** Identifies the lease: each owner has a new one. */
   readonly generation: number;
+  readonly cursor: string;
+  /** Whether the last attempt failed. */
+  readonly isFailing: boolean;
+  /** The number of deliveries that wait for an attempt, and those whose first one is not recorded, the oldest first. */
+  readonly pending: number;
+  readonly unattempted: readonly Pick<NewDelivery, 'id' | 'body'>[];
 }
 
 const isEnabled = `w.status = 'enabled' AND c.stopped_reason IS NULL`;
@@ -86,9 +96,7 @@ const release = async (
 
 /** Takes webhooks that no process has. */
 const take = async (pool: Pool, owner: string, limit: number): Promise<readonly Leased[]> => {
-  const { rows } = await pool.query<
-    Parameters<typeof webhookOfRow>[0] & Pick<Leased, 'generation'>
-  >({
+  const { rows } = await pool.query<Parameters<typeof webhookOfRow>[0] & Omit<Leased, 'webhook'>>({
     name: 'webhooks-take',
     text: `UPDATE delivery.cursors c
            SET owner = $1, generation = c.generation + 1, leased_sequence = w.sequence
@@ -98,11 +106,16 @@ const take = async (pool: Pool, owner: string, limit: number): Promise<readonly 
                    WHERE id = c.owner AND leased_until > clock_timestamp()))
                  LIMIT $2 FOR UPDATE OF c SKIP LOCKED) w
            WHERE c.webhook = w.id
-           RETURNING ${webhookColumns}, c.generation`,
+           RETURNING ${webhookColumns}, c.generation, c.cursor, c.failing_since IS NOT NULL AS "isFailing",
+             (SELECT count(*) FROM delivery.deliveries WHERE webhook = w.id AND status = 'pending') AS pending,
+             (SELECT coalesce(json_agg(json_build_object('id', d.id, 'body', d.body) ORDER BY d.id), '[]')
+              FROM delivery.deliveries d
+              WHERE d.webhook = w.id AND d.status = 'pending' AND d.attempts = '[]') AS unattempted`,
     values: [owner, limit],
   });
-  return rows.map(({ generation, ...row }) => ({
-    ...{ id: row.id, generation, webhook: webhookOfRow(row) },
+  return rows.map(({ generation, cursor, isFailing, pending, unattempted, ...row }) => ({
+    ...{ id: row.id, generation, cursor, isFailing, pending, unattempted },
+    webhook: webhookOfRow(row),
   }));
 };
 
@@ -119,8 +132,8 @@ export const renewLeases = async (pool: Pool, owner: string, delivered: readonly
   const keepsAll = changed === 0 && own === delivered.length && own <= share;
   const released = keepsAll ? [] : await release(pool, owner, delivered, share);
   const room = share - own + released.length;
-  const taken =
-    room > 0 && free + released.length > 0 ? await take(pool, owner, room) : [];
+  const isUseful = room > 0 && free + released.length > 0;
+  const taken = isUseful ? await take(pool, owner, Math.min(room, takenTogether)) : [];
   const unleased = Math.max(0, free - taken.length);
   return { released, taken, unleased, waitingSeconds: unleased > 0 ? counts.waitingSeconds : 0 };
 };

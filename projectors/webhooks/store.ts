@@ -31,16 +31,6 @@ export class LeaseLost extends Error {
 /** One worker's right to deliver a webhook. */
 export type Lease = Pick<Leased, 'id' | 'generation'>;
 
-/** The state of a webhook when its worker starts. */
-export interface DeliveryState {
-  readonly cursor: string;
-  readonly isFailing: boolean;
-  /** The number of deliveries that wait for an attempt. */
-  readonly pending: number;
-  /** Deliveries whose first attempt is not recorded, the oldest first. */
-  readonly unattempted: readonly Pick<NewDelivery, 'id' | 'body'>[];
-}
-
 /** A delivery to attempt. */
 export interface DueDelivery {
   readonly webhook: string;
@@ -105,19 +95,6 @@ export const openStore = (pool: Pool, owner: string) => {
   };
 
   return {
-    readState: grouped<Lease, DeliveryState>(
-      {
-        name: 'webhooks-state',
-        text: `SELECT c.webhook AS id, c.generation, c.cursor, c.failing_since IS NOT NULL AS "isFailing", d.*
-               FROM delivery.cursors c CROSS JOIN LATERAL (
-                 SELECT count(*) AS pending, coalesce(json_agg(json_build_object('id', id, 'body', body) ORDER BY id)
-                   FILTER (WHERE attempts = '[]'), '[]') AS unattempted
-                 FROM delivery.deliveries WHERE webhook = c.webhook AND status = 'pending') d
-               WHERE ${isHeld}`,
-      },
-      () => [],
-    ),
-
     /** Checks that the webhook has not changed since the lease: an attempt that begins after a response uses what it set. */
     requireUnchanged: grouped<Lease, Lease>(
       {

@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Feed, Follower } from '../../ops/feed/feed.js';
-import type { FeedEvent } from '../../ops/feed/filter.js';
 import { decideOne } from '../../ops/ledger/decide.js';
 import { webhooks } from '../../ops/ledger/webhooks.js';
 import { concurrently, WakeUp } from '../../ops/platform/concurrency/deferred.js';
-import { retry } from '../../ops/platform/concurrency/retry.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { maxLinks, type Span, type Tracer } from '../../ops/platform/tracing.js';
@@ -35,7 +33,7 @@ const nextIdleMs = (): number => {
   return ms - ((performance.now() + ms) % 1_000);
 };
 const concurrentRetries = 4;
-const pauses = { firstMs: 500, longestMs: 10_000 };
+const failurePauseMs = 5_000;
 
 const gone = 410;
 
@@ -93,15 +91,15 @@ export interface WorkerDeps {
 }
 
 /** Delivers the events of one leased webhook until `stop`, or until its lease is lost. */
-export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Leased) => {
+export const startWorker = (deps: WorkerDeps, leased: Leased) => {
   const { pool, outbox, feed, sender, store, inSlot, logger } = deps;
+  const { id, webhook, generation } = leased;
   const lease = { id, generation };
   const stopping = new AbortController();
   const { signal } = stopping;
   /** Wakes the worker when fewer deliveries are pending. */
   const room = new WakeUp();
-  let pending = 0;
-  let isFailing = false;
+  let { pending, isFailing } = leased;
   let retrying: Promise<void> | null = null;
   /** The record time of the oldest event that has no attempt yet (ms); `null` if there is none. */
   let oldest: number | null = null;
@@ -162,20 +160,6 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
     await record(delivery, outcome);
   };
 
-  /** The next events. Visits are collected for a second. */
-  const nextEvents = async (
-    follower: Follower,
-    visitsAt: number,
-  ): Promise<readonly FeedEvent[]> => {
-    const before = follower.cursor;
-    const events = await follower.next(nextIdleMs());
-    const waitMs = visitsAt + visitsMs - performance.now();
-    if (waitMs <= 0 || !hasVisits(events) || events.length === deliveryLimits.events) return events;
-    await sleep(waitMs, undefined, { signal });
-    follower.seek(before);
-    return follower.next(0);
-  };
-
   const deliver = async (follower: Follower): Promise<void> => {
     let visitsAt = -Infinity;
     let saved = feed.encode(follower.cursor);
@@ -185,7 +169,15 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
         await room.sleep();
         continue;
       }
-      const found = await nextEvents(follower, visitsAt);
+      const before = follower.cursor;
+      let found = await follower.next(nextIdleMs());
+      // Visits are collected for a second.
+      const waitMs = visitsAt + visitsMs - performance.now();
+      if (waitMs > 0 && hasVisits(found) && found.length < deliveryLimits.events) {
+        await sleep(waitMs, undefined, { signal });
+        follower.seek(before);
+        found = await follower.next(0);
+      }
       signal.throwIfAborted();
       const cursor = feed.encode(follower.cursor);
       if (cursor === saved) continue;
@@ -195,8 +187,7 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
       );
       oldest = timeOfFirst(events);
       const deliveries = groupEvents(events);
-      const before = await store.save({ ...lease, cursor, deliveries });
-      pending = before.pending + deliveries.length;
+      pending = deliveries.length + (await store.save({ ...lease, cursor, deliveries })).pending;
       saved = cursor;
       if (hasVisits(events)) visitsAt = performance.now();
       for (const delivery of deliveries) await attempt({ ...delivery, attempts: 0 });
@@ -205,46 +196,43 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
   };
 
   const run = async (): Promise<void> => {
-    const state = await store.readState(lease);
-    ({ pending, isFailing } = state);
-    const cursor = await feed.decode(state.cursor);
+    const cursor = await feed.decode(leased.cursor);
     if (typeof cursor === 'string') {
       await store.stop(lease, reasons.foreign);
       logger.warn({ webhook: id, account: webhook.account }, reasons.foreign);
       return;
     }
-    for (const delivery of state.unattempted) await attempt({ ...delivery, attempts: 0 });
     // A signal that was aborted before has no event to end the follower with.
     signal.throwIfAborted();
     const follower = feed.follow(webhookFilter(webhook), cursor, deliveryLimits);
-    const close = (): void => {
+    signal.addEventListener('abort', () => {
       follower.close();
       room.wake();
-    };
-    signal.addEventListener('abort', close);
+    });
     try {
+      for (const delivery of leased.unattempted) await attempt({ ...delivery, attempts: 0 });
       await deliver(follower);
     } finally {
-      signal.removeEventListener('abort', close);
       follower.close();
     }
   };
 
-  const isLost = (error: unknown): boolean => error instanceof LeaseLost;
+  /** @throws unless the worker was stopped, or lost its lease */
+  const end = (error: unknown): void => {
+    if (error instanceof LeaseLost) stopping.abort();
+    if (!signal.aborted) throw error;
+  };
   const logFailure = (err: unknown): void => {
     logger.warn({ err, webhook: id }, 'a webhook cannot be delivered; trying again');
   };
   let isDone = false;
 
-  const done = retry(run, {
-    pauses,
-    signal,
-    isRetryable: (error) => !isLost(error),
-    onFailure: logFailure,
-  })
+  // After the pause, another lease starts another worker.
+  const done = run()
+    .catch(end)
     .catch((error: unknown) => {
-      // The next lease of this process starts another worker.
-      if (!signal.aborted && !isLost(error)) throw error;
+      logFailure(error);
+      return sleep(failurePauseMs, undefined, { signal }).catch(() => undefined);
     })
     .finally(() => {
       isDone = true;
@@ -259,10 +247,8 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
         await sleep(delivery.dueInMs, undefined, { signal: ending });
         await attempt(delivery);
       })
-        .catch((error: unknown) => {
-          if (isLost(error)) stopping.abort();
-          else if (!signal.aborted) logFailure(error);
-        })
+        .catch(end)
+        .catch(logFailure)
         .finally(() => {
           retrying = null;
         });

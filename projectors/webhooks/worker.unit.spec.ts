@@ -18,7 +18,7 @@ describe('webhooks: a worker', () => {
     const followed = deferred();
     const feed = {
       encode: () => 'start',
-      decode: () => Promise.resolve(startCursor),
+      decode: () => nextIteration(startCursor),
       follow() {
         followed.resolve();
         const next = () => closed.promise.then(() => []);
@@ -26,15 +26,15 @@ describe('webhooks: a worker', () => {
       },
     };
     const state = { cursor: 'start', pending, isFailing: false, unattempted: [] };
-    const store = { readState: () => nextIteration(state) };
-    const deps = { feed, store, logger: createLogger('silent') };
-    const worker = startWorker(deps as unknown as WorkerDeps, { id, webhook, generation: 0 });
+    const deps = { feed, logger: createLogger('silent') };
+    const lease = { id, webhook, generation: 0, ...state };
+    const worker = startWorker(deps as unknown as WorkerDeps, lease);
     if (isFollowing) await followed.promise.then(() => nextIteration());
     return worker;
   };
 
   for (const [what, pending, isFollowing] of [
-    ['while it reads its state', 0, false],
+    ['while it reads its cursor', 0, false],
     ['while it waits for events', 0, true],
     ['while it waits for the end of pending deliveries', 1_000, true],
   ] as const) {

@@ -48,8 +48,12 @@ const startReceiver = async (dead: number) => {
   };
 };
 
-/** Creates webhooks for new links. The product needs WEBHOOK_NETWORKS and a plan without limits. */
-export const createManyWebhooks = async (product: Product, plan: WebhooksPlan) => {
+/**
+ * Creates webhooks for new links.
+ *
+ * @param product the running one, with WEBHOOK_NETWORKS and plans without limits; it may be restarted
+ */
+export const createManyWebhooks = async (product: () => Product, plan: WebhooksPlan) => {
   const { webhooks, accounts, dead } = plan;
   const receiver = await startReceiver(dead);
   // No process listens on a port that was just closed.
@@ -59,7 +63,7 @@ export const createManyWebhooks = async (product: Product, plan: WebhooksPlan) =
   const post = async (key: string, path: string, body: object): Promise<void> => {
     const headers = { Authorization: `Bearer ${key}` };
     const request = { method: 'POST', headers, body };
-    const response = await sendRequest(`${product.api}/v2/${path}`, request);
+    const response = await sendRequest(`${product().api}/v2/${path}`, request);
     if (response.status !== 201) throw new Error(response.text);
   };
   const forEach = (count: number, work: (index: number) => Promise<void>) =>
@@ -67,7 +71,7 @@ export const createManyWebhooks = async (product: Product, plan: WebhooksPlan) =
 
   const keys: string[] = [];
   await forEach(accounts, async (index) => {
-    keys[index] = (await product.createKey({ plan: 'PRO', account: `many-${index}` })).key;
+    keys[index] = (await product().createKey({ plan: 'PRO', account: `many-${index}` })).key;
   });
   await forEach(webhooks, (index) => {
     const base = index < dead && index % 2 === 0 ? closed.url : receiver.url;
