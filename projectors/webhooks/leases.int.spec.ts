@@ -64,7 +64,7 @@ describe('projectors: the leases of webhooks', () => {
     expect(await first.renew()).to.deep.include({ released: [], taken: [] });
   });
 
-  it('are shared with a new process, and taken from one that was killed or has ended', async () => {
+  it('are shared with a new process, and taken from a process that was killed or has ended', async () => {
     await setUp(count);
     const [first, second, third] = [startProcess('a'), startProcess('b'), startProcess('c')];
     await first.renew();

@@ -7,7 +7,7 @@ import type { NewDelivery } from './grouping.js';
 /** How long a killed process keeps its webhooks (s). The others check every second. */
 const leaseSeconds = 7;
 
-/** Webhooks that are taken together: 5,000 would start at once, and leave the heap twice as large. */
+/** Webhooks that are taken together. 5,000 that start concurrently leave a heap twice as large. */
 const takenTogether = 500;
 
 /** A webhook that this process delivers, and its state when the lease began. */

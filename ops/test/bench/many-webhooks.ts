@@ -28,7 +28,7 @@ const { webhooks, accounts, dead, rounds, seconds } = new Command('many-webhooks
 
 /** The pause between two rounds (ms): retries after 5 s are next to the events of the next round. */
 const roundMs = 10_000;
-const settleMs = 20_000;
+const startMs = 20_000;
 
 const dataDir = await temporaryDir();
 const env = { ...webhookEnvironment, PLANS_FILE: await generousPlansFile(dataDir) };
@@ -43,7 +43,7 @@ const report = (figure: string, value: string): void => {
 const atRest = async () => {
   await product.stop();
   product = await startEmbeddedProduct({ dataDir, env });
-  await sleep(settleMs);
+  await sleep(startMs);
   const before = productCpu(product.pid);
   await sleep(seconds * 1_000);
   const after = productCpu(product.pid);
