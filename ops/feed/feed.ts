@@ -7,7 +7,7 @@
  */
 import pLimit from 'p-limit';
 import { topicNames } from '../../schemas/events/topics.js';
-import { WakeUp } from '../platform/concurrency/deferred.js';
+import { coalesce, WakeUp } from '../platform/concurrency/deferred.js';
 import type { Logger } from '../platform/logging.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import type { EventLog } from '../event-log/port.js';
@@ -120,13 +120,15 @@ export const openFeed = (deps: {
     return ranges.flat().map(({ next }) => next);
   };
   let knownEnds: Cursor = startCursor;
+  /** Thousands of webhooks start together. */
+  const sharedEnds = coalesce(ends);
 
   const isWithin = (cursor: Cursor, limit: Cursor): boolean =>
     cursor.every((offset, index) => offset <= (limit[index] ?? 0));
 
   /** Ends of partitions that are not before a cursor, if they exist. */
   const endsFrom = async (cursor: Cursor): Promise<Cursor> => {
-    if (!isWithin(cursor, knownEnds)) knownEnds = await ends();
+    if (!isWithin(cursor, knownEnds)) knownEnds = await sharedEnds();
     return knownEnds;
   };
 

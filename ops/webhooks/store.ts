@@ -32,7 +32,8 @@ export const replaceCursor = async (
   await postgres.query(
     `INSERT INTO delivery.cursors AS c (webhook, cursor) VALUES ($1, $2)
      ON CONFLICT (webhook) DO UPDATE
-     SET cursor = excluded.cursor, generation = c.generation + 1, stopped_reason = NULL`,
+     SET cursor = excluded.cursor, generation = c.generation + 1, stopped_reason = NULL,
+       owner = NULL, free_since = clock_timestamp()`,
     [webhook, cursor],
   );
 };

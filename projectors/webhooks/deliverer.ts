@@ -7,14 +7,19 @@ import type { Gauges } from '../../ops/platform/metrics/figure.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Sender } from '../../ops/webhooks/sender.js';
-import { deleteOldDeliveries, leaseWebhooks, releaseLeases } from './store.js';
+import { groupBy } from '../../ops/platform/collections.js';
+import { createAttemptSlots } from './attempt-slots.js';
+import { endLeases, renewLeases } from './leases.js';
+import { deleteOldDeliveries, openStore, readAheadMs } from './store.js';
 import { startWorker, type Worker } from './worker.js';
 
-/** How often leases are renewed and due deliveries are found (ms). */
+/** How often the lease is renewed (ms). */
 const leaseMs = 1_000;
 const hourMs = 3_600_000;
 /** The age of the last renewal from which the health check reports that no lease was renewed (ms). */
 const staleMs = 30_000;
+/** How long an enabled webhook may wait for a process before the health check reports it (s). */
+const maxWaitingSeconds = 60;
 /** The delay from which a webhook that is behind is logged (s), and how often (ms). */
 const behind = { seconds: 300, everyMs: 600_000 };
 
@@ -30,8 +35,14 @@ export const startDeliverer = (deps: {
   const { pool, metrics, logger } = deps;
   const owner = newId();
   const workers = new Map<string, Worker>();
+  /** Workers that are stopping. */
+  const stopping = new Set<Promise<void>>();
   const loggedAt = new Map<string, number>();
+  const store = openStore(pool, owner);
+  const workerDeps = { ...deps, store, inSlot: createAttemptSlots() };
   let leasedAt = performance.now();
+  let unleased = 0;
+  let waitingSeconds = 0;
 
   const logBehind = (id: string, worker: Worker): void => {
     const seconds = Math.round(worker.secondsBehind(Date.now()));
@@ -43,32 +54,49 @@ export const startDeliverer = (deps: {
     }
   };
 
+  /** Stops a worker without waiting for it: its successor has another lease. */
+  const stopWorker = (id: string): void => {
+    const stopped = workers.get(id)?.stop();
+    workers.delete(id);
+    loggedAt.delete(id);
+    if (!stopped) return;
+    stopping.add(stopped);
+    void stopped.finally(() => stopping.delete(stopped));
+  };
+
   const renew = async (): Promise<number> => {
-    const leased = new Map((await leaseWebhooks(pool, owner)).map((lease) => [lease.id, lease]));
+    for (const [id, worker] of workers) if (worker.isDone()) stopWorker(id);
+    const renewed = await renewLeases(pool, owner, [...workers.keys()]);
     leasedAt = performance.now();
-    for (const [id, worker] of workers) {
-      const current = leased.get(id);
-      const isCurrent =
-        current?.webhook.sequence === worker.webhook.sequence &&
-        current.generation === worker.generation;
-      if (isCurrent && !worker.isDone()) continue;
-      workers.delete(id);
-      loggedAt.delete(id);
-      await worker.stop();
+    ({ unleased, waitingSeconds } = renewed);
+    for (const id of renewed.released) stopWorker(id);
+    for (const lease of renewed.taken) {
+      stopWorker(lease.id);
+      workers.set(lease.id, startWorker(workerDeps, lease));
     }
-    for (const [id, lease] of leased) {
-      const worker = workers.get(id) ?? startWorker({ ...deps, owner }, lease);
-      workers.set(id, worker);
-      if (lease.isDue) worker.attemptDue();
-      logBehind(id, worker);
-    }
-    return 0;
+    for (const [id, worker] of workers) logBehind(id, worker);
+    // There may be more.
+    return renewed.taken.length;
+  };
+
+  const retryDue = async (): Promise<number> => {
+    const busy = [...workers].flatMap(([id, worker]) => (worker.isRetrying() ? [id] : []));
+    const due = groupBy(await store.readDue(busy), ({ webhook }) => webhook);
+    const found = [...due].filter(([id]) => workers.has(id));
+    for (const [id, deliveries] of found) workers.get(id)?.retry(deliveries);
+    return found.length;
   };
 
   metrics.gauge({
     name: 'linklog_webhooks_leased',
     help: 'Webhooks that this process delivers',
     read: () => workers.size,
+  });
+  metrics.gauge({
+    name: 'linklog_webhooks_unleased',
+    help: 'Webhooks that are enabled and that no process delivers',
+    shared: true,
+    read: () => unleased,
   });
   metrics.gauge({
     name: 'linklog_webhook_seconds_behind',
@@ -78,7 +106,8 @@ export const startDeliverer = (deps: {
   });
 
   const tasks = [
-    { name: 'lease webhooks', everyMs: leaseMs, task: renew },
+    { name: 'lease webhooks', everyMs: leaseMs, task: renew, factors: { idle: 1, busy: 1 } },
+    { name: 'retry deliveries of webhooks', everyMs: readAheadMs, task: retryDue },
     {
       name: 'delete old deliveries',
       everyMs: hourMs,
@@ -87,19 +116,21 @@ export const startDeliverer = (deps: {
   ].map((task) => periodically({ ...task, logger }));
 
   return {
-    /** @throws DependencyFault if no lease could be renewed */
+    /** @throws DependencyFault if no lease could be renewed, or a webhook waits for a process */
     check(): Promise<void> {
-      return performance.now() - leasedAt < staleMs
-        ? Promise.resolve()
-        : Promise.reject(
-            new DependencyFault('WEBHOOKS_STALLED', 'webhooks are not delivered', 'degraded'),
-          );
+      const isStale = performance.now() - leasedAt >= staleMs;
+      if (!isStale && waitingSeconds <= maxWaitingSeconds) return Promise.resolve();
+      const [code, message] = isStale
+        ? ['WEBHOOKS_STALLED', 'webhooks are not delivered']
+        : ['WEBHOOKS_UNLEASED', 'no process delivers some webhooks'];
+      return Promise.reject(new DependencyFault(code, message, 'degraded'));
     },
     async stop(): Promise<void> {
       await Promise.all(tasks.map((task) => task.stop()));
-      await Promise.all([...workers.values()].map((worker) => worker.stop()));
-      // Otherwise the leases end in 10 s.
-      await releaseLeases(pool, owner).catch((err: unknown) => {
+      for (const id of workers.keys()) stopWorker(id);
+      await Promise.all(stopping);
+      // Otherwise the leases end in 7 s.
+      await endLeases(pool, owner).catch((err: unknown) => {
         logger.debug({ err }, 'the leases of webhooks could not be released');
       });
     },

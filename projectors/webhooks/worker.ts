@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Feed, Follower } from '../../ops/feed/feed.js';
-import type { FeedEvent } from '../../ops/feed/filter.js';
 import { decideOne } from '../../ops/ledger/decide.js';
 import { webhooks } from '../../ops/ledger/webhooks.js';
 import { concurrently, WakeUp } from '../../ops/platform/concurrency/deferred.js';
-import { retry } from '../../ops/platform/concurrency/retry.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { maxLinks, type Span, type Tracer } from '../../ops/platform/tracing.js';
@@ -16,34 +14,26 @@ import {
   type Sender,
 } from '../../ops/webhooks/sender.js';
 import { ownActors } from '../../schemas/decision.js';
+import type { AttemptSlots } from './attempt-slots.js';
 import { disableDecider } from './command.js';
 import { deliveryLimits, groupEvents, hasVisits, timeOfFirst } from './grouping.js';
+import type { Leased } from './leases.js';
 import { disableAfterMs, nextAttemptAt } from './schedule.js';
-import {
-  countPending,
-  LeaseLost,
-  readCursor,
-  readDue,
-  recordAttempt,
-  requireUnchanged,
-  resumeDeliveries,
-  saveDeliveries,
-  stopWebhook,
-  type DueDelivery,
-  type Lease,
-  type Leased,
-} from './store.js';
+import { LeaseLost, type DeliveryStore, type DueDelivery } from './store.js';
 
 /** Deliveries that may wait for a retry before the cursor stops. */
 const maxPending = 1_000;
 /** The shortest interval of deliveries with visits, unless a batch is full (ms). */
 const visitsMs = 1_000;
-/** How often an idle worker stores its cursor (ms), so that a successor reads less. */
-const idleMs = 10_000;
-const pendingPollMs = 1_000;
+/** How often an idle worker stores its cursor (ms, ± 50 %), so that a successor reads less. */
+const idleMs = 60_000;
+/** How long a worker waits for events. It ends at a full second, so that one statement stores many cursors. */
+const nextIdleMs = (): number => {
+  const ms = idleMs * (0.5 + Math.random());
+  return ms - ((performance.now() + ms) % 1_000);
+};
 const concurrentRetries = 4;
-const dueTogether = 20;
-const pauses = { firstMs: 500, longestMs: 10_000 };
+const failurePauseMs = 5_000;
 
 const gone = 410;
 
@@ -95,18 +85,22 @@ export interface WorkerDeps {
   readonly outbox: Outbox;
   readonly feed: Feed;
   readonly sender: Sender;
-  /** The owner in the leases of this process. */
-  readonly owner: string;
+  readonly store: DeliveryStore;
+  readonly inSlot: AttemptSlots;
   readonly logger: Logger;
 }
 
 /** Delivers the events of one leased webhook until `stop`, or until its lease is lost. */
-export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Leased) => {
-  const { pool, outbox, feed, sender, owner, logger } = deps;
-  const lease: Lease = { id, owner, generation };
+export const startWorker = (deps: WorkerDeps, leased: Leased) => {
+  const { pool, outbox, feed, sender, store, inSlot, logger } = deps;
+  const { id, webhook, generation } = leased;
+  const lease = { id, generation };
   const stopping = new AbortController();
   const { signal } = stopping;
-  const due = new WakeUp();
+  /** Wakes the worker when fewer deliveries are pending. */
+  const room = new WakeUp();
+  let { pending, isFailing } = leased;
+  let retrying: Promise<void> | null = null;
   /** The record time of the oldest event that has no attempt yet (ms); `null` if there is none. */
   let oldest: number | null = null;
 
@@ -115,89 +109,76 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
     const command = { type: 'DisableWebhook', subject: id, data: { reason }, metadata } as const;
     await decideOne({ pool, outbox }, webhooks, disableDecider, command);
     logger.warn({ webhook: id, account: webhook.account, reason }, 'webhook was disabled');
-    // The next lease of this process does not include the webhook.
     stopping.abort();
   };
 
   const record = async (
-    { id: delivery, attempts }: DueDelivery,
+    { id: delivery, attempts }: Pick<DueDelivery, 'id' | 'attempts'>,
     { attempt, retryAfter }: AttemptOutcome,
   ): Promise<void> => {
-    if (isDelivered(attempt)) {
-      await recordAttempt(pool, lease, delivery, attempt, { status: 'delivered' });
-      return;
-    }
     const now = new Date();
+    const isGone = attempt.status === gone;
     const next =
-      attempt.status === gone ? null : nextAttemptAt(attempts + 1, now, retryAfter, Math.random());
-    const failingSince = await recordAttempt(
-      ...([pool, lease, delivery, attempt] as const),
-      next ? { status: 'pending', nextAttemptAt: next } : { status: 'failed' },
-    );
-    if (attempt.status === gone) await disable(reasons.gone);
+      isDelivered(attempt) || isGone
+        ? null
+        : nextAttemptAt(attempts + 1, now, retryAfter, Math.random());
+    const status = isDelivered(attempt) ? 'delivered' : next ? 'pending' : 'failed';
+    const recorded = { ...lease, delivery, attempt, status, nextAttemptAt: next } as const;
+    const { failingSince } = await store.record(recorded);
+    isFailing = failingSince !== null;
+    if (!next) {
+      pending -= 1;
+      room.wake();
+    }
+    if (isGone) await disable(reasons.gone);
     else if (failingSince && now.getTime() - failingSince.getTime() >= disableAfterMs) {
       await disable(reasons.failing);
     }
   };
 
-  const attempt = async (delivery: DueDelivery): Promise<void> => {
-    await requireUnchanged(pool, lease, webhook);
-    const requests = requestsIn(delivery.body);
-    const span = pool.tracer && startDeliverySpan(pool.tracer, requests, delivery.attempts);
+  const send = async ({
+    id: delivery,
+    body,
+    attempts,
+  }: Pick<DueDelivery, 'id' | 'body' | 'attempts'>): Promise<AttemptOutcome> => {
+    signal.throwIfAborted();
+    await store.requireUnchanged(lease);
+    const requests = requestsIn(body);
+    const span = pool.tracer && startDeliverySpan(pool.tracer, requests, attempts);
     const traceparent = span?.traceparent ?? requests[0];
-    const outcome = await sender.send(webhook, delivery.id, delivery.body, { signal, traceparent });
+    const outcome = await sender.send(webhook, delivery, body, { signal, traceparent });
     endDeliverySpan(span, outcome);
+    return outcome;
+  };
+
+  const attempt = async (
+    delivery: Pick<DueDelivery, 'id' | 'body' | 'attempts'>,
+  ): Promise<void> => {
+    const outcome = await inSlot(isFailing, () => send(delivery));
     // A cancelled attempt says nothing about the receiver. The delivery stays pending.
-    if (signal.aborted) return;
+    signal.throwIfAborted();
     await record(delivery, outcome);
   };
 
-  /** Attempts all deliveries that are due. */
-  const attemptDue = async (ending: AbortSignal): Promise<void> => {
-    for (;;) {
-      const deliveries = await readDue(pool, id, dueTogether);
-      if (deliveries.length === 0) return;
-      const options = { concurrency: concurrentRetries, signal: ending };
-      await concurrently(deliveries, options, attempt);
-    }
-  };
-
-  const retryFailed = async (ending: AbortSignal): Promise<void> => {
-    for (;;) {
-      await due.sleep();
-      ending.throwIfAborted();
-      await attemptDue(ending);
-    }
-  };
-
-  /** The next events. Visits are collected for a second. */
-  const nextEvents = async (
-    follower: Follower,
-    visitsAt: number,
-    ending: AbortSignal,
-  ): Promise<readonly FeedEvent[]> => {
-    const before = follower.cursor;
-    const events = await follower.next(idleMs);
-    const waitMs = visitsAt + visitsMs - performance.now();
-    if (waitMs <= 0 || !hasVisits(events) || events.length === deliveryLimits.events) return events;
-    await sleep(waitMs, undefined, { signal: ending });
-    follower.seek(before);
-    return follower.next(0);
-  };
-
-  const deliver = async (follower: Follower, ending: AbortSignal): Promise<void> => {
+  const deliver = async (follower: Follower): Promise<void> => {
     let visitsAt = -Infinity;
     let saved = feed.encode(follower.cursor);
-    let pending = await countPending(pool, id);
     for (;;) {
-      ending.throwIfAborted();
+      signal.throwIfAborted();
       if (pending >= maxPending) {
-        await sleep(pendingPollMs, undefined, { signal: ending });
-        pending = await countPending(pool, id);
+        await room.sleep();
         continue;
       }
-      const found = await nextEvents(follower, visitsAt, ending);
-      ending.throwIfAborted();
+      const before = follower.cursor;
+      let found = await follower.next(nextIdleMs());
+      // Visits are collected for a second.
+      const waitMs = visitsAt + visitsMs - performance.now();
+      if (waitMs > 0 && hasVisits(found) && found.length < deliveryLimits.events) {
+        await sleep(waitMs, undefined, { signal });
+        follower.seek(before);
+        found = await follower.next(0);
+      }
+      signal.throwIfAborted();
       const cursor = feed.encode(follower.cursor);
       if (cursor === saved) continue;
       // The webhook's own creation is the start of its feed.
@@ -206,7 +187,7 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
       );
       oldest = timeOfFirst(events);
       const deliveries = groupEvents(events);
-      pending = await saveDeliveries(pool, lease, cursor, deliveries);
+      pending = deliveries.length + (await store.save({ ...lease, cursor, deliveries })).pending;
       saved = cursor;
       if (hasVisits(events)) visitsAt = performance.now();
       for (const delivery of deliveries) await attempt({ ...delivery, attempts: 0 });
@@ -215,45 +196,43 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
   };
 
   const run = async (): Promise<void> => {
-    const cursor = await feed.decode(await readCursor(pool, lease));
+    const cursor = await feed.decode(leased.cursor);
     if (typeof cursor === 'string') {
-      await stopWebhook(pool, lease, reasons.foreign);
+      await store.stop(lease, reasons.foreign);
       logger.warn({ webhook: id, account: webhook.account }, reasons.foreign);
       return;
     }
-    await resumeDeliveries(pool, lease);
-    await attemptDue(signal);
-    // A signal that was aborted before has no event to end the parts with.
+    // A signal that was aborted before has no event to end the follower with.
     signal.throwIfAborted();
-    const failed = new AbortController();
-    const ending = AbortSignal.any([signal, failed.signal]);
     const follower = feed.follow(webhookFilter(webhook), cursor, deliveryLimits);
-    ending.addEventListener('abort', () => {
+    signal.addEventListener('abort', () => {
       follower.close();
-      due.wake();
+      room.wake();
     });
-    const parts = [deliver(follower, ending), retryFailed(ending)];
     try {
-      await Promise.all(parts);
+      for (const delivery of leased.unattempted) await attempt({ ...delivery, attempts: 0 });
+      await deliver(follower);
     } finally {
-      failed.abort();
-      await Promise.allSettled(parts);
+      follower.close();
     }
   };
 
+  /** @throws unless the worker was stopped, or lost its lease */
+  const end = (error: unknown): void => {
+    if (error instanceof LeaseLost) stopping.abort();
+    if (!signal.aborted) throw error;
+  };
+  const logFailure = (err: unknown): void => {
+    logger.warn({ err, webhook: id }, 'a webhook cannot be delivered; trying again');
+  };
   let isDone = false;
 
-  const done = retry(run, {
-    pauses,
-    signal,
-    isRetryable: (error) => !(error instanceof LeaseLost),
-    onFailure(err) {
-      logger.warn({ err, webhook: id }, 'a webhook cannot be delivered; trying again');
-    },
-  })
+  // After the pause, another lease starts another worker.
+  const done = run()
+    .catch(end)
     .catch((error: unknown) => {
-      // The next lease of this process starts another worker.
-      if (!signal.aborted && !(error instanceof LeaseLost)) throw error;
+      logFailure(error);
+      return sleep(failurePauseMs, undefined, { signal }).catch(() => undefined);
     })
     .finally(() => {
       isDone = true;
@@ -261,17 +240,26 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
 
   return {
     webhook,
-    generation,
-    /** Attempts deliveries that are due. */
-    attemptDue(): void {
-      due.wake();
+    /** Attempts deliveries at their times. Those of a failure stay due. */
+    retry(deliveries: readonly DueDelivery[]): void {
+      const options = { concurrency: concurrentRetries, signal };
+      retrying = concurrently(deliveries, options, async (delivery, ending) => {
+        await sleep(delivery.dueInMs, undefined, { signal: ending });
+        await attempt(delivery);
+      })
+        .catch(end)
+        .catch(logFailure)
+        .finally(() => {
+          retrying = null;
+        });
     },
+    isRetrying: () => retrying !== null,
     /** How long the oldest event waits for its first attempt (s). */
     secondsBehind: (now: number): number => (oldest === null ? 0 : (now - oldest) / 1_000),
     /** Cancels attempts in flight, which are repeated later. */
     async stop(): Promise<void> {
       stopping.abort();
-      await done;
+      await Promise.all([done, retrying]);
     },
     isDone: () => isDone,
   };

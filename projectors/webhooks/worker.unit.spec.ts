@@ -9,50 +9,38 @@ import { startWorker, type WorkerDeps } from './worker.js';
 
 const id = 'wh_1';
 
-/** The rows of a webhook without deliveries and events, by the name of the query. */
-const rows: Readonly<Record<string, readonly object[]>> = {
-  'webhooks-cursor': [{ cursor: 'start' }],
-  'webhooks-pending': [{ pending: 0 }],
-};
-
-/** The queries of a worker's start: cursor, resumption, due deliveries, pending ones. */
-const queriesOfStart = 4;
-
 describe('webhooks: a worker', () => {
-  /** Starts a worker, and stops it while its nth query runs. */
-  const stopDuringQuery = async (nth: number): Promise<void> => {
+  /** Starts a worker with so many pending deliveries. Returns it when it follows, or before. */
+  const start = async (pending: number, isFollowing: boolean) => {
     const webhook = evolveWebhook(noWebhook, webhookCreated(id));
     if (!exists(webhook)) throw new Error('the webhook does not exist');
-    let queries = 0;
-    const stopped = deferred();
-    const pool = {
-      async query(query: string | { readonly name: string }) {
-        queries += 1;
-        const isNth = queries === nth;
-        await nextIteration();
-        if (isNth) void worker.stop().then(stopped.resolve);
-        return { rows: typeof query === 'string' ? [] : (rows[query.name] ?? []) };
-      },
-    };
     const closed = deferred();
-    const follower = {
-      cursor: startCursor,
-      next: () => closed.promise.then(() => []),
-      seek: () => undefined,
-      close: closed.resolve,
-    };
+    const followed = deferred();
     const feed = {
       encode: () => 'start',
-      decode: () => Promise.resolve(startCursor),
-      follow: () => follower,
+      decode: () => nextIteration(startCursor),
+      follow() {
+        followed.resolve();
+        const next = () => closed.promise.then(() => []);
+        return { cursor: startCursor, next, seek: () => undefined, close: closed.resolve };
+      },
     };
-    const deps = { pool, feed, owner: 'owner', logger: createLogger('silent') };
-    const lease = { id, webhook, generation: 0, isDue: false };
+    const state = { cursor: 'start', pending, isFailing: false, unattempted: [] };
+    const deps = { feed, logger: createLogger('silent') };
+    const lease = { id, webhook, generation: 0, ...state };
     const worker = startWorker(deps as unknown as WorkerDeps, lease);
-    await within(5_000, 'the worker stops', stopped.promise);
+    if (isFollowing) await followed.promise.then(() => nextIteration());
+    return worker;
   };
 
-  for (let nth = 1; nth <= queriesOfStart; nth += 1) {
-    it(`stops while query ${nth} of its start runs`, () => stopDuringQuery(nth));
+  for (const [what, pending, isFollowing] of [
+    ['while it reads its cursor', 0, false],
+    ['while it waits for events', 0, true],
+    ['while it waits for the end of pending deliveries', 1_000, true],
+  ] as const) {
+    it(`stops ${what}`, async () => {
+      const worker = await start(pending, isFollowing);
+      await within(5_000, 'the worker stops', worker.stop());
+    });
   }
 });

@@ -141,6 +141,7 @@ describe('product: deliveries of webhooks', () => {
       const finish = `UPDATE delivery.deliveries SET status = 'failed' WHERE id IN (
         SELECT id FROM delivery.deliveries WHERE webhook = $1 AND status = 'pending' LIMIT 1)`;
       await calls.runSql(finish, webhook);
+      await calls.endLease(webhook);
       await expectEvents(hook, [shortCode]);
     });
   });

@@ -95,7 +95,7 @@ export const webhookCalls = (bench: Bench) => {
     /** Ends the lease, so that no process delivers by an earlier state of the webhook. */
     endLease: (webhook: Identified): Promise<void> =>
       runSql(
-        'UPDATE delivery.cursors SET leased_until = clock_timestamp() WHERE webhook = $1',
+        'UPDATE delivery.cursors SET owner = NULL, generation = generation + 1 WHERE webhook = $1',
         webhook,
       ),
 
