@@ -5,9 +5,7 @@ import { parseList } from '../../ops/platform/parse.js';
 import { projectFile } from '../../ops/platform/files/project-file.js';
 
 const words = (name: string): readonly string[] =>
-  parseList(
-    readFileSync(projectFile('command-api', 'aliases', 'reserved', `${name}.txt`), 'utf8'),
-  ).map(({ text }) => text);
+  parseList(readFileSync(projectFile('command-api', 'aliases', 'reserved', `${name}.txt`), 'utf8'));
 
 /** Reads the reserved list of the product. */
 export const readReservedWords = (): ReservedWords => ({

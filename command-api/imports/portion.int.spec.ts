@@ -196,6 +196,8 @@ describe('imports: portions, on two nodes', () => {
     }
     expect(leased).to.deep.equal([...ids, ...ids.slice(0, 2), ids[0]]);
     expect((await importOf(ids[0] ?? '')).created).to.equal(1_001);
+    const { rows } = await node.pool.query('SELECT FROM imports.portions');
+    expect(rows, 'portions that are not decided').to.have.length(1);
   });
 
   it('number codes that links, rows before, or their suffixes have', async () => {

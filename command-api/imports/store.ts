@@ -1,4 +1,4 @@
-/** The state of imports: see 0105_imports.sql. */
+/** The state of imports: see 0105_imports.sql and 0106_import_outcomes.sql. */
 import {
   unnest,
   valuesByField,
@@ -246,16 +246,13 @@ export const readPortion = async (
   id: string,
   number: number,
 ): Promise<readonly LinkRecord[]> => {
-  const { rows } = await postgres.query<{ records: string | null }>({
+  const { rows } = await postgres.query<{ records: string }>({
     name: 'imports-portion',
     text: 'SELECT records FROM imports.portions WHERE import = $1 AND number = $2',
     values: [id, number],
   });
-  const records = rows[0]?.records ?? null;
-  if (records === null) {
-    throw new ImportLeaseLost(`the import ${id} has no records of portion ${number}`);
-  }
-  return (JSON.parse(records) as readonly LinkRecord[]).map(readRecord);
+  if (!rows[0]) throw new ImportLeaseLost(`the import ${id} has no records of portion ${number}`);
+  return (JSON.parse(rows[0].records) as readonly LinkRecord[]).map(readRecord);
 };
 
 /** The name of a link in the file. */
@@ -346,10 +343,12 @@ export const savePortion = (
   keepsRecords: boolean,
 ): readonly Statement[] => [
   {
-    name: `imports-decided${keepsRecords ? '-keep' : ''}`,
-    text: `UPDATE imports.portions SET outcomes = $3 ${keepsRecords ? '' : ', records = NULL'}
-           WHERE import = $1 AND number = $2`,
-    values: [id, position, outcomes],
+    name: 'imports-decided',
+    text: `WITH stored AS (
+             INSERT INTO imports.outcomes (import, number, outcomes) VALUES ($1, $2, $3)
+             ON CONFLICT (import, number) DO UPDATE SET outcomes = excluded.outcomes)
+           DELETE FROM imports.portions WHERE import = $1 AND number = $2 AND NOT $4::boolean`,
+    values: [id, position, outcomes, keepsRecords],
   },
   {
     name: 'imports-progress',
@@ -390,20 +389,17 @@ export const endImport = async (
   );
 };
 
-/** Rows of a table that one statement deletes. */
-const cleanedTogether = 5_000;
-
-const deleteSome = (table: 'visits' | 'created' | 'checked'): string =>
+/** @param limit rows that one statement deletes */
+const deleteSome = (table: 'visits' | 'created' | 'checked' | 'portions', limit = 5_000): string =>
   `DELETE FROM imports.${table} WHERE ctid IN (
-     SELECT ctid FROM imports.${table} WHERE import = $1 LIMIT ${cleanedTogether})`;
+     SELECT ctid FROM imports.${table} WHERE import = $1 LIMIT ${limit})`;
 
 /** What an import needs only while it runs. */
 const remains: readonly string[] = [
   deleteSome('visits'),
   deleteSome('created'),
   deleteSome('checked'),
-  `UPDATE imports.portions SET records = NULL WHERE ctid IN (
-     SELECT ctid FROM imports.portions WHERE import = $1 AND records IS NOT NULL LIMIT 50)`,
+  deleteSome('portions', 50),
 ];
 
 /** Deletes what an import needed only while it ran. Returns the amount of work, or 0 if none is left. */
@@ -511,8 +507,8 @@ export const readOutcomes = async (
 ): Promise<{ readonly number: number; readonly outcomes: string } | null> => {
   const { rows } = await postgres.query<{ number: number; outcomes: string }>({
     name: 'imports-outcomes',
-    text: `SELECT number, outcomes FROM imports.portions
-           WHERE import = $1 AND number > $2 AND outcomes IS NOT NULL ORDER BY number LIMIT 1`,
+    text: `SELECT number, outcomes FROM imports.outcomes
+           WHERE import = $1 AND number > $2 ORDER BY number LIMIT 1`,
     values: [id, after],
   });
   return rows[0] ?? null;

@@ -20,6 +20,12 @@ describe('command API: blocklist in a file', () => {
   const verdicts = ({ check }: BlocklistFile): Promise<readonly string[]> =>
     check(['https://first.example/', 'https://second.example/']);
 
+  const expectRefusal = async (name: string, message: RegExp) => {
+    const error = await rejection(openBlocklistFile(name, logger));
+    expect(error).to.be.instanceOf(ConfigError);
+    expect(error).to.have.property('message').that.matches(message);
+  };
+
   it('is read at startup, and again after a change or replacement', async () => {
     const list = await openBlocklistFile(file, logger);
     await writeFile(file, 'first.example\nsecond.example\n');
@@ -30,6 +36,18 @@ describe('command API: blocklist in a file', () => {
     await rename(`${file}.new`, file);
     await list.refresh();
     expect(await verdicts(list)).to.deep.equal(['safe', 'unsafe']);
+  });
+
+  it('is read in a thread if it is large', async () => {
+    const lines = Array.from({ length: 2_000 }, (_, index) => `host-${index}.example`);
+    await writeFile(file, `${lines.join('\n')}\nsecond.example\n`);
+    const list = await openBlocklistFile(file, logger);
+    expect(await verdicts(list)).to.deep.equal(['safe', 'unsafe']);
+    const version = list.version();
+    await writeFile(file, `${lines.join('\n')}\nno host\n`);
+    await list.refresh();
+    expect(list.version(), 'it is invalid').to.equal(version);
+    await expectRefusal(file, /^BLOCKLIST_FILE .*line 2001 .*no host/);
   });
 
   it('stays in use while the file is invalid or missing', async () => {
@@ -60,11 +78,6 @@ describe('command API: blocklist in a file', () => {
   });
 
   it('fails the startup if it is invalid', async () => {
-    const expectRefusal = async (name: string, message: RegExp) => {
-      const error = await rejection(openBlocklistFile(name, logger));
-      expect(error).to.be.instanceOf(ConfigError);
-      expect(error).to.have.property('message').that.matches(message);
-    };
     await expectRefusal(path.join(folder.path, 'nothing'), /^BLOCKLIST_FILE .*ENOENT/);
     await writeFile(file, 'first.example\n\nftp://evil.example\n');
     await expectRefusal(file, /^BLOCKLIST_FILE .*line 3 .*ftp:/);

@@ -1,85 +1,164 @@
 import { createHash } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { SafetyCheck } from './safety-check.js';
+import { startThread } from '../../ops/platform/concurrency/thread.js';
 import { ConfigError } from '../../ops/platform/errors.js';
-import { canonicalHost, canonicalUrl, type CanonicalUrl } from './canonical-url.js';
-import { parseList } from '../../ops/platform/parse.js';
+import { canonicalHost, canonicalUrl } from './canonical-url.js';
+import { listEntry } from '../../ops/platform/parse.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
 import { maxHostLength, parseDestination, parseUrl } from '../../schemas/parse-url.js';
 
-export interface Blocklist {
+/** The keys of a list, in memory that threads share. An entry covers the URLs whose key starts with its key. */
+export interface BlocklistKeys {
+  /** The number of entries, with redundant ones. */
   readonly entries: number;
-  has(url: string): boolean;
-}
-
-type ParsedBlocklist =
-  | { readonly type: 'parsed'; readonly blocklist: Blocklist }
-  | { readonly type: 'malformed'; readonly line: number; readonly entry: string };
-
-/** A host with its subdomains, or a prefix of URLs. */
-interface Entry {
-  readonly isHost: boolean;
-  readonly prefix: CanonicalUrl;
+  /** SHA-256 of the keys, so equal on every node with this list. */
+  readonly version: string;
+  /** Sorted, without redundant ones: no key starts with another one. */
+  readonly ascii: SharedArrayBuffer;
+  /** The offset of each key, and of the end of the last one. */
+  readonly offsets: Uint32Array;
 }
 
 const httpScheme = /^https?:\/\//i;
 
-const parseEntry = (text: string): Entry | null => {
+/** `example.www.`: the labels in reverse order, so that the key of a domain is the start of those of its subdomains. */
+const hostKey = (host: string): string => [...host.split('.').reverse(), ''].join('.');
+
+/** The key of an entry; `null` if it is neither a host nor a URL prefix. */
+const entryKey = (text: string): string | null => {
   const written = text.replace(httpScheme, '').replace(/^(\*\.|\.)(?=.)/, '');
   const url = `http://${written}`;
   const parsed = parseUrl(url);
   if (/\s|:\/\//.test(written) || !destinationPattern.test(url) || parsed === null) return null;
-  const prefix = canonicalUrl(parsed);
-  if (prefix.host === '' || prefix.host.length > maxHostLength) return null;
-  return { isHost: !/[/?]/.test(written) && prefix.port === '', prefix };
+  const { host, port, path } = canonicalUrl(parsed);
+  if (host === '' || host.length > maxHostLength) return null;
+  if (port !== '') return `${hostKey(host)}:${port}${path}`;
+  return /[/?]/.test(written) ? hostKey(host) + path : hostKey(host);
 };
 
-/**
- * The host and its parent domains, without names of more than 253 characters, which lists cannot contain. (Old links may
- * have longer hosts.)
- */
-export function* domainsOf(host: string): Generator<string> {
-  if (host.length <= maxHostLength) yield host;
-  // IP addresses have no parent domains.
-  if (/^\[|^[\d.]+$/.test(host)) return;
-  const first = Math.max(0, host.length - maxHostLength - 1);
-  for (let dot = host.indexOf('.', first); dot !== -1; dot = host.indexOf('.', dot + 1)) {
-    yield host.slice(dot + 1);
+type Chunks = AsyncIterable<string> | Iterable<string>;
+
+/** The lines of a text: its chunks, and not the whole text, are in memory. */
+async function* linesOf(chunks: Chunks): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of chunks) {
+    // The next chunk may start with the line feed of a carriage return at the end.
+    const lines = (rest + chunk).split(/\r\n|\n|\r(?!$)/);
+    rest = lines.pop() ?? '';
+    yield* lines;
   }
+  yield rest;
 }
 
 /**
  * A list of hosts and URL prefixes, one per line. `evil.example` covers its subdomains, all ports and paths;
  * `evil.example/login` covers this host and path prefix; `evil.example:8080` covers this port. Schemes are ignored.
+ *
+ * @throws Error for a malformed list
  */
-export const parseBlocklist = (text: string): ParsedBlocklist => {
-  const hosts = new Set<string>();
-  const prefixes = new Map<string, CanonicalUrl[]>();
-  const list = parseList(text);
-  for (const { text: written, line } of list) {
-    const entry = parseEntry(written);
-    if (!entry) return { type: 'malformed', line, entry: written };
-    const { isHost, prefix } = entry;
-    if (isHost) hosts.add(prefix.host);
-    else prefixes.set(prefix.host, [...(prefixes.get(prefix.host) ?? []), prefix]);
+export const parseBlocklist = async (chunks: Chunks): Promise<BlocklistKeys> => {
+  const keys: string[] = [];
+  let line = 0;
+  for await (const text of linesOf(chunks)) {
+    line += 1;
+    const entry = listEntry(text);
+    if (entry === '') continue;
+    const key = entryKey(entry);
+    if (key === null) throw new Error(`line ${line} is neither a host nor a URL prefix: ${entry}`);
+    keys.push(key);
   }
-  const blocklist: Blocklist = {
-    entries: list.length,
-    has(url) {
-      const parsed = parseDestination(url);
-      const host = canonicalHost(parsed);
-      for (const domain of domainsOf(host)) if (hosts.has(domain)) return true;
-      const ofHost = prefixes.get(host);
-      if (!ofHost) return false;
-      const { port, path } = canonicalUrl(parsed);
-      return ofHost.some(
-        (prefix) => (prefix.port === '' || prefix.port === port) && path.startsWith(prefix.path),
-      );
-    },
-  };
-  return { type: 'parsed', blocklist };
+  const entries = keys.length;
+  // In place: a copy of a million references is 8 MB.
+  let needed = 0;
+  for (const key of keys.sort()) {
+    if (needed > 0 && key.startsWith(keys[needed - 1] ?? '')) continue;
+    keys[needed] = key;
+    needed += 1;
+  }
+  keys.length = needed;
+  const offsets = new Uint32Array(new SharedArrayBuffer(4 * (needed + 1)));
+  const ascii = new SharedArrayBuffer(keys.reduce((sum, key) => sum + key.length, 0));
+  const bytes = Buffer.from(ascii);
+  let end = 0;
+  keys.forEach((key, index) => {
+    end += bytes.write(key, end, 'latin1');
+    offsets[index + 1] = end;
+  });
+  const version = createHash('sha256').update(bytes).update(offsets).digest('hex');
+  return { entries, version, ascii, offsets };
 };
+
+/** Returns a function that checks whether a list covers a URL. */
+export const blocklistOf = ({ ascii, offsets }: BlocklistKeys): ((url: string) => boolean) => {
+  const bytes = Buffer.from(ascii);
+
+  /** Compares a key of the list with another one; 0: it is its start. */
+  const compare = (index: number, key: string): number => {
+    const start = offsets[index] ?? 0;
+    const length = (offsets[index + 1] ?? 0) - start;
+    for (let at = 0; at < length; at += 1) {
+      const difference = (bytes[start + at] ?? 0) - (at < key.length ? key.charCodeAt(at) : -1);
+      if (difference !== 0) return difference;
+    }
+    return 0;
+  };
+
+  /** Returns the index of the first key after this one; -1 if a key is its start. */
+  const search = (key: string): number => {
+    let [low, high] = [0, offsets.length - 1];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const order = compare(middle, key);
+      if (order === 0) return -1;
+      if (order > 0) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+
+  return (url) => {
+    const parsed = parseDestination(url);
+    const host = hostKey(canonicalHost(parsed));
+    const next = search(host);
+    if (next < 0) return true;
+    // The path is needed only if the list has prefixes of the host, or subdomains: their keys start with its key.
+    const start = offsets[next] ?? 0;
+    if (bytes.toString('latin1', start, start + host.length) !== host) return false;
+    const { port, path } = canonicalUrl(parsed);
+    return search(host + path) < 0 || (port !== '' && search(`${host}:${port}${path}`) < 0);
+  };
+};
+
+/** Characters that are parsed together. */
+const chunkLength = 1_048_576;
+
+/** @throws Error for a malformed list */
+export const readBlocklist = (file: string): Promise<BlocklistKeys> =>
+  parseBlocklist(createReadStream(file, { encoding: 'utf8', highWaterMark: chunkLength }));
+
+/** The calls of the thread. */
+export interface BlocklistThread {
+  read: typeof readBlocklist;
+}
+
+const program = new URL('blocklist-thread.js', import.meta.url);
+
+/** Reads in a thread: a list of a million hosts takes seconds. */
+const readInThread: typeof readBlocklist = async (file) => {
+  const thread = startThread<BlocklistThread>(program);
+  thread.ref();
+  try {
+    return await thread.call('read', file);
+  } finally {
+    await thread.terminate();
+  }
+};
+
+/** Files up to this size (bytes) are read without a thread, whose start takes longer. */
+const maxSmallFile = 16_384;
 
 export type BlocklistFile = Awaited<ReturnType<typeof openBlocklistFile>>;
 
@@ -91,8 +170,9 @@ export type BlocklistFile = Awaited<ReturnType<typeof openBlocklistFile>>;
  */
 export const openBlocklistFile = async (file: string, logger: Logger) => {
   let lastSeen = '';
-  let digest = '';
-  let blocklist: Blocklist = { entries: 0, has: () => false };
+  let version = '';
+  let entries = 0;
+  let isListed: (url: string) => boolean = () => false;
   let loggedFault = '';
 
   /** Reads the list if the file has changed. @returns whether it was read */
@@ -103,13 +183,9 @@ export const openBlocklistFile = async (file: string, logger: Logger) => {
     // Read before the text, so that the next refresh notices a concurrent change.
     lastSeen = [mtimeMs, ctimeMs, size, ino].join(':');
     if (lastSeen === known) return false;
-    const text = await readFile(file, 'utf8');
-    const parsed = parseBlocklist(text);
-    if (parsed.type === 'malformed') {
-      throw new Error(`line ${parsed.line} is neither a host nor a URL prefix: ${parsed.entry}`);
-    }
-    ({ blocklist } = parsed);
-    digest = createHash('sha256').update(text).digest('hex');
+    const keys = await (size > maxSmallFile ? readInThread : readBlocklist)(file);
+    isListed = blocklistOf(keys);
+    ({ entries, version } = keys);
     return true;
   };
 
@@ -120,18 +196,17 @@ export const openBlocklistFile = async (file: string, logger: Logger) => {
   }
 
   const check: SafetyCheck['check'] = (urls) =>
-    Promise.resolve(urls.map((url) => (blocklist.has(url) ? 'unsafe' : 'safe')));
+    Promise.resolve(urls.map((url) => (isListed(url) ? 'unsafe' : 'safe')));
 
   return {
     check,
-    /** SHA-256 of the list, so equal on every node with this list. */
-    version: () => digest,
+    version: () => version,
     /** Reads the file again if it has changed. Logs faults. */
     async refresh() {
       try {
         if (!(await read())) return;
         loggedFault = '';
-        logger.info({ file, entries: blocklist.entries }, 'blocklist reloaded');
+        logger.info({ file, entries }, 'blocklist reloaded');
       } catch (error) {
         const reason = (error as Error).message;
         // Logged once for each fault.

@@ -10,10 +10,12 @@ export const jsonText = z.string().transform((text, context): unknown => {
   }
 });
 
-/** Returns the entries of a list, trimmed, with their line numbers from 1. A `#` after white space starts a comment. */
-export const parseList = (text: string) =>
+/** The entry in a line of a list, trimmed; empty: there is none. A `#` after white space starts a comment. */
+export const listEntry = (line: string): string => line.replace(/(^|\s)#.*$/s, '').trim();
+
+/** Returns the entries of a list, one per line. */
+export const parseList = (text: string): readonly string[] =>
   text
-    .replace(/^\ufeff/, '')
-    .split(/\r\n|\n|\r/)
-    .map((line, index) => ({ text: line.replace(/(^|\s)#.*$/, '').trim(), line: index + 1 }))
-    .filter((entry) => entry.text !== '');
+    .split(/[\r\n]+/)
+    .map(listEntry)
+    .filter((entry) => entry !== '');

@@ -33,7 +33,9 @@ const isFresh = `made_at > clock_timestamp() - interval '10 minutes'`;
 
 /**
  * Creates a one-time token of the console for a key, by default the oldest root key. It is valid for 10 minutes, and only
- * its hash is stored. @returns `null` if no such key is active
+ * its hash is stored. Ids are in the order of creation: the keys are checked in this order, up to the first live root.
+ *
+ * @returns `null` if no such key is active
  */
 export const createConsoleToken = async (
   client: Queryable,
@@ -45,9 +47,11 @@ export const createConsoleToken = async (
     text: `
       WITH expired AS (DELETE FROM ledger.console_addresses WHERE NOT (${isFresh})),
       chosen AS (
-        SELECT ${columns} FROM ${liveKeys}
-          AND s.ends_at IS NULL AND (k.id = $2 OR $2::text IS NULL AND k.id = r.id)
-        ORDER BY k.created_at, k.id LIMIT 1
+        SELECT ${columns} FROM ${liveKeys} AND s.ends_at IS NULL AND k.id = coalesce($2,
+          (SELECT o.id FROM ledger.api_keys o
+           WHERE (SELECT k.id = r.id FROM ${liveKeys} AND s.ends_at IS NULL AND k.id = o.id LIMIT 1)
+           ORDER BY o.id LIMIT 1))
+        LIMIT 1
       ),
       inserted AS (
         INSERT INTO ledger.console_addresses (token_hash, secret_hash, made_at)
