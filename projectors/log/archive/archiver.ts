@@ -207,6 +207,7 @@ const archiveStream = async (
         throw new ArchiveForeign(
           `The archive's stream ${stream} has another event at revision ${step.revision} than the log: was ` +
             'linklog restored from an older backup?',
+          { stream, revision: step.revision, id: step.id },
         );
       case 'view':
       case 'repeat':

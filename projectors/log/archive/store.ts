@@ -67,6 +67,14 @@ export class ArchiveCut extends Error {
 /** The archive has events of another log, or of another history of this log. */
 export class ArchiveForeign extends Error {
   readonly code = 'ARCHIVE_FOREIGN';
+
+  constructor(
+    message: string,
+    /** The event that the log does not have; `null`: the archive names another log. */
+    readonly event: { readonly stream: string; readonly revision: number; readonly id: string } | null,
+  ) {
+    super(message);
+  }
 }
 
 /** Deadline of a call (ms), after which its outcome is unknown. */

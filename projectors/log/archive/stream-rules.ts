@@ -25,7 +25,7 @@ export type Step =
   /** The stream lacks events that it had. */
   | { readonly type: 'cut' }
   /** The stream has an event at this revision that the log does not have. */
-  | { readonly type: 'foreign'; readonly revision: number }
+  | { readonly type: 'foreign'; readonly revision: number; readonly id: string }
   /** The leader has changed, or an event is not committed yet. */
   | { readonly type: 'retry' };
 
@@ -50,7 +50,7 @@ export const nextStep = (
         return { type: 'advance', count: ids.length, removed: 0 };
       }
       // A new stream of the log existed in the archive, and was soft-deleted.
-      return { type: 'foreign', revision: first };
+      return { type: 'foreign', revision: outcome.last - ids.length + 1, id: ids[0] ?? '' };
     case 'deleted':
       return { type: 'advance', count: ids.length, removed: ids.length };
     case 'rejected':
@@ -65,7 +65,7 @@ export const nextStep = (
       const end = first + ids.length;
       const visible = found.filter(({ revision }) => revision < end);
       const foreign = visible.find(({ revision, id }) => id !== ids[revision - first]);
-      if (foreign) return { type: 'foreign', revision: foreign.revision };
+      if (foreign) return { type: 'foreign', revision: foreign.revision, id: foreign.id };
       const seen = (found.at(-1)?.revision ?? first - 1) + 1;
       const count = Math.min(end, Math.max(last + 1, seen)) - first;
       const advance: Step = { type: 'advance', count, removed: count - visible.length };

@@ -25,7 +25,7 @@ describe('archive: rules of a stream', () => {
 
   const cases: readonly (readonly [string, AppendOutcome, StreamView | null, object])[] = [
     ['advances past appended events', appended(4), null, advance(3)],
-    ['refuses a stream that was deleted before', appended(9), null, { type: 'foreign', revision: 2 }],
+    ['refuses a stream that was deleted before', appended(9), null, { type: 'foreign', revision: 7, id: 'c' }],
     ['counts events of a tombstoned stream as removed', { type: 'deleted' }, null, advance(3, 3)],
     ['splits a rejected call', { type: 'rejected', message: 'large' }, null, { type: 'split' }],
     ['reports a stream without the event before', conflict(0), null, { type: 'cut' }],
@@ -34,7 +34,7 @@ describe('archive: rules of a stream', () => {
     ['views a stream that ends later', conflict(2), null, { type: 'view' }],
     ['skips events that are there', conflict(3), view('cd'), advance(2)],
     ['skips events that were appended meanwhile', conflict(3), view('cde'), advance(3)],
-    ['finds an event of another log', conflict(4), view('cDe'), { type: 'foreign', revision: 3 }],
+    ['finds an event of another log', conflict(4), view('cDe'), { type: 'foreign', revision: 3, id: 'D' }],
     ['skips truncated events', conflict(4), view('de'), advance(3, 1)],
     ['skips events before the first visible one', conflict(7), view('ghi'), advance(3, 3)],
     ['skips events of a tombstone', conflict(4), view(null), advance(3, 3)],

@@ -190,6 +190,7 @@ describe('double of EventStoreDB', () => {
       await start();
       double.stall();
       expect(await codeOf(store.append('s', 0, events))).to.equal('TIMEOUT');
+      await sleep(50);
       double.resume();
       await sleep(50);
       expect(double.streams.events('s')).to.deep.equal([]);
