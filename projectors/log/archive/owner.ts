@@ -10,8 +10,8 @@ import { readRecord } from '../../runtime/read-record.js';
 import { streamOf } from './archiver.js';
 import {
   ArchiveCut,
+  ArchiveFailure,
   ArchiveForeign,
-  ArchiveUnavailable,
   type ArchivedEvent,
   type ArchiveStore,
 } from './store.js';
@@ -32,9 +32,6 @@ const ownedMs = 2_000;
 const completeMs = 10_000;
 
 type Handler = (batch: Batch) => Promise<void>;
-
-const isArchiveFailure = (error: unknown): error is Error =>
-  [ArchiveUnavailable, ArchiveCut, ArchiveForeign].some((type) => error instanceof type);
 
 /** Returns a function that shares the outcome of `work` for a time. A failure is not kept. */
 const cached = (work: () => Promise<void>, ms: number): (() => Promise<void>) => {
@@ -93,14 +90,14 @@ export const createOwner = (deps: {
     const newest = await store.read(ownerStream, 'end', 1);
     // The tombstone of the stream hides whose archive it is.
     if (newest === null) return;
-    if (newest[0]) {
-      const { topics = {} } = newest[0].data as { readonly topics?: Record<string, string> };
-      const foreign = topicNames.find((topic) => topics[topic] && topics[topic] !== log.logId(topic));
-      if (foreign === undefined) return;
-      throw new ArchiveForeign(
-        `The archive belongs to log ${topics[foreign]} of ${foreign}, this is log ${log.logId(foreign)}`,
-        null,
+    const [event] = newest;
+    if (event) {
+      const { topics = {} } = event.data as { readonly topics?: Record<string, string> };
+      const isForeign = topicNames.some(
+        (topic) => (topics[topic] ?? log.logId(topic)) !== log.logId(topic),
       );
+      if (isForeign) throw new ArchiveForeign(ownerStream, event.revision);
+      return;
     }
     // The server is empty, or an earlier version of Linklog started its archive, or the event was removed.
     await requireComplete();
@@ -111,17 +108,15 @@ export const createOwner = (deps: {
   const owned = cached(() => requireOwned(), ownedMs);
   const complete = cached(requireComplete, completeMs);
   /** The failures of partitions whose last batch was not archived, the latest one last. */
-  const failures = new Map<string, Error>();
-
+  const failures = new Map<string, ArchiveFailure>();
   /** The event of another log that was found last. */
   let foreign: ArchiveForeign | null = null;
 
   /** @throws ArchiveForeign, ArchiveCut, ArchiveUnavailable */
   const requireWritable = async (): Promise<void> => {
-    if (foreign?.event) {
-      const { stream, revision, id } = foreign.event;
-      const [event] = (await store.read(stream, revision, 1)) ?? [];
-      if (event?.id === id) throw foreign;
+    if (foreign) {
+      const [event] = (await store.read(foreign.stream, foreign.revision, 1)) ?? [];
+      if (event?.id === foreign.id) throw foreign;
       foreign = null;
     }
     await owned();
@@ -139,8 +134,8 @@ export const createOwner = (deps: {
           failures.delete(name);
         } catch (error) {
           failures.delete(name);
-          if (isArchiveFailure(error)) failures.set(name, error);
-          if (error instanceof ArchiveForeign) foreign = error;
+          if (error instanceof ArchiveFailure) failures.set(name, error);
+          if (error instanceof ArchiveForeign && error.id) foreign = error;
           throw error;
         }
       },

@@ -201,7 +201,11 @@ describe('double of EventStoreDB', () => {
     const startCluster = async () => {
       const cluster = await startEventStoreCluster({ commitTimeoutMs: 200 });
       store = openArchiveStore(cluster.url);
-      double = { kill: () => { cluster.kill(); } } as EventStoreDouble;
+      double = {
+        kill: () => {
+          cluster.kill();
+        },
+      } as EventStoreDouble;
       await store.append('s', 0, events.slice(0, 1));
       return cluster;
     };
