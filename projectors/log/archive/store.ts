@@ -259,7 +259,7 @@ export const openArchiveStore = (url: string) => {
     /** @throws ArchiveUnavailable */
     async metadata(stream: string): Promise<StreamMetadata> {
       const [newest] = (await read(`$$${stream}`, 'end', 1)) ?? [];
-      return (newest?.data ?? {}) as StreamMetadata;
+      return newest?.data ?? {};
     },
     close: () => client.dispose(),
   };

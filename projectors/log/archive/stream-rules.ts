@@ -34,7 +34,7 @@ const fail = (error: ArchiveFailure): Step => ({ type: 'fail', error });
  * an event is neither duplicated nor reordered, and a removed event keeps its revision.
  *
  * A conflict with nothing to see has two causes: retention removed the events, or they are not committed yet. An append of
- * the last one alone tells them apart: the server drops it while it is not committed (TIMEOUT), and otherwise either
+ * the last one alone distinguishes them: the server drops it while it is not committed (TIMEOUT), and otherwise either
  * recognizes it or reports a conflict, because it was scavenged. Then all events before it are committed too. A
  * soft-deleted stream would store its first event again, so its events count as removed without this test.
  */

@@ -33,7 +33,7 @@ export const startEventStoreCluster = async ({ size = 3, commitTimeoutMs = 2_000
   const running = (): readonly Node[] => nodes.filter(({ state }) => state === 'running');
 
   /** Updates the quorum, and elects a leader if it has none. */
-  const settle = async (): Promise<void> => {
+  const updateRoles = async (): Promise<void> => {
     const hasQuorum = running().length * 2 > size;
     if (leader?.state !== 'running' && hasQuorum) {
       await sleep(electionMs);
@@ -58,14 +58,14 @@ export const startEventStoreCluster = async ({ size = 3, commitTimeoutMs = 2_000
       const node = find(role);
       node.state = 'stopped';
       node.double.kill();
-      await settle();
+      await updateRoles();
     },
     /** Delays the responses of a node, like SIGSTOP. */
     async hang(role: 'leader' | 'follower'): Promise<void> {
       const node = find(role);
       node.state = 'hung';
       node.double.stall();
-      await settle();
+      await updateRoles();
     },
     /** Starts the stopped nodes again, and resumes those that hang. */
     async heal(): Promise<void> {
@@ -74,7 +74,7 @@ export const startEventStoreCluster = async ({ size = 3, commitTimeoutMs = 2_000
         node.double.resume();
         node.state = node.state === 'hung' ? 'running' : node.state;
       }
-      await settle();
+      await updateRoles();
     },
     kill(): void {
       for (const { state, double } of nodes) if (state !== 'stopped') double.kill();
