@@ -7,6 +7,7 @@ import { parseExposition } from '../../../ops/test/support/exposition.js';
 import { sendRequest } from '../../../ops/test/support/http.js';
 import { startProduct, type Product } from '../../../ops/test/support/product.js';
 import { eventually } from '../../../ops/test/support/waiting.js';
+import { ownerStream } from './owner.js';
 
 describe('archive: archive of the running product', () => {
   let double: EventStoreDouble;
@@ -68,7 +69,7 @@ describe('archive: archive of the running product', () => {
 
   it('may be unavailable: everything is served, health and lag report it, and it catches up', async function () {
     this.timeout(90_000);
-    const { port } = double;
+    const { port, streams } = double;
     const { key } = await product.createKey({ plan: 'PRO' });
     double.kill();
     await shorten(key, 'meanwhile');
@@ -80,7 +81,8 @@ describe('archive: archive of the running product', () => {
     const { text } = await sendRequest(`${product.admin}/metrics`);
     const lag = parseExposition(text).find(({ name }) => name === 'linklog_archive_lag_events');
     expect(lag?.value).to.be.greaterThan(0);
-    double = await startEventStoreDouble({ port });
+    double = await startEventStoreDouble({ port, streams });
     await isArchived('meanwhile');
+    expect(typesIn(ownerStream)).to.deep.equal(['linklog.ArchiveStarted']);
   });
 });
