@@ -79,13 +79,17 @@ const readAnyEvent = eventReader(Object.values(catalogue));
 const knownReaders = readersOf(Object.values(catalogue));
 
 /** Upcasts an event that an earlier version of Linklog wrote without its secrets. It is not validated. */
-export const inCurrentVersion = <Event extends { readonly type: string; readonly data: unknown }>(
+export const inCurrentVersion = <Event extends { readonly type: string; readonly data: object }>(
   event: Event,
 ): Event => {
   const reader = knownReaders.get(event.type);
-  return reader
-    ? { ...event, type: reader.definition.type, data: upcast(reader, event.data) }
-    : event;
+  if (!reader || reader.upcasts.length === 0) return event;
+  try {
+    return { ...event, type: reader.definition.type, data: upcast(reader, event.data) };
+  } catch {
+    // Its data were changed: upcasts accept all data of their version.
+    return event;
+  }
 };
 
 /**

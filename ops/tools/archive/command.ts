@@ -9,7 +9,7 @@ import type { Command, CommandContext } from '../cli/command.js';
 import { runOnDatabase, type LongWork } from '../cli/database.js';
 import { CliError } from '../cli/errors.js';
 import { secondsSince } from '../cli/long-work.js';
-import { count, counted, plain, type Output } from '../cli/output.js';
+import { count, plain, type Output } from '../cli/output.js';
 import { compareArchive, type ArchiveDifference } from './compare.js';
 
 const messages = {
@@ -20,21 +20,10 @@ const messages = {
 
 const streamArgument = (name: string): string => {
   if (isArchived(name)) return name;
-  const message = `the archive has no streams such as "${plain(name)}": use link-<code>, visits-<code>, platform …`;
-  throw new CliError('USAGE', message);
+  throw new CliError('USAGE', `"${plain(name)}" is no stream of the archive, such as link-<code>`);
 };
 
-const explained = (error: unknown): unknown => {
-  if (!(error instanceof ArchiveUnavailable)) return error;
-  const hint =
-    error.code === 'ACCESS_DENIED'
-      ? '; its user must be in the group $admins to read $all, which --stream does not need'
-      : '';
-  const message = `EVENTSTORE_URL: EventStoreDB cannot be used: ${error.code}${hint}`;
-  return new CliError('REFUSED', message, { cause: error });
-};
-
-/** Makes the archive one of this log. @throws CliError */
+/** Makes the archive one of this log. @throws CliError, ArchiveUnavailable */
 const adopt = async (store: ArchiveStore, { log }: LongWork): Promise<void> => {
   const started = archiveStarted(log);
   const newest = (await store.read(ownerStream, 'end', 1))?.[0];
@@ -44,55 +33,55 @@ const adopt = async (store: ArchiveStore, { log }: LongWork): Promise<void> => {
   throw new CliError('REFUSED', `the stream ${ownerStream} of the archive was changed or deleted`);
 };
 
-const differenceLine = ({ kind, stream, revision, id, fields }: ArchiveDifference): string =>
-  `${kind.padEnd(9)}  ${plain(stream)} at ${revision}: ${id}` +
-  (fields.length > 0 ? ` (${fields.join(', ')})` : '');
+const lineOf = ({ kind, stream, revision, id, fields }: ArchiveDifference): string =>
+  `${kind.padEnd(9)}  ${plain(stream)} at ${revision}: ${id} ${fields.join(', ')}`.trimEnd();
 
-const run = async (
-  { isAdoption, stream }: { readonly isAdoption: boolean; readonly stream?: string | undefined },
+const compare = async (
   config: Config,
+  options: { readonly stream?: string; readonly isAdoption: boolean },
 ): Promise<Output> => {
   const { eventStoreUrl } = config;
   if (eventStoreUrl === null) throw new ConfigError('EVENTSTORE_URL is not set');
   const store = openStore(eventStoreUrl);
   const unreadable = reportUnreadable();
-  const started = performance.now();
   const work = async (database: LongWork) => {
     try {
       const onUnreadable = unreadable.report;
-      const found = await compareArchive({ ...database, store, stream, isAdoption, onUnreadable });
-      if (isAdoption && found.differences.length === 0) await adopt(store, database);
-      return found;
+      const found = await compareArchive({ ...database, ...options, store, onUnreadable });
+      const isAdopted = options.isAdoption && found.differences.length === 0;
+      if (isAdopted) await adopt(store, database);
+      return { ...found, isAdopted };
     } catch (error) {
-      throw explained(error);
+      if (!(error instanceof ArchiveUnavailable)) throw error;
+      const hint =
+        error.code === 'ACCESS_DENIED' ? '; only the group $admins may read all streams' : '';
+      const message = `EVENTSTORE_URL: EventStoreDB cannot be used: ${error.code}${hint}`;
+      throw new CliError('REFUSED', message, { cause: error });
     }
   };
+  const startedAt = performance.now();
   try {
-    const found = await runOnDatabase(config, { ...messages, deadlines: 'patient' }, work);
-    const { differences, events, ...counts } = found;
-    const isEqual = differences.length === 0;
-    const names = Object.entries(counts).map(([name, value]) => `${count(value)} ${name}`);
-    const seconds = secondsSince(started);
-    const head = `Compared ${counted(events, 'event')} in ${seconds.toFixed(2)} s: ${names.join(', ')}`;
+    const { differences, isAdopted, ...counts } = await runOnDatabase(
+      config,
+      { ...messages, deadlines: 'patient' },
+      work,
+    );
+    const seconds = secondsSince(startedAt);
+    const numbers = Object.entries(counts).map(([name, value]) => `${count(value)} ${name}`);
+    const head = `Compared in ${seconds.toFixed(2)} s: ${numbers.join(', ')}`;
+    const last = isAdopted ? ['The archive belongs to this log'] : [];
     return {
-      json: { ...(isAdoption && { adopted: isEqual }), seconds, ...found },
-      text: [
-        head,
-        ...differences.map(differenceLine),
-        ...(isAdoption && isEqual ? ['The archive belongs to this log'] : []),
-      ].join('\n'),
+      json: { ...counts, seconds, differences, ...(options.isAdoption && { isAdopted }) },
+      text: [head, ...differences.map(lineOf), ...last].join('\n'),
       ...unreadable.outcome(),
-      ...(!isEqual && { exitCode: 1 }),
+      ...(differences.length > 0 && { exitCode: 1 }),
     };
   } finally {
     await store.close();
   }
 };
 
-export const addArchiveCommands = (
-  program: Command,
-  { readConfig, print }: CommandContext,
-): void => {
+export const addArchiveCommands = (program: Command, context: CommandContext): void => {
   const group = program.command('archive').description('compare EventStoreDB with the log');
 
   group
@@ -101,32 +90,25 @@ export const addArchiveCommands = (
     .option('--stream <name>', 'only this stream, such as link-spring-sale', streamArgument)
     .notes(
       `
-The service may run meanwhile and is not changed; temporary tables need 500 MB of disk space for a million events.
-Waiting events are not copied yet. Removed events were removed in EventStoreDB by retention or deletion. The exit code
-is 1 if an event is missing, foreign (not in the log) or different; the first 20 are listed.
-
-Examples:
-  $ linklog archive verify
-  $ linklog archive verify --stream link-spring-sale
-  $ linklog archive verify --json | jq -r '.differences[].stream'`,
+The service may run meanwhile and is not changed. Waiting events are not copied yet; removed events were removed in
+EventStoreDB by retention or deletion. The exit code is 1 if an event is missing, foreign (not in the log) or different;
+the first 20 are listed. A million events need 500 MB of disk space for temporary tables.`,
     )
-    .action(async ({ stream }: { readonly stream?: string }) => {
-      print(await run({ isAdoption: false, stream }, readConfig()));
+    .examples('archive verify', 'archive verify --stream link-spring-sale --json')
+    .action(async (options: { readonly stream?: string }) => {
+      context.print(await compare(context.readConfig(), { ...options, isAdoption: false }));
     });
 
   group
     .command('adopt')
-    .description('continue the archive of another log that this log was restored from')
+    .description('continue the archive of the log that this log was restored from')
     .notes(
       `
-Compares every stream. If the archive has no event that this log lacks, the projectors continue it without a restart.
-Otherwise nothing is changed, the first 20 of these events are listed, and the exit code is 1. Stop the services on
-the other log first.
-
-Example:
-  $ linklog archive adopt`,
+Stop the services on the former log first. If the archive has no event that this log lacks, the projectors continue it
+without a restart. Otherwise nothing is changed, the first 20 of these events are listed, and the exit code is 1.`,
     )
+    .examples('archive adopt')
     .action(async () => {
-      print(await run({ isAdoption: true }, readConfig()));
+      context.print(await compare(context.readConfig(), { isAdoption: true }));
     });
 };

@@ -4,14 +4,11 @@ import { archivedEvent, isArchived, streamOf } from '../../../projectors/log/arc
 import type { ArchiveStore, StoredEvent } from '../../../projectors/log/archive/store.js';
 import { checkpointOf, readCheckpoints } from '../../../projectors/runtime/checkpoints.js';
 import { archiveSchema } from '../../../projectors/runtime/projection.js';
-import { readRecord } from '../../../projectors/runtime/read-record.js';
 import { inCurrentVersion } from '../../../schemas/events/codec.js';
-import { topicNames } from '../../../schemas/events/topics.js';
+import { topicNames, topics } from '../../../schemas/events/topics.js';
 import { concurrently } from '../../platform/concurrency/deferred.js';
 import { unnest, valuesByField } from '../../platform/postgres/pool.js';
-import { partsOf, readRange } from '../audit/as-of/read.js';
-import { repeatsOfPartition } from '../audit/replay/repeats.js';
-import type { UnreadableRecord } from '../audit/replay/replay.js';
+import { replay, type ReplayOptions } from '../audit/replay/replay.js';
 import type { LongWork } from '../cli/database.js';
 import { compareTables, createTables } from './tables.js';
 
@@ -20,79 +17,62 @@ const pageSize = 500;
 /** Reads of streams at the same time. */
 const concurrentReads = 32;
 
-/** An event of the log or of the archive. */
-interface Row {
-  readonly stream: string;
-  /** In the archive its revision, in the log a number that ascends. */
-  readonly position: number;
-  readonly id: string;
-  /** Hashes of its type, data and metadata, 8 bytes each, as a literal of `bytea`. */
-  readonly content: string;
-  /** Whether the archiver has not handled it yet. */
-  readonly waiting: boolean;
-}
-
-const noEvents = { equal: 0, removed: 0, waiting: 0, missing: 0, foreign: 0, different: 0 };
-type Outcome = keyof typeof noEvents;
+const noEvents = {
+  events: 0,
+  equal: 0,
+  removed: 0,
+  waiting: 0,
+  missing: 0,
+  foreign: 0,
+  different: 0,
+};
 
 export interface ArchiveDifference {
-  /**
-   * `missing`: the archive lacks an event of the log. `foreign`: the log lacks an event of the archive. `different`: the
-   * archive has the event in another stream, in another order, or with other content.
-   */
-  readonly kind: Extract<Outcome, 'missing' | 'foreign' | 'different'>;
-  readonly id: string;
+  readonly kind: 'missing' | 'foreign' | 'different';
   /** By the log; of a foreign event, by the archive. */
   readonly stream: string;
   readonly revision: number;
-  readonly fields: readonly ('stream' | 'order' | 'type' | 'data' | 'metadata')[];
+  readonly id: string;
+  /** Which of stream, order, type, data and metadata differ. */
+  readonly fields: readonly string[];
 }
 
-/** Writes equal objects equally, because an upcast may change the order of fields. */
-const inOrder = (_name: string, value: unknown): unknown =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-    : value;
+/** Sorts the fields, because an upcast may change their order. */
+const textOf = (value: unknown): string =>
+  value?.constructor === Object
+    ? JSON.stringify(
+        Object.keys(value)
+          .sort()
+          .map((name) => [name, value[name as never]]),
+      )
+    : JSON.stringify(value ?? null);
 
+/**
+ * An event of the log or of the archive. In the log, its `position` is a number that ascends; in the archive, the revision.
+ * The content has 8 bytes for each of type, data and metadata.
+ */
 const rowOf = (
   { id, type, data, metadata }: Pick<StoredEvent, 'id' | 'type' | 'data' | 'metadata'>,
-  position: Omit<Row, 'id' | 'content'>,
-): Row => {
-  const parts = [type, data, metadata].map((part) => JSON.stringify(part, inOrder));
-  const hashes = parts.map((part) => hash('sha256', part).slice(0, 16));
-  return { ...position, id, content: `\\x${hashes.join('')}` };
+  row: { readonly stream: string; readonly position: number; readonly waiting: boolean },
+) => {
+  const hashes = [type, textOf(data), textOf(metadata)].map((text) => hash('sha256', text));
+  return { ...row, id, content: `\\x${hashes.map((hex) => hex.slice(0, 16)).join('')}` };
 };
 
-/** Reads the stored events of all streams, or the visible ones of a stream. */
-async function* pagesOf(
-  store: ArchiveStore,
-  stream?: string,
-): AsyncGenerator<readonly StoredEvent[]> {
-  for (let last: StoredEvent | undefined, size = pageSize; size === pageSize;) {
-    const page =
-      stream === undefined
-        ? await store.readAll(last, pageSize)
-        : ((await store.read(stream, (last?.revision ?? -1) + 1, pageSize)) ?? []);
-    yield page;
-    last = page.at(-1);
-    size = page.length;
-  }
-}
+type Rows = readonly ReturnType<typeof rowOf>[];
 
 /** Inserts portions of rows. While one is written, the next is read. */
 const load = async (
   client: PoolClient,
   table: 'expected' | 'found',
-  portions: AsyncIterable<readonly Row[]>,
+  portions: AsyncIterable<Rows>,
 ): Promise<void> => {
   let written: Promise<unknown> = Promise.resolve();
   for await (const rows of portions) {
     await written;
-    written = client.query({
-      name: `load-${table}`,
-      text: `INSERT INTO ${table} SELECT * FROM ${unnest(['text', 'bigint', 'uuid', 'bytea', 'boolean'])}`,
-      values: valuesByField(rows, 'stream', 'position', 'id', 'content', 'waiting'),
-    });
+    const types = unnest(['text', 'bigint', 'uuid', 'bytea', 'boolean']);
+    const values = valuesByField(rows, 'stream', 'position', 'id', 'content', 'waiting');
+    written = client.query(`INSERT INTO ${table} SELECT * FROM ${types}`, values);
     // A failed read is thrown before it.
     written.catch(() => undefined);
   }
@@ -106,74 +86,64 @@ const load = async (
  * @throws ArchiveUnavailable, LogIncomplete, the signal's reason
  */
 export const compareArchive = async (
-  options: Pick<LongWork, 'pool' | 'log' | 'progress' | 'signal'> & {
-    readonly store: ArchiveStore;
-    /** Only this stream. */
-    readonly stream?: string | undefined;
-    /** Whether to report only what the archive has and the log lacks. */
-    readonly isAdoption?: boolean;
-    /** Receives each record of the log that is omitted. */
-    readonly onUnreadable: (record: UnreadableRecord) => void;
-  },
+  options: Pick<LongWork, 'pool' | 'log' | 'progress' | 'signal'> &
+    Pick<ReplayOptions, 'onUnreadable'> & {
+      readonly store: ArchiveStore;
+      /** Only this stream. */
+      readonly stream?: string | undefined;
+      /** Whether missing events are no differences. */
+      readonly isAdoption?: boolean;
+    },
 ) => {
-  const { pool, log, store, stream: only, signal } = options;
+  const { pool, log, store, stream: only, isAdoption = false, progress, signal } = options;
   const checkpoints = await readCheckpoints(pool, archiveSchema);
-  const subject = only?.slice(only.indexOf('-') + 1);
-  const readParts = async () =>
-    (await Promise.all(topicNames.map((topic) => partsOf(log, topic, subject)))).flat();
-  const records = (await readParts()).reduce((sum, { first, next }) => sum + next - first, 0);
-  let done = 0;
-  const advance = (events: number): void => {
-    signal.throwIfAborted();
-    done += events;
-    // Both sides. The log may grow meanwhile.
-    options.progress(done, Math.max(done, 2 * records));
-  };
-
+  const ranges = (await Promise.all(topicNames.map((topic) => log.ranges(topic)))).flat();
+  const records = ranges.reduce((sum, { next }) => sum + next, 0);
+  let archived = 0;
   /** Streams that may lack events: those with metadata or a tombstone. */
   const limited = new Set<string>(only === undefined ? [] : [only]);
-  async function* found(): AsyncGenerator<readonly Row[]> {
-    for await (const events of pagesOf(store, only)) {
-      const rows: Row[] = [];
-      for (const event of events) {
-        const { stream, revision } = event;
+
+  async function* found(): AsyncGenerator<Rows> {
+    for (let page: readonly StoredEvent[] | null | undefined; page?.length !== 0;) {
+      signal.throwIfAborted();
+      const last: StoredEvent | undefined = page?.at(-1);
+      page =
+        only === undefined
+          ? await store.readAll(last, pageSize)
+          : ((await store.read(only, (last?.revision ?? -1) + 1, pageSize)) ?? []);
+      const rows = [];
+      for (const event of page) {
+        const { stream, revision: position, type } = event;
         const name = stream.replace(/^\$\$/, '');
         if (!isArchived(name)) continue;
-        if (stream !== name || event.type === '$streamDeleted') limited.add(name);
-        else {
-          const row = { stream, position: revision, waiting: false };
-          rows.push(rowOf(inCurrentVersion(event), row));
-        }
+        if (stream !== name || type === '$streamDeleted') limited.add(name);
+        else rows.push(rowOf(inCurrentVersion(event), { stream, position, waiting: false }));
       }
-      advance(rows.length);
+      archived += rows.length;
+      progress(archived, Math.max(archived, records * 2));
       yield rows;
     }
   }
 
-  async function* expected(): AsyncGenerator<readonly Row[]> {
+  async function* expected(): AsyncGenerator<Rows> {
+    const [, subject] = /^(?:link|visits)-(.*)$/.exec(only ?? '') ?? [];
+    const { accounts, usage, platform } = topics;
+    const isOther = only !== undefined && subject === undefined;
+    const named = isOther ? [accounts.name, usage.name, platform.name] : undefined;
     let position = 0;
-    for (const { only: isSelected = () => true, ...part } of await readParts()) {
-      const { topic, partition } = part;
-      const isRepeat = repeatsOfPartition();
-      const handled = checkpointOf(checkpoints, topic, partition)?.offset ?? 0;
-      for await (const batch of readRange(log, topic, part)) {
-        const rows: Row[] = [];
-        for (const record of batch.records.filter(({ key }) => isSelected(key))) {
-          const reading = readRecord(topic, record);
-          const { offset } = record;
-          if ('error' in reading) {
-            options.onUnreadable({ topic, partition, offset, reason: reading.error.message });
-          } else if (!isRepeat(reading.event)) {
-            const stream = streamOf(reading.event);
-            if ((only ?? stream) !== stream) continue;
-            const waiting = offset >= handled;
-            rows.push(rowOf(archivedEvent(reading.event), { stream, position, waiting }));
-            position += 1;
-          }
-        }
-        advance(batch.records.length);
-        yield rows;
-      }
+    for await (const events of replay({
+      ...options,
+      filter: { subject, topics: named },
+      progress: (done, total) => {
+        progress(archived + done, archived + total);
+      },
+    })) {
+      const due = events.filter(({ event }) => (only ?? streamOf(event)) === streamOf(event));
+      yield due.map(({ topic, partition, offset, event }) => {
+        const waiting = offset >= (checkpointOf(checkpoints, topic, partition)?.offset ?? 0);
+        position += 1;
+        return rowOf(archivedEvent(event), { stream: streamOf(event), position, waiting });
+      });
     }
   }
 
@@ -191,22 +161,18 @@ export const compareArchive = async (
       }
     });
     await client.query(compareTables);
-    const { rows } = await client.query<{ readonly outcome: Outcome; readonly count: number }>(
+    const { rows } = await client.query<{ outcome: keyof typeof noEvents; count: number }>(
       `SELECT outcome, count(*) FROM compared WHERE outcome IS NOT NULL GROUP BY 1
-       UNION ALL SELECT kind, count(*) FROM differences GROUP BY 1`,
+       UNION ALL SELECT kind, count(*) FROM differences GROUP BY 1
+       UNION ALL SELECT 'events', count(*) FROM expected`,
     );
     const differences = await client.query<ArchiveDifference>(
       `SELECT * FROM differences WHERE kind <> 'missing' OR NOT $1
        ORDER BY stream, revision, kind LIMIT 20`,
-      [options.isAdoption === true],
+      [isAdoption],
     );
-    const counts = {
-      ...noEvents,
-      ...Object.fromEntries(rows.map((row) => [row.outcome, row.count])),
-    };
-    const events =
-      counts.equal + counts.removed + counts.waiting + counts.missing + counts.different;
-    return { events, ...counts, differences: differences.rows };
+    const counts = Object.fromEntries(rows.map(({ outcome, count }) => [outcome, count]));
+    return { ...noEvents, ...counts, differences: differences.rows };
   } finally {
     // Drops the tables.
     client.release(true);

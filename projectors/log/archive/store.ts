@@ -269,7 +269,7 @@ export const openArchiveStore = (url: string) => {
       const found = await eventsOf(
         client.readAll({ fromPosition, maxCount, requiresLeader: true }),
       );
-      return (found ?? []).filter(({ position }) => position?.commit !== after?.position?.commit);
+      return (found ?? []).filter(({ position }) => position?.prepare !== after?.position?.prepare);
     },
     /**
      * Returns where a stream ends, as the conflict of an append that no stream can store. A read does not tell this of

@@ -149,10 +149,10 @@ export const streamsService = (server: Behaviour): UntypedServiceImplementation 
       const count = Number(options?.getCount());
       if (options?.hasAll()) {
         if (!server.mayReadAll) throw refusals.accessDenied();
-        const all = stored.all(Number(options.getAll()?.getPosition()?.getCommitPosition() ?? 0));
-        for (let read = all.next(), rest = count; !read.done && rest > 0; rest -= 1) {
+        const due = stored.all(Number(options.getAll()?.getPosition()?.getCommitPosition() ?? 0));
+        for (let read = due.next(), rest = count; !read.done && rest > 0; rest -= 1) {
           call.write(readEvent(read.value[1], read.value[0]));
-          read = all.next();
+          read = due.next();
         }
         call.end();
         return;
