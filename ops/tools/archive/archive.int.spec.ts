@@ -384,6 +384,8 @@ describe('archive: linklog archive', () => {
       );
       double.kill();
       await expectFailure(`${unusable}: UNAVAILABLE`);
+      const unset = await runLinklogCli(['archive', 'verify'], { DATABASE_URL: own.url });
+      expect(unset).to.include({ exitCode: 78, stderr: 'linklog: EVENTSTORE_URL is not set\n' });
     });
   });
 });
