@@ -35,8 +35,7 @@ interface Reader {
   readonly upcasts: readonly ((data: never) => unknown)[];
 }
 
-/** Creates a function that parses, validates and upcasts the value of a record. */
-export const eventReader = (types: readonly AnyEventType[]): ((value: string) => LinklogEvent) => {
+const readersOf = (types: readonly AnyEventType[]): ReadonlyMap<string, Reader> => {
   const readers = new Map<string, Reader>();
   for (const definition of types) {
     readers.set(definition.type, { definition, data: definition.data, upcasts: [] });
@@ -45,6 +44,15 @@ export const eventReader = (types: readonly AnyEventType[]): ((value: string) =>
       readers.set(`linklog.${definition.name}.v${version}`, { definition, data, upcasts });
     });
   }
+  return readers;
+};
+
+const upcast = ({ upcasts }: Reader, data: unknown): unknown =>
+  upcasts.reduce((older, next) => next(older as never), data);
+
+/** Creates a function that parses, validates and upcasts the value of a record. */
+export const eventReader = (types: readonly AnyEventType[]): ((value: string) => LinklogEvent) => {
+  const readers = readersOf(types);
 
   return (value) => {
     let json: unknown;
@@ -61,15 +69,28 @@ export const eventReader = (types: readonly AnyEventType[]): ((value: string) =>
     if (!data.success) {
       throw new UnreadableEvent(`${parsed.data.type}: ${z.prettifyError(data.error)}`);
     }
-    const current = reader.upcasts.reduce<unknown>(
-      (older, upcast) => upcast(older as never),
-      data.data,
-    );
+    const current = upcast(reader, data.data);
     return { ...parsed.data, type: reader.definition.type, data: current } as LinklogEvent;
   };
 };
 
 const readAnyEvent = eventReader(Object.values(catalogue));
+
+const knownReaders = readersOf(Object.values(catalogue));
+
+/** Upcasts an event that an earlier version of Linklog wrote without its secrets. It is not validated. */
+export const inCurrentVersion = <Event extends { readonly type: string; readonly data: object }>(
+  event: Event,
+): Event => {
+  const reader = knownReaders.get(event.type);
+  if (!reader || reader.upcasts.length === 0) return event;
+  try {
+    return { ...event, type: reader.definition.type, data: upcast(reader, event.data) };
+  } catch {
+    // Its data were changed: upcasts accept all data of their version.
+    return event;
+  }
+};
 
 /**
  * Reads the value of a record as an event in its current version. Old versions are upcast only here.

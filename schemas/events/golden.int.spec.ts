@@ -3,8 +3,9 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { cloudEventFaults } from '../testing/cloud-events.js';
 import { catalogue } from './catalogue.js';
-import { readEvent, UnreadableEvent, writeEvent } from './codec.js';
+import { inCurrentVersion, readEvent, UnreadableEvent, writeEvent } from './codec.js';
 import { envelope } from './envelope.js';
+import { publicDataOf } from './redact.js';
 
 // From dist/schemas/events: the golden files are not compiled.
 const folder = new URL('../../../schemas/events/golden/', import.meta.url);
@@ -65,6 +66,15 @@ describe('schemas: golden files of the events', () => {
       expect(readEvent(JSON.stringify({ ...json, [addedLater]: traced }))).to.include({
         [addedLater]: traced,
       });
+
+      // As an earlier version has archived it.
+      const archived = {
+        ...json,
+        type,
+        data: publicDataOf({ ...event, data: json.data } as never),
+      };
+      const current = { type: event.type, data: publicDataOf(event) };
+      expect(inCurrentVersion(archived)).to.deep.include(current);
 
       const refuses = (changed: unknown): void => {
         expect(() => readEvent(JSON.stringify(changed))).to.throw(UnreadableEvent);

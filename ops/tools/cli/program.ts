@@ -34,6 +34,7 @@ Examples:
   $ linklog projections rebuild stats
   $ linklog spool ship /mnt/old-edge/spool
   $ linklog backup linklog.backup
+  $ linklog archive verify
 
 The running service is found by DATA_DIR (default: .data), otherwise by ADMIN_HOST and ADMIN_PORT.
 Exit codes: 0 success, 1 failure, 2 invalid arguments, 78 invalid configuration, 130 interrupted.`;
@@ -61,6 +62,7 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['spool', async () => (await import('./spool.js')).addSpoolCommands],
   ['backup', backups],
   ['restore', backups],
+  ['archive', async () => (await import('../archive/command.js')).addArchiveCommands],
   ['audit', async () => (await import('../audit/commands.js')).addAuditCommands],
 ]);
 

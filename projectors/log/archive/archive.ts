@@ -60,6 +60,16 @@ const gauges: readonly (readonly [name: string, help: string, field: keyof Statu
   ['linklog_archive_removed_events', 'Events that retention or a deletion removed', 'removed'],
 ];
 
+/** @throws ConfigError */
+export const openStore = (url: string): ArchiveStore => {
+  try {
+    return openArchiveStore(url);
+  } catch (cause) {
+    // For example a missing certificate file. The message quotes at most one character of the connection string.
+    throw new ConfigError(`EVENTSTORE_URL: ${(cause as Error).message}`, { cause });
+  }
+};
+
 /**
  * Starts the archive and exposes its metrics.
  *
@@ -68,13 +78,7 @@ const gauges: readonly (readonly [name: string, help: string, field: keyof Statu
 export const openArchive = (
   deps: ArchiveDeps & { readonly url: string; readonly metrics: Gauges },
 ): Archive => {
-  let store;
-  try {
-    store = openArchiveStore(deps.url);
-  } catch (cause) {
-    // For example a missing certificate file. The message quotes at most one character of the connection string.
-    throw new ConfigError(`EVENTSTORE_URL: ${(cause as Error).message}`, { cause });
-  }
+  const store = openStore(deps.url);
   const archive = startArchive({ ...deps, store });
   for (const [name, help, field] of gauges) {
     const read = (): Promise<readonly Sample[]> =>

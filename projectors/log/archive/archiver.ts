@@ -47,6 +47,10 @@ export const streamOf = (event: LinklogEvent): string => {
   return unknown;
 };
 
+/** Whether `streamOf` returns such names; a server may have other streams. */
+export const isArchived = (stream: string): boolean =>
+  /^(?:platform$|(?:link|visits|key|usage|alias|domain|webhook)-)/.test(stream);
+
 /** Returns an event's id in the archive, which accepts only UUIDs: a spooled visit gets a UUIDv5. */
 export const archiveIdOf = ({ id, source }: Pick<LinklogEvent, 'id' | 'source'>): string =>
   isUuid(id) ? id : uuidv5(`${source}#${id}`, uuidv5.URL);

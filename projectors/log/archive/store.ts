@@ -6,6 +6,9 @@ import {
   StreamNotFoundError,
   WrongExpectedVersionError,
   type JSONEventType,
+  type Position,
+  type ResolvedEvent,
+  type StreamingRead,
 } from '@eventstore/db-client';
 import { withinDeadline } from '../../../ops/platform/concurrency/deadline.js';
 import { retry } from '../../../ops/platform/concurrency/retry.js';
@@ -18,7 +21,10 @@ export interface ArchivedEvent {
 }
 
 export interface StoredEvent extends ArchivedEvent {
+  readonly stream: string;
   readonly revision: number;
+  /** Of a read of $all. */
+  readonly position: Position | undefined;
 }
 
 /** What EventStoreDB stores about a stream in `$$<name>`. */
@@ -151,25 +157,10 @@ const openClient = (url: string): EventStoreDBClient => {
 export const openArchiveStore = (url: string) => {
   const client = openClient(url);
 
-  /**
-   * Returns up to `count` visible events of a stream from a revision on, or the last ones in descending order; `null` if
-   * the stream has a tombstone.
-   *
-   * @throws ArchiveUnavailable
-   */
-  const read = async (
-    stream: string,
-    from: number | 'end',
-    count: number,
+  /** @throws ArchiveUnavailable */
+  const eventsOf = async (
+    reading: StreamingRead<ResolvedEvent>,
   ): Promise<readonly StoredEvent[] | null> => {
-    const reading = client.readStream<JSONEventType>(stream, {
-      ...(from === 'end'
-        ? { fromRevision: 'end', direction: 'backwards' }
-        : { fromRevision: BigInt(from) }),
-      maxCount: count,
-      // Other nodes lag behind.
-      requiresLeader: true,
-    });
     // A late error event without a listener would end the process.
     reading.on('error', () => undefined);
     const found: StoredEvent[] = [];
@@ -177,7 +168,9 @@ export const openArchiveStore = (url: string) => {
       for await (const { event } of reading) {
         if (!event) continue;
         const { id, type, data, metadata } = event as ArchivedEvent;
-        found.push({ revision: Number(event.revision), id, type, data, metadata });
+        const { streamId: stream, position } = event;
+        const revision = Number(event.revision);
+        found.push({ stream, revision, position, id, type, data, metadata });
       }
     };
     try {
@@ -192,6 +185,24 @@ export const openArchiveStore = (url: string) => {
       reading.cancel().catch(() => undefined);
     }
   };
+
+  /**
+   * Returns up to `count` visible events of a stream from a revision on, or the last ones in descending order; `null` if
+   * the stream has a tombstone.
+   *
+   * @throws ArchiveUnavailable
+   */
+  const read = (stream: string, from: number | 'end', count: number) =>
+    eventsOf(
+      client.readStream<JSONEventType>(stream, {
+        ...(from === 'end'
+          ? { fromRevision: 'end', direction: 'backwards' }
+          : { fromRevision: BigInt(from) }),
+        maxCount: count,
+        // Other nodes lag behind.
+        requiresLeader: true,
+      }),
+    );
 
   const appendOnce = async (
     stream: string,
@@ -246,6 +257,20 @@ export const openArchiveStore = (url: string) => {
   return {
     append,
     read,
+    /**
+     * Returns up to `count` stored events of all streams after an event, also hidden ones, in the order of the appends.
+     *
+     * @throws ArchiveUnavailable
+     */
+    async readAll(after: StoredEvent | undefined, count: number): Promise<readonly StoredEvent[]> {
+      const fromPosition = after?.position ?? 'start';
+      // A read from the position of an event includes it.
+      const maxCount = after ? count + 1 : count;
+      const found = await eventsOf(
+        client.readAll({ fromPosition, maxCount, requiresLeader: true }),
+      );
+      return (found ?? []).filter(({ position }) => position?.prepare !== after?.position?.prepare);
+    },
     /**
      * Returns where a stream ends, as the conflict of an append that no stream can store. A read does not tell this of
      * events that retention removed, nor whether the user may append.

@@ -33,7 +33,14 @@ export const startEventStoreDouble = async ({
   const server = new Server();
   let port = wantedPort;
   const behaviour = {
-    ...{ streams, maxAppendSize, maxAppendEventSize, commitTimeoutMs, mayAppend: true },
+    ...{
+      streams,
+      maxAppendSize,
+      maxAppendEventSize,
+      commitTimeoutMs,
+      mayAppend: true,
+      mayReadAll: true,
+    },
     async called(method: 'read' | 'append' | 'gossip') {
       calls[method] += 1;
       await stalled?.promise;
@@ -62,6 +69,10 @@ export const startEventStoreDouble = async ({
     /** Rejects appends of the user, or accepts them again. */
     permitAppends(mayAppend: boolean) {
       behaviour.mayAppend = mayAppend;
+    },
+    /** Rejects reads of $all, or accepts them again. */
+    permitReadAll(mayReadAll: boolean) {
+      behaviour.mayReadAll = mayReadAll;
     },
     /** Delays the responses until `resume`; connections stay open. */
     stall() {

@@ -83,13 +83,13 @@ const proposedEvent = (message: streams.AppendReq.ProposedMessage): ProposedEven
   };
 };
 
-const readEvent = (stream: string, event: StoredEvent): streams.ReadResp => {
+const readEvent = (event: StoredEvent, position = 0): streams.ReadResp => {
   const recorded = new messages.ReadResp.ReadEvent.RecordedEvent()
     .setId(new sharedMessages.UUID().setString(event.id))
-    .setStreamIdentifier(identifierOf(stream))
+    .setStreamIdentifier(identifierOf(event.stream))
     .setStreamRevision(String(event.revision))
-    .setPreparePosition('0')
-    .setCommitPosition('0')
+    .setPreparePosition(String(position))
+    .setCommitPosition(String(position))
     .setCustomMetadata(event.metadata)
     .setData(event.data);
   recorded
@@ -112,6 +112,8 @@ export interface Behaviour {
   readonly commitTimeoutMs: number;
   /** Whether the user may append. */
   mayAppend: boolean;
+  /** Whether the user may read $all, which by default only the group $admins may. */
+  mayReadAll: boolean;
   /** Counts the calls, and delays them while the server is stalled. */
   readonly called: (method: 'read' | 'append' | 'gossip') => Promise<void>;
   /** The port of the cluster's leader; `null` during an election. */
@@ -144,6 +146,17 @@ export const streamsService = (server: Behaviour): UntypedServiceImplementation 
     const respond = async (): Promise<void> => {
       await enter(server, 'read', call);
       const options = call.request.getOptions();
+      const count = Number(options?.getCount());
+      if (options?.hasAll()) {
+        if (!server.mayReadAll) throw refusals.accessDenied();
+        const due = stored.all(Number(options.getAll()?.getPosition()?.getCommitPosition() ?? 0));
+        for (let read = due.next(), rest = count; !read.done && rest > 0; rest -= 1) {
+          call.write(readEvent(read.value[1], read.value[0]));
+          read = due.next();
+        }
+        call.end();
+        return;
+      }
       const from = options?.getStream();
       const stream = textOf(from?.getStreamIdentifier());
       const events = stored.visible(stream);
@@ -162,9 +175,7 @@ export const streamsService = (server: Behaviour): UntypedServiceImplementation 
       const due = isBackwards
         ? events?.toReversed()
         : events?.filter(({ revision }) => revision >= start);
-      for (const event of due?.slice(0, Number(options?.getCount())) ?? []) {
-        call.write(readEvent(stream, event));
-      }
+      for (const event of due?.slice(0, count) ?? []) call.write(readEvent(event));
       call.end();
     };
     respond().catch((error: unknown) => call.emit('error', error));

@@ -11,6 +11,7 @@ export interface ProposedEvent {
 }
 
 export interface StoredEvent extends ProposedEvent {
+  readonly stream: string;
   readonly revision: number;
   /** Milliseconds since 1970. */
   readonly created: number;
@@ -61,6 +62,8 @@ export class Streams {
   /** Whether appended events are committed immediately. */
   hasQuorum = true;
   readonly #streams = new Map<string, Stream>();
+  /** All events in the order of the appends, also erased ones. */
+  readonly #all: StoredEvent[] = [];
   readonly #file: number | null;
   /** How much later than the computer's clock it is for `$maxAge` (ms). */
   #laterMs = 0;
@@ -92,6 +95,16 @@ export class Streams {
     const first = Math.max($tb, committed - $maxCount);
     const oldest = Date.now() + this.#laterMs - $maxAge * 1_000;
     return events.filter(({ revision, created }) => revision >= first && created > oldest);
+  }
+
+  /** The committed events of all streams from a position on, with their positions. A tombstone is an event too. */
+  *all(from: number): Generator<readonly [position: number, event: StoredEvent]> {
+    for (let position = from; position < this.#all.length; position += 1) {
+      const event = this.#all[position];
+      const { events = [], committed = 0 } = this.#streams.get(event?.stream ?? '') ?? {};
+      const isStored = event && event.revision < committed && events[event.revision] === event;
+      if (event && (isStored || event.type === '$streamDeleted')) yield [position, event];
+    }
   }
 
   append(
@@ -130,6 +143,9 @@ export class Streams {
 
   tombstone(stream: string): void {
     this.#streams.set(stream, { events: [], committed: 0, hasTombstone: true });
+    const event = { id: randomUUID(), type: '$streamDeleted', contentType: 'application/json' };
+    const written = { stream, revision: Number.MAX_SAFE_INTEGER, created: Date.now() };
+    this.#all.push({ ...event, data: '', metadata: '', ...written });
   }
 
   /** Erases hidden events, except the last one of each stream. */
@@ -193,8 +209,10 @@ export class Streams {
     const state = this.#streams.get(stream) ?? { events: [], committed: 0, hasTombstone: false };
     this.#streams.set(stream, state);
     const created = Date.now() + this.#laterMs;
-    for (const event of added) {
-      state.events.push({ ...event, revision: state.events.length, created });
+    for (const proposed of added) {
+      const event = { ...proposed, stream, revision: state.events.length, created };
+      state.events.push(event);
+      this.#all.push(event);
     }
     if (this.hasQuorum) state.committed = state.events.length;
   }
