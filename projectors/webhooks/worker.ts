@@ -6,7 +6,7 @@ import { decideOne } from '../../ops/ledger/decide.js';
 import { webhooks } from '../../ops/ledger/webhooks.js';
 import { concurrently, WakeUp } from '../../ops/platform/concurrency/deferred.js';
 import { retry } from '../../ops/platform/concurrency/retry.js';
-import type { Logger } from '../../ops/platform/logging.js';
+import { createOutageLog, type Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { maxLinks, type Span, type Tracer } from '../../ops/platform/tracing.js';
 import {
@@ -247,9 +247,10 @@ export const startWorker = (deps: WorkerDeps, { id, webhook, generation }: Lease
     pauses,
     signal,
     isRetryable: (error) => !(error instanceof LeaseLost),
-    onFailure(err) {
-      logger.warn({ err, webhook: id }, 'a webhook cannot be delivered; trying again');
-    },
+    onFailure: createOutageLog(
+      logger.child({ webhook: id }),
+      'a webhook cannot be delivered; trying again',
+    ).failed,
   })
     .catch((error: unknown) => {
       // The next lease of this process starts another worker.
