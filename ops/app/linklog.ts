@@ -251,6 +251,8 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
         isDraining = true;
         edgeProcesses?.beginDraining();
       },
+      /** Stops the embedded PostgreSQL, although `stop` hangs. Idempotent. */
+      stopPostgres: database.stopPostgres,
       /** Never resolves. Rejects if the service must end. */
       failed: firstFailure([
         registration.failed,
