@@ -193,7 +193,8 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       const pool = database.pool('projection-work', 4, 'background');
       await actAsProjectionOwner(pool, logPool);
       const { createProjectionWorker } = await import('./projection-worker.js');
-      return createProjectionWorker({ pool, log, logger });
+      const hasArchive = config.eventStoreUrl !== null;
+      return createProjectionWorker({ pool, log, hasArchive, logger });
     };
     const worker = roles.has('api') ? await startWorker() : null;
     onStop(() => worker?.stop());

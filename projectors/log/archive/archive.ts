@@ -1,7 +1,7 @@
 import { firstFailure } from '../../../ops/platform/concurrency/deferred.js';
 import { ConfigError } from '../../../ops/platform/errors.js';
 import type { EventLog } from '../../../ops/event-log/port.js';
-import type { Logger } from '../../../ops/platform/logging.js';
+import { createOutageLog, type Logger } from '../../../ops/platform/logging.js';
 import type { Gauges, Sample } from '../../../ops/platform/metrics/figure.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { topicNames } from '../../../schemas/events/topics.js';
@@ -18,20 +18,35 @@ interface ArchiveDeps {
 }
 
 export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore }) => {
-  const { pool, log, store } = deps;
+  const { pool, log, logger, store } = deps;
   const stopping = new AbortController();
   const archive = createArchiver({ ...deps, stopped: stopping.signal });
   /** The partitions whose next batch cannot be appended, because EventStoreDB has lost events. */
   const cuts = new Map<string, ArchiveCut>();
+  const status = () => readerLag(pool, log, archiveSchema, topicNames);
+  /** Records that were archived since the outage began. */
+  let archived = 0;
+  const outage = createOutageLog(
+    logger,
+    'the archive is unavailable; trying again',
+    async (ended) => {
+      // PostgreSQL or the log may be unavailable.
+      const { lag } = await status().catch(() => ({ lag: 0 }));
+      logger.info({ ...ended, events: archived + lag }, 'the archive is available again');
+      archived = 0;
+    },
+  );
   const subscription = log.subscribe({
-    group: 'archive',
+    group: archiveSchema,
     topics: topicNames,
+    outage,
     position: (topic, partition) => readCheckpoint(pool, archiveSchema, topic, partition),
     async handle(batch) {
       const partition = `${batch.topic}/${batch.partition}`;
       try {
         await archive({ ...batch, records: batch.records.slice() });
         cuts.delete(partition);
+        if (outage.isOngoing()) archived += batch.records.length;
       } catch (error) {
         if (error instanceof ArchiveCut) cuts.set(partition, error);
         throw error;
@@ -41,12 +56,18 @@ export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore 
   return {
     /** Never resolves. Rejects with an error that a retry cannot fix: a checkpoint of another log. */
     failed: firstFailure([subscription.done]),
-    status: () => readerLag(pool, log, archiveSchema, topicNames),
+    status,
     /** Rejects while EventStoreDB is unavailable or has lost events. */
     async check(): Promise<void> {
-      const [cut] = cuts.values();
-      if (cut) throw cut;
-      await store.ping();
+      try {
+        const [cut] = cuts.values();
+        if (cut) throw cut;
+        await store.ping();
+        outage.recovered('check');
+      } catch (error) {
+        outage.failed(error, 'check');
+        throw error;
+      }
     },
     async stop(): Promise<void> {
       stopping.abort(new Error('the archive is being stopped'));
