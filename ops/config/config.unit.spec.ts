@@ -269,6 +269,8 @@ describe('configuration', () => {
       'esdb://localhost',
       'esdb://ops:changeit@localhost:2113?tls=false',
       'esdb+discover://cluster.example:2113',
+      'kurrentdb://a:2113,b:2113?tls=true',
+      'kdb+discover://cluster.example',
       'esdb://a:2113,b:2113,c:2113/?nodePreference=leader&tlsCAFile=%2Fetc%2Fca.pem',
     ]) {
       expect(readConfig({ EVENTSTORE_URL: url }).eventStoreUrl).to.equal(url);

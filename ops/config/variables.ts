@@ -72,7 +72,7 @@ const eventStoreOptions = [
 const eventStoreUrl = z
   .string()
   .regex(
-    /^esdb(\+discover)?:\/\/([^\s:@/?]+:[^\s@/?]+@)?[^\s:@/?,]+(:\d{1,5})?(,[^\s:@/?,]+(:\d{1,5})?)*\/?(\?[^\s?]+)?$/,
+    /^(?:esdb|kurrentdb|kdb)(\+discover)?:\/\/([^\s:@/?]+:[^\s@/?]+@)?[^\s:@/?,]+(:\d{1,5})?(,[^\s:@/?,]+(:\d{1,5})?)*\/?(\?[^\s?]+)?$/,
     'must be a connection string such as esdb://user:password@host:2113?tls=true',
   )
   .superRefine((value, ctx) => {

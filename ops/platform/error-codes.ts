@@ -101,14 +101,13 @@ export const ownCodes = {
   // projectors
   ROWS_CHANGED: 'conflict',
   ARCHIVE_CUT: 'temporary',
+  ARCHIVE_FOREIGN: 'temporary',
   BATCH_NOT_AT_CHECKPOINT: 'temporary',
   CHAIN_BROKEN: 'permanent',
   CHAIN_MOVED: 'temporary',
   LEASE_LOST: 'temporary',
   NO_PREVIOUS_PROJECTION: 'permanent',
   REBUILD_RUNNING: 'temporary',
-  STREAM_REFUSED: 'permanent',
-  WRONG_REVISION: 'permanent',
   // redirect-edge
   SPOOL_FULL: 'temporary',
   SPOOL_STOPPED: 'temporary',

@@ -21,6 +21,7 @@ const mergers = {
   linklog_archive_dead_letters: Math.max,
   linklog_archive_lag_events: Math.max,
   linklog_archive_parked_events: Math.max,
+  linklog_archive_removed_events: Math.max,
   linklog_dependency_up: Math.min,
   linklog_edge_shared_cache_circuit: Math.min,
   linklog_postgres_pool_connections: Math.max,

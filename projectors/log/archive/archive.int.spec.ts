@@ -6,7 +6,6 @@ import {
   startEventStoreDouble,
   type EventStoreDouble,
 } from '../../../ops/test/support/eventstore/double.js';
-import { codeIn } from '../../../ops/test/support/documented-code.js';
 import { startTcpProxy } from '../../../ops/test/support/tcp-proxy.js';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { newEvent } from '../../../schemas/events/codec.js';
@@ -34,7 +33,7 @@ import {
   spooledVisit,
   unblocked,
 } from '../../../schemas/testing/events.js';
-import { eventually, eventuallyPasses, rejection } from '../../../ops/test/support/waiting.js';
+import { eventually, rejection } from '../../../ops/test/support/waiting.js';
 import { emptyTables } from '../../testing/tables.js';
 import { ArchiveCut, ArchiveUnavailable, openArchiveStore, type ArchiveStore } from './store.js';
 import { startArchive, type Archive } from './archive.js';
@@ -164,7 +163,7 @@ describe('archive: archive', () => {
         spooledVisit(`code-${index % 3}`, { sequence: index + 1 }),
       );
       await newArchiver()(visits, 0, events.map(recordOf));
-      expect(double.calls).to.deep.equal({ read: 0, append: 3 });
+      expect(double.calls).to.deep.equal({ read: 0, append: 3, gossip: 0 });
       for (const code of ['code-0', 'code-1', 'code-2']) {
         const expected = events.filter(({ subject }) => subject === code);
         expect(ids(`visits-${code}`)).to.deep.equal(idsOf(expected));
@@ -203,12 +202,12 @@ describe('archive: archive', () => {
     const records = events.map(recordOf);
 
     /** Fails after each append, before the checkpoint moves. */
-    const dying = (store: ArchiveStore): Pick<ArchiveStore, 'append' | 'ids'> => ({
+    const dying = (store: ArchiveStore): ArchiveStore => ({
+      ...store,
       async append(...args) {
         await store.append(...args);
         throw new ArchiveUnavailable('UNAVAILABLE', null);
       },
-      ids: (...args) => store.ids(...args),
     });
 
     for (const [first, second] of [
@@ -248,12 +247,12 @@ describe('archive: archive', () => {
       const store = open();
       const [arrived, gate] = [deferred(), deferred()];
       const slow = archiver(database.pool, {
+        ...store,
         async append(...args) {
           arrived.resolve();
           await gate.promise;
-          await store.append(...args);
+          return store.append(...args);
         },
-        ids: (...args) => store.ids(...args),
       });
       const late = rejection(slow(visits, 0, records.slice(0, 4)));
       await arrived.promise;
@@ -266,7 +265,7 @@ describe('archive: archive', () => {
       expect(ids('visits-abc')).to.deep.equal(idsOf(events));
     });
 
-    it('can be filled again from the start with the statement of archive.md, and reports lost events', async () => {
+    it('can be filled again from the start, and reports lost events', async () => {
       const archive = newArchiver();
       await archive(visits, 0, records.slice(0, 4));
       await emptyTables(database.pool, 'archive');
@@ -275,9 +274,7 @@ describe('archive: archive', () => {
       double.streams.cut('visits-abc', 2);
       expect(await rejection(archive(visits, 4, records.slice(4)))).to.be.instanceOf(ArchiveCut);
       expect(ids('visits-abc')).to.have.length(2);
-      const [, statement = ''] =
-        /'(TRUNCATE [^']+)'/.exec(codeIn('archive.md', 'sh', 'Monitor')) ?? [];
-      await database.pool.query(statement);
+      await emptyTables(database.pool, 'archive');
       await archive(visits, 0, records);
       expect(ids('visits-abc')).to.deep.equal(idsOf(events));
     });
@@ -313,48 +310,18 @@ describe('archive: archive', () => {
       ]);
     });
 
-    it('sets aside an event whose revision another writer has used, and parks the rest', async () => {
-      const event = { type: 'theirs', contentType: 'application/json', data: '', metadata: '' };
-      const events = [created('abc'), blocked('abc', 2), unblocked('abc', 3)];
-      const archive = newArchiver();
-      await archive(links, 0, events.slice(0, 1).map(recordOf));
-      double.streams.append('link-abc', 0, [{ ...event, id: uuidv7() }]);
-      await archive(links, 1, events.slice(1).map(recordOf));
-      expect(ids('link-abc')).to.have.length(2);
-      expect(await readDeadLetters()).to.deep.equal([
-        [1, 'abc', 'Another event has its revision, 1'],
-        [2, 'abc', null],
-      ]);
-    });
-
-    it('sets aside events of a deleted stream', async () => {
-      const archive = newArchiver();
-      await archive(links, 0, [recordOf(created('abc'))]);
-      double.streams.tombstone('link-abc');
-      await archive(links, 1, [recordOf(blocked('abc', 2)), recordOf(created('xyz'))]);
-      expect(ids('link-xyz')).to.have.length(1);
-      expect(await readDeadLetters()).to.deep.equal([[1, 'abc', 'The stream was deleted']]);
-    });
-  });
-
-  describe('given a cluster', () => {
-    const records = [recordOf(created('abc'))];
-
-    it('finds the leader by gossip, fails while the cluster is unreachable, and recovers', async () => {
-      const { port } = double;
-      const store = open(`esdb+discover://127.0.0.1:${port}?tls=false&maxDiscoverAttempts=2`);
-      await store.ping();
+    it('sets aside the one event of a call that exceeds the limit of an event', async () => {
       double.kill();
-      const archive = archiver(database.pool, store);
-      for (const error of await Promise.all(
-        [store.ping(), store.ping(), archive(links, 0, records)].map(rejection),
-      )) {
-        expect(error).to.be.instanceOf(ArchiveUnavailable);
-      }
-      double = await startEventStoreDouble({ port });
-      await eventuallyPasses(() => store.ping());
-      await archive(links, 0, records);
-      expect(ids('link-abc')).to.have.length(1);
+      double = await startEventStoreDouble({ maxAppendEventSize: 3_000 });
+      const url = `https://example.com/${'x'.repeat(8_000)}`;
+      const events = [created('a'), blocked('a', 2), edited('a', 3, { url }), unblocked('a', 4)];
+      await newArchiver()(links, 0, events.map(recordOf));
+      expect(ids('link-a')).to.deep.equal(idsOf(events.slice(0, 2)));
+      const message = `3 INVALID_ARGUMENT: Event with Id: ${events[2]?.id} exceeds Maximum Append Event Size of 3000.`;
+      expect(await readDeadLetters()).to.deep.equal([
+        [2, 'a', message],
+        [3, 'a', null],
+      ]);
     });
   });
 
@@ -374,38 +341,42 @@ describe('archive: archive', () => {
       await opened.log.close();
     });
 
-    const start = (): Archive => {
+    const countCalls = (): number => double.calls.read + double.calls.append;
+
+    /** Starts the archive, and stops the server from responding. */
+    const startStalled = async (): Promise<Archive> => {
       const store = openArchiveStore(double.url);
       archive = startArchive({ pool: own.pool, log: opened.log, store, logger });
+      await archive.check();
+      double.stall();
+      Object.assign(double.calls, { read: 0, append: 0 });
       return archive;
     };
 
     it('continues after a stall that is longer than its deadline', async () => {
-      const running = start();
-      double.stall();
+      const running = await startStalled();
       const event = created('a');
       await opened.log.append(links, [recordOf(event)]);
-      await eventually('the second append arrives', () => double.calls.append === 2);
+      await eventually('the second call arrives', () => countCalls() === 2);
       double.resume();
       await eventually('the archive has no lag', async () => (await running.status()).lag === 0);
       expect(ids('link-a')).to.deep.equal([event.id]);
     });
 
     it('stops immediately during a call without a response', async () => {
-      const running = start();
-      double.stall();
+      const running = await startStalled();
       await opened.log.append(links, [recordOf(created('a'))]);
-      await eventually('the first append arrives', () => double.calls.append === 1);
+      await eventually('the first call arrives', () => countCalls() === 1);
       await running.stop();
       archive = null;
       // No second attempt.
-      expect(double.calls.append).to.equal(1);
+      expect(countCalls()).to.equal(1);
       expect((await running.status()).lag).to.equal(1);
     });
   });
 
   it('stores each event once, in order, while EventStoreDB is killed repeatedly', async () => {
-    const report = await archiveUnderKills({ events: 2_000, kills: 3 });
-    expect(report).to.deep.include({ wrong: [], archived: 2_000 });
+    const report = await archiveUnderKills({ events: 2_000, faults: ['kill', 'kill', 'kill'] });
+    expect(report).to.deep.include({ wrong: [], archived: 2_000, started: 1, deadLetters: 0 });
   });
 });

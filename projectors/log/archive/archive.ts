@@ -6,10 +6,11 @@ import type { Gauges, Sample } from '../../../ops/platform/metrics/figure.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { topicNames } from '../../../schemas/events/topics.js';
 import { readCheckpoint } from '../../runtime/checkpoints.js';
-import { readerLag, type ReaderLag } from '../../runtime/lag.js';
+import { readerLag } from '../../runtime/lag.js';
 import { archiveSchema } from '../../runtime/projection.js';
-import { createArchiver } from './archiver.js';
-import { ArchiveCut, openArchiveStore, type ArchiveStore } from './store.js';
+import { createArchiver, removedEvents } from './archiver.js';
+import { createOwner } from './owner.js';
+import { openArchiveStore, type ArchiveStore } from './store.js';
 
 interface ArchiveDeps {
   readonly pool: Pool;
@@ -20,10 +21,13 @@ interface ArchiveDeps {
 export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore }) => {
   const { pool, log, logger, store } = deps;
   const stopping = new AbortController();
-  const archive = createArchiver({ ...deps, stopped: stopping.signal });
-  /** The partitions whose next batch cannot be appended, because EventStoreDB has lost events. */
-  const cuts = new Map<string, ArchiveCut>();
-  const status = () => readerLag(pool, log, archiveSchema, topicNames);
+  const parts = { ...deps, stopped: stopping.signal };
+  const owner = createOwner(parts);
+  const archive = owner.guard(createArchiver(parts));
+  const status = async () => ({
+    ...(await readerLag(pool, log, archiveSchema, topicNames)),
+    removed: await removedEvents(pool),
+  });
   /** Records that were archived since the outage began. */
   let archived = 0;
   const outage = createOutageLog(
@@ -42,27 +46,18 @@ export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore 
     outage,
     position: (topic, partition) => readCheckpoint(pool, archiveSchema, topic, partition),
     async handle(batch) {
-      const partition = `${batch.topic}/${batch.partition}`;
-      try {
-        await archive({ ...batch, records: batch.records.slice() });
-        cuts.delete(partition);
-        if (outage.isOngoing()) archived += batch.records.length;
-      } catch (error) {
-        if (error instanceof ArchiveCut) cuts.set(partition, error);
-        throw error;
-      }
+      await archive({ ...batch, records: batch.records.slice() });
+      if (outage.isOngoing()) archived += batch.records.length;
     },
   });
   return {
     /** Never resolves. Rejects with an error that a retry cannot fix: a checkpoint of another log. */
     failed: firstFailure([subscription.done]),
     status,
-    /** Rejects while EventStoreDB is unavailable or has lost events. */
+    /** Rejects while EventStoreDB is unavailable, has lost events or belongs to another log. */
     async check(): Promise<void> {
       try {
-        const [cut] = cuts.values();
-        if (cut) throw cut;
-        await store.ping();
+        await owner.check();
         outage.recovered('check');
       } catch (error) {
         outage.failed(error, 'check');
@@ -79,10 +74,13 @@ export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore 
 
 export type Archive = ReturnType<typeof startArchive>;
 
-const gauges: readonly (readonly [name: string, help: string, field: keyof ReaderLag])[] = [
+type Status = Awaited<ReturnType<Archive['status']>>;
+
+const gauges: readonly (readonly [name: string, help: string, field: keyof Status])[] = [
   ['linklog_archive_lag_events', 'Events of the log that are not in the archive yet', 'lag'],
   ['linklog_archive_dead_letters', 'Events that the archive rejects', 'deadLetters'],
   ['linklog_archive_parked_events', 'Events parked after a dead letter of their subject', 'parked'],
+  ['linklog_archive_removed_events', 'Events that retention or a deletion removed', 'removed'],
 ];
 
 /**

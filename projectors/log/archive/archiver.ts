@@ -3,7 +3,7 @@ import { concurrently, untilAborted } from '../../../ops/platform/concurrency/de
 import type { Batch, EventLog } from '../../../ops/event-log/port.js';
 import { groupBy } from '../../../ops/platform/collections.js';
 import type { Logger } from '../../../ops/platform/logging.js';
-import { transaction, type Pool } from '../../../ops/platform/postgres/pool.js';
+import { transaction, valuesByField, type Pool } from '../../../ops/platform/postgres/pool.js';
 import {
   isAliasOverrideEvent,
   isApiKeyEvent,
@@ -24,13 +24,13 @@ import { insertDeadLetters, offsetsOf, type DeadLetter } from '../../runtime/dea
 import { archiveSchema } from '../../runtime/projection.js';
 import type { ReadableRecord } from '../../runtime/read-record.js';
 import {
-  AppendTooLarge,
   ArchiveCut,
-  StreamRefused,
-  WrongRevision,
+  ArchiveForeign,
+  ArchiveUnavailable,
   type ArchivedEvent,
   type ArchiveStore,
 } from './store.js';
+import { nextStep } from './stream-rules.js';
 
 /** The server and its HTTP/2 connection accept about a hundred. */
 const concurrentAppends = 32;
@@ -58,7 +58,7 @@ export const archiveIdOf = ({ id, source }: Pick<LinklogEvent, 'id' | 'source'>)
   isUuid(id) ? id : uuidv5(`${source}#${id}`, uuidv5.URL);
 
 /** Removes secrets; attributes besides id, type and data become metadata. */
-const archivedEvent = (event: LinklogEvent): ArchivedEvent => {
+export const archivedEvent = (event: LinklogEvent): ArchivedEvent => {
   const archived = { ...(withoutSecrets(event) as LinklogEvent), id: archiveIdOf(event) };
   const { id, type, data, ...attributes } = archived;
   const metadata = {
@@ -67,15 +67,27 @@ const archivedEvent = (event: LinklogEvent): ArchivedEvent => {
     ...(event.correlationid !== undefined && { $correlationId: event.correlationid }),
     ...(event.causationid !== undefined && { $causationId: event.causationid }),
   };
-  const bytes = Buffer.byteLength(JSON.stringify(data) + JSON.stringify(metadata));
-  return { id, type, data, metadata, size: bytes + type.length * 2 };
+  return { id, type, data, metadata };
 };
 
-type Appendable = Pick<ArchiveStore, 'append' | 'ids'>;
+/** Returns the bytes that count toward the server's limit of an append. */
+const sizeOf = ({ type, data, metadata }: ArchivedEvent): number =>
+  Buffer.byteLength(JSON.stringify(data) + JSON.stringify(metadata)) + type.length * 2;
+
+/** The methods of the store that write events. */
+export type Appendable = Omit<ArchiveStore, 'close'>;
+
+interface StreamProgress {
+  readonly stream: string;
+  /** The revision of its next event. */
+  readonly next: number;
+  /** Its events that retention or a deletion has removed. */
+  readonly removed: number;
+}
 
 /**
- * Reads a batch without repeats, the subjects with dead letters, and the next revision of each stream in one snapshot,
- * because events would get wrong revisions otherwise.
+ * Reads a batch without repeats, the subjects with dead letters, and the progress of each stream in one snapshot, because
+ * events would get wrong revisions otherwise.
  *
  * @throws BatchNotAtCheckpoint, UnknownEventType
  */
@@ -88,13 +100,12 @@ const readDue = (pool: Pool, batch: Batch, log: ReadLog) =>
     const fresh = await reader.read(batch.records);
     const { raised: marks, blocked } = reader;
     const streams = fresh.flatMap((record) => ('event' in record ? [streamOf(record.event)] : []));
-    const { rows } = await tx.query<{ stream: string; next: number }>(
-      `SELECT stream, next_revision AS next FROM ${archiveSchema}.streams
+    const { rows } = await tx.query<StreamProgress>(
+      `SELECT stream, next_revision AS next, removed FROM ${archiveSchema}.streams
        WHERE topic = $1 AND partition = $2 AND stream = ANY ($3::text[])`,
       [topic, partition, [...new Set(streams)]],
     );
-    const revisions = new Map(rows.map(({ stream, next }) => [stream, next]));
-    return { fresh, marks, blocked, revisions };
+    return { fresh, marks, blocked, progress: new Map(rows.map((row) => [row.stream, row])) };
   });
 
 /** Saves that a batch is archived. @throws BatchNotAtCheckpoint if another archiver has saved it meanwhile */
@@ -104,7 +115,7 @@ const saveArchived = (
   log: Pick<EventLog, 'logId'>,
   done: {
     readonly marks: HighWaterMarks;
-    readonly revisions: ReadonlyMap<string, number>;
+    readonly streams: readonly StreamProgress[];
     readonly deadLetters: readonly DeadLetter[];
   },
 ): Promise<void> =>
@@ -113,10 +124,11 @@ const saveArchived = (
     await tx.query('SET LOCAL synchronous_commit = off');
     await requireAtCheckpoint(tx, archiveSchema, batch, log.logId(batch.topic), 'FOR UPDATE');
     await tx.query(
-      `INSERT INTO ${archiveSchema}.streams (topic, partition, stream, next_revision)
-       SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[])
-       ON CONFLICT (topic, partition, stream) DO UPDATE SET next_revision = excluded.next_revision`,
-      [batch.topic, batch.partition, [...done.revisions.keys()], [...done.revisions.values()]],
+      `INSERT INTO ${archiveSchema}.streams (topic, partition, stream, next_revision, removed)
+       SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[], $5::bigint[])
+       ON CONFLICT (topic, partition, stream) DO UPDATE
+       SET next_revision = excluded.next_revision, removed = excluded.removed`,
+      [batch.topic, batch.partition, ...valuesByField(done.streams, 'stream', 'next', 'removed')],
     );
     await Promise.all([
       insertDeadLetters(tx, archiveSchema, batch, done.deadLetters),
@@ -124,75 +136,123 @@ const saveArchived = (
     ]);
   });
 
-const portionOf = (events: readonly ArchivedEvent[], bytes: number): readonly ArchivedEvent[] => {
+/** How many events retention or a deletion has removed from the archive, as far as it was copied again. */
+export const removedEvents = async (pool: Pool): Promise<number> => {
+  const { rows } = await pool.query<{ removed: number }>(
+    `SELECT coalesce(sum(removed), 0)::bigint AS removed FROM ${archiveSchema}.streams
+     WHERE removed > 0`,
+  );
+  return rows[0]?.removed ?? 0;
+};
+
+const portionOf = (events: readonly ArchivedEvent[], limit: number): readonly ArchivedEvent[] => {
   let total = 0;
-  const end = events.findIndex(({ size }, index) => (total += size) > bytes && index > 0);
+  const end = events.findIndex((event, index) => {
+    total += sizeOf(event);
+    return index === limit || (total > maxAppendBytes && index > 0);
+  });
   return end === -1 ? events : events.slice(0, end);
 };
 
 /**
- * Archives events of one stream from revision `first` on; events that are already there are skipped. The revision of an
- * event depends on the log alone, so events are neither duplicated nor reordered.
+ * Archives events of one stream from revision `first` on. If the archive may have them already, the end of the stream is
+ * read first, because a soft-deleted stream would store them again.
  *
- * @returns how many of the events the stream has, and the refusal of the next one
- * @throws ArchiveUnavailable, ArchiveCut
+ * @returns how many events the archive has or had, how many of them were removed, and why the server rejects the next one
+ * @throws ArchiveUnavailable, ArchiveCut, ArchiveForeign
  */
 const archiveStream = async (
   store: Appendable,
   stream: string,
   first: number,
   events: readonly ArchivedEvent[],
-): Promise<{ readonly archived: number; readonly refused: StreamRefused | null }> => {
-  let archived = 0;
-  let bytes = maxAppendBytes;
-  try {
-    while (archived < events.length) {
-      const portion = portionOf(events.slice(archived), bytes);
-      const revision = first + archived;
-      try {
-        await store.append(stream, revision, portion);
-        archived += portion.length;
-      } catch (error) {
-        if (error instanceof AppendTooLarge && portion.length > 1) {
-          // The server's limit is lower.
-          bytes = portion.reduce((sum, { size }) => sum + size, 0) / 2;
-          continue;
-        }
-        if (!(error instanceof WrongRevision)) throw error;
-        const found = await store.ids(stream, revision, portion.length);
-        if (found.length === 0) throw new ArchiveCut(stream, revision);
-        const foreign = found.findIndex((id, index) => id !== portion[index]?.id);
-        archived += foreign === -1 ? found.length : foreign;
-        if (foreign !== -1) {
-          const message = `Another event has its revision, ${revision + foreign}`;
-          throw new StreamRefused(message, { cause: error });
-        }
+  mayExist: boolean,
+) => {
+  const end = mayExist ? await store.probe(stream) : null;
+  let [archived, removed, limit] = [0, 0, Infinity];
+  while (archived < events.length) {
+    const portion = portionOf(events.slice(archived), limit);
+    const ids = portion.map(({ id }) => id);
+    const revision = first + archived;
+    const isPast = end === null || (end.type === 'conflict' && end.last < revision);
+    const outcome = isPast ? await store.append(stream, revision, portion) : end;
+    let step = nextStep(revision, ids, outcome, null);
+    if (step.type === 'view') {
+      const found = await store.read(stream, revision, ids.length);
+      const metadata = found?.length === 0 ? await store.metadata(stream) : {};
+      step = nextStep(revision, ids, outcome, { found, metadata, repeated: null });
+      if (step.type === 'repeat') {
+        const { index } = step;
+        const repeated = await store.append(
+          stream,
+          revision + index,
+          portion.slice(index, index + 1),
+        );
+        step = nextStep(revision, ids, outcome, { found, metadata, repeated });
       }
     }
-    return { archived, refused: null };
-  } catch (error) {
-    if (error instanceof StreamRefused) return { archived, refused: error };
-    throw error;
+    switch (step.type) {
+      case 'advance':
+        archived += step.count;
+        removed += step.removed;
+        break;
+      case 'split':
+        limit = Math.ceil(portion.length / 2);
+        break;
+      case 'reject':
+        return { archived, removed, rejected: step.message };
+      case 'cut':
+        throw new ArchiveCut(stream, revision - 1);
+      case 'foreign':
+        throw new ArchiveForeign(
+          `The archive's stream ${stream} has another event at revision ${step.revision} than the log: was ` +
+            'linklog restored from an older backup?',
+        );
+      case 'view':
+      case 'repeat':
+      case 'retry':
+        throw new ArchiveUnavailable('UNAVAILABLE', null);
+      default: {
+        const unknown: never = step;
+        return unknown;
+      }
+    }
   }
+  return { archived, removed, rejected: null };
 };
 
 /**
  * Returns a handler that copies batches to the archive, each event once and in order, also if a batch is handled again
- * after a crash or by two archivers concurrently. A refused event becomes a dead letter, and later events of its subject
+ * after a crash or by two archivers concurrently. A rejected event becomes a dead letter, and later events of its subject
  * are parked.
  */
 export const createArchiver = (options: {
   readonly pool: Pool;
-  readonly log: ReadLog;
+  readonly log: ReadLog & Pick<EventLog, 'ranges'>;
   readonly store: Appendable;
   readonly logger: Logger;
   /** Aborts the current batch, which the next archiver handles again. */
   readonly stopped: AbortSignal;
 }): ((batch: Batch) => Promise<void>) => {
   const { pool, log, store, logger, stopped } = options;
+  /**
+   * For each partition, the next offset, and where the partition ended when this archiver came to it. Earlier events may be
+   * in the archive already: another archiver may have copied them, or this one before a rebuild.
+   */
+  const positions = new Map<string, { readonly next: number; readonly end: number }>();
+
+  const endOf = async ({ topic, partition, records }: Batch): Promise<number> => {
+    const position = positions.get(`${topic}/${partition}`);
+    if (position?.next === records.at(0)?.offset) return position?.end ?? 0;
+    const ranges = await log.ranges(topic);
+    return ranges.find((range) => range.partition === partition)?.next ?? 0;
+  };
+
   return async (batch) => {
     const { topic, partition } = batch;
-    const { fresh, marks, blocked, revisions: next } = await readDue(pool, batch, log);
+    const end = await endOf(batch);
+    positions.delete(`${topic}/${partition}`);
+    const { fresh, marks, blocked, progress } = await readDue(pool, batch, log);
 
     const deadLetters: DeadLetter[] = [];
     const due: ReadableRecord[] = [];
@@ -205,23 +265,26 @@ export const createArchiver = (options: {
       else due.push(incoming);
     }
 
-    const revisions = new Map<string, number>();
+    const archivedStreams: StreamProgress[] = [];
     const archiving = concurrently(
       groupBy(due, ({ event }) => streamOf(event)),
       { concurrency: concurrentAppends, signal: stopped },
       async ([stream, records]) => {
-        const first = next.get(stream) ?? 0;
+        const { next, removed: before } = progress.get(stream) ?? { next: 0, removed: 0 };
+        const mayExist = (next === 0 || before > 0) && (records[0]?.record.offset ?? 0) < end;
         const events = records.map(({ event }) => archivedEvent(event));
-        const { archived, refused } = await archiveStream(store, stream, first, events);
-        revisions.set(stream, first + archived);
+        const { archived, removed, rejected } = await archiveStream(
+          ...([store, stream, next, events, mayExist] as const),
+        );
+        archivedStreams.push({ stream, next: next + archived, removed: before + removed });
         records.slice(archived).forEach((incoming, index) => {
-          const error = index === 0 ? (refused?.message ?? null) : null;
-          deadLetters.push({ incoming, error });
+          deadLetters.push({ incoming, error: index === 0 ? rejected : null });
         });
       },
     );
     await untilAborted(archiving, stopped);
-    await saveArchived(pool, batch, log, { marks, revisions, deadLetters });
+    await saveArchived(pool, batch, log, { marks, streams: archivedStreams, deadLetters });
+    positions.set(`${topic}/${partition}`, { next: (batch.records.at(-1)?.offset ?? 0) + 1, end });
     if (deadLetters.length === 0) return;
     logger.error(
       { topic, partition, deadLetters: deadLetters.length, offsets: offsetsOf(deadLetters) },

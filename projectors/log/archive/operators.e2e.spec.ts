@@ -98,9 +98,10 @@ describe('archive: operators of the running product', function () {
     );
     await sendRequest(`${product.admin}/health/ready`);
     await startDouble(port);
-    await eventually('the end is logged', () =>
-      product.stderr().slice(logged).includes('the archive is available again'),
-    );
+    await eventually('the end is logged', async () => {
+      await sendRequest(`${product.admin}/health/ready`);
+      return product.stderr().slice(logged).includes('the archive is available again');
+    });
     await untilCopied();
     const lines = product
       .stderr()

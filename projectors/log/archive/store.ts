@@ -1,26 +1,51 @@
+import { randomUUID } from 'node:crypto';
 import {
   EventStoreDBClient,
   jsonEvent,
-  MaxAppendSizeExceededError,
   StreamDeletedError,
   StreamNotFoundError,
   WrongExpectedVersionError,
   type JSONEventType,
 } from '@eventstore/db-client';
+import { DeadlinePassed, withinDeadline } from '../../../ops/platform/concurrency/deadline.js';
 
 export interface ArchivedEvent {
   readonly id: string;
   readonly type: string;
   readonly data: object;
   readonly metadata: object;
-  /** Bytes that count toward the server's limit of an append. */
-  readonly size: number;
 }
 
+export interface StoredEvent extends ArchivedEvent {
+  readonly revision: number;
+}
+
+/** What EventStoreDB stores about a stream in `$$<name>`. */
+export interface StreamMetadata {
+  readonly $maxCount?: number;
+  /** The unit is seconds. */
+  readonly $maxAge?: number;
+  /** The first revision that is not removed. */
+  readonly $tb?: number;
+}
+
+/** A soft deletion truncates before 2^63 - 1, which JSON.parse rounds to 2^63. */
+export const isSoftDeleted = ({ $tb = 0 }: StreamMetadata): boolean => $tb >= 2 ** 63;
+
+export type AppendOutcome =
+  /** `last` is the revision of the last appended event. */
+  | { readonly type: 'appended'; readonly last: number }
+  /** The stream ends at another revision; -1: there is no stream. Uncommitted events count. */
+  | { readonly type: 'conflict'; readonly last: number }
+  /** The stream has a tombstone. */
+  | { readonly type: 'deleted' }
+  /** The server does not accept one of the events, or so many bytes. */
+  | { readonly type: 'rejected'; readonly message: string };
+
+/** The code is that of the dependency's state. */
 export class ArchiveUnavailable extends Error {
   constructor(
-    /** The code, such as `UNAVAILABLE`, `DEADLINE_EXCEEDED` or `ACCESS_DENIED`. */
-    readonly code: string,
+    readonly code: 'UNAVAILABLE' | 'TIMEOUT' | 'ACCESS_DENIED',
     cause: unknown,
   ) {
     super('The archive cannot be used', { cause });
@@ -33,21 +58,15 @@ export class ArchiveCut extends Error {
 
   constructor(stream: string, revision: number) {
     super(
-      `The archive's stream ${stream} has no revision ${revision - 1}, which it had: was ` +
+      `The archive's stream ${stream} has no revision ${revision}, which it had: was ` +
         `EventStoreDB restored from an older copy, or is it another one?`,
     );
   }
 }
 
-/** A stream rejects these events permanently. */
-export class StreamRefused extends Error {
-  readonly code = 'STREAM_REFUSED';
-}
-
-export class AppendTooLarge extends StreamRefused {}
-
-export class WrongRevision extends Error {
-  readonly code = 'WRONG_REVISION';
+/** The archive has events of another log, or of another history of this log. */
+export class ArchiveForeign extends Error {
+  readonly code = 'ARCHIVE_FOREIGN';
 }
 
 /** Deadline of a call (ms), after which its outcome is unknown. */
@@ -56,108 +75,181 @@ const deadlineMs = 4_000;
 /** The gRPC status INVALID_ARGUMENT. */
 const invalidArgument = 3;
 
-const translated = (error: unknown): Error => {
-  if (error instanceof StreamRefused) return error;
-  if (error instanceof WrongExpectedVersionError) return new WrongRevision(error.message);
-  if (error instanceof MaxAppendSizeExceededError) return new AppendTooLarge(error.message);
-  if (error instanceof StreamDeletedError) return new StreamRefused('The stream was deleted');
-  const { type, code } = error as { readonly type?: unknown; readonly code?: unknown };
-  if (code === invalidArgument) return new StreamRefused((error as Error).message);
-  const name = typeof type === 'string' ? type.toUpperCase().replaceAll('-', '_') : 'UNAVAILABLE';
-  return new ArchiveUnavailable(name, error);
+interface ClientError {
+  readonly type?: unknown;
+  readonly code?: unknown;
+}
+
+const unavailable = (error: unknown): ArchiveUnavailable => {
+  const { type } = error as ClientError;
+  if (type === 'access-denied') return new ArchiveUnavailable('ACCESS_DENIED', error);
+  const isLate =
+    error instanceof DeadlinePassed || type === 'timeout' || type === 'deadline-exceeded';
+  return new ArchiveUnavailable(isLate ? 'TIMEOUT' : 'UNAVAILABLE', error);
 };
 
 /** Private methods of the client. */
 interface Internals {
   supports: () => Promise<boolean>;
   handleError: (...args: readonly unknown[]) => Promise<void>;
+  shouldReconnect: (error: ClientError) => readonly unknown[];
+  callArguments: (options: object, callOptions?: { readonly deadline: number }) => unknown;
 }
 
 /**
- * Opens the EventStoreDB of a connection string. The client connects at its first call.
- *
- * @throws the client's error about an invalid connection string
+ * Returns a connection string that the client accepts, and with which it uses all hosts: it does not know the schemes of
+ * KurrentDB, and with `+discover` it uses only the first host. A silent seed delays a discovery by one second.
  */
-export const openArchiveStore = (url: string) => {
-  const client = EventStoreDBClient.connectionString(url);
+export const clientUrl = (url: string): string => {
+  const [, discover = '', hosts = '', options = ''] =
+    /^(?:esdb|kurrentdb|kdb)(\+discover)?:\/\/([^?]*?)\/?(\?.*)?$/.exec(url) ?? [];
+  if (hosts === '') return url;
+  const parameters = /[?&]gossipTimeout=/i.test(options)
+    ? options
+    : `${options === '' ? '?' : `${options}&`}gossipTimeout=1`;
+  return `esdb${hosts.includes(',') ? '' : discover}://${hosts}${parameters}`;
+};
+
+const openClient = (url: string): EventStoreDBClient => {
+  const client = EventStoreDBClient.connectionString(clientUrl(url));
   const internals = client as unknown as Internals;
   // This makes each append a call with a deadline. The client's default is one stream of batches without a deadline: an
   // append whose response is lost never resolves, and the loss of one connection rejects all other appends, whose
   // responses then end the process.
   internals.supports = () => Promise.resolve(false);
+  const { handleError, shouldReconnect, callArguments } = internals;
   // After a failed call, the client discovers another node in the background. Its rejection must not end the process; the
   // next call fails instead.
-  const { handleError } = internals;
   internals.handleError = (...args) => handleError(...args).catch(() => undefined);
+  // A node that hangs keeps its connections. By default, only a keepalive ends them, after up to 38 s.
+  internals.shouldReconnect = (error) =>
+    error.type === 'deadline-exceeded' ? [true] : shouldReconnect(error);
+  // By default, reads have no deadline.
+  internals.callArguments = (options, callOptions) =>
+    callArguments(options, callOptions && { deadline: Date.now() + deadlineMs });
+  return client;
+};
+
+/**
+ * Opens the EventStoreDB of a connection string. The client connects at its first call. Each call has a deadline, which
+ * includes the discovery of the leader.
+ *
+ * @throws the client's error about an invalid connection string
+ */
+export const openArchiveStore = (url: string) => {
+  const client = openClient(url);
 
   /**
-   * Returns up to `count` ids of a stream from revision `first` on.
+   * Returns up to `count` visible events of a stream from a revision on, or the last ones in descending order; `null` if
+   * the stream has a tombstone.
    *
-   * @throws StreamRefused, ArchiveUnavailable
+   * @throws ArchiveUnavailable
    */
-  const ids = async (stream: string, first: number, count: number): Promise<readonly string[]> => {
+  const read = async (
+    stream: string,
+    from: number | 'end',
+    count: number,
+  ): Promise<readonly StoredEvent[] | null> => {
     const reading = client.readStream<JSONEventType>(stream, {
-      fromRevision: BigInt(first),
+      ...(from === 'end'
+        ? { fromRevision: 'end', direction: 'backwards' }
+        : { fromRevision: BigInt(from) }),
       maxCount: count,
+      // Other nodes lag behind.
       requiresLeader: true,
     });
-    // The client has no deadline for reads.
-    const late = setTimeout(() => {
-      reading.destroy(new ArchiveUnavailable('DEADLINE_EXCEEDED', null));
-      // Only a call that has already failed cannot be cancelled.
-      reading.cancel().catch(() => undefined);
-    }, deadlineMs);
     // A late error event without a listener would end the process.
     reading.on('error', () => undefined);
-    try {
-      const found: string[] = [];
+    const found: StoredEvent[] = [];
+    const collect = async (): Promise<void> => {
       for await (const { event } of reading) {
-        if (event?.revision !== BigInt(first + found.length)) {
-          throw new StreamRefused('Old events of the stream were truncated');
-        }
-        found.push(event.id);
+        if (!event) continue;
+        const { id, type, data, metadata } = event as ArchivedEvent;
+        found.push({ revision: Number(event.revision), id, type, data, metadata });
       }
+    };
+    try {
+      await withinDeadline(deadlineMs, collect);
       return found;
     } catch (error) {
       if (error instanceof StreamNotFoundError) return [];
-      if (error instanceof ArchiveUnavailable) throw error;
-      throw translated(error);
+      if (error instanceof StreamDeletedError) return null;
+      throw unavailable(error);
     } finally {
-      clearTimeout(late);
+      // An open call would block `close` forever. Only a call that never started cannot be cancelled.
+      reading.cancel().catch(() => undefined);
+    }
+  };
+
+  const appendOnce = async (
+    stream: string,
+    expectedRevision: bigint | 'no_stream',
+    events: readonly ArchivedEvent[],
+  ): Promise<AppendOutcome> => {
+    const proposed = events.map(({ id, type, data, metadata }) =>
+      jsonEvent({ id, type, data: { ...data }, metadata: { ...metadata } }),
+    );
+    try {
+      const { nextExpectedRevision } = await withinDeadline(deadlineMs, () =>
+        client.appendToStream<JSONEventType>(stream, proposed, {
+          expectedRevision,
+          // Only the leader knows the end of a stream.
+          requiresLeader: true,
+          deadline: deadlineMs,
+        }),
+      );
+      return { type: 'appended', last: Number(nextExpectedRevision) };
+    } catch (error) {
+      if (error instanceof WrongExpectedVersionError) {
+        const last = error.actualVersion;
+        return { type: 'conflict', last: typeof last === 'bigint' ? Number(last) : -1 };
+      }
+      if (error instanceof StreamDeletedError) return { type: 'deleted' };
+      if ((error as ClientError).code === invalidArgument) {
+        return { type: 'rejected', message: (error as Error).message };
+      }
+      throw unavailable(error);
+    }
+  };
+
+  /**
+   * Appends events to a stream from revision `first` on. It is idempotent. The server drops a repeat of an append that is
+   * being committed, and reports a timeout after 2 s; the next repeat succeeds.
+   *
+   * @throws ArchiveUnavailable
+   */
+  const append = async (
+    stream: string,
+    first: number,
+    events: readonly ArchivedEvent[],
+  ): Promise<AppendOutcome> => {
+    const expected = first === 0 ? 'no_stream' : BigInt(first - 1);
+    try {
+      return await appendOnce(stream, expected, events);
+    } catch (error) {
+      const { cause } = error as ArchiveUnavailable;
+      if ((cause as ClientError | null)?.type !== 'timeout') throw error;
+      return appendOnce(stream, expected, events);
     }
   };
 
   return {
+    append,
+    read,
     /**
-     * Appends events to a stream from revision `first` on. It is idempotent.
+     * Returns where a stream ends, as the conflict of an append that no stream can store. A read does not tell this of
+     * events that retention removed, nor whether the user may append.
      *
-     * @throws WrongRevision, AppendTooLarge, StreamRefused, ArchiveUnavailable
+     * @throws ArchiveUnavailable
      */
-    async append(stream: string, first: number, events: readonly ArchivedEvent[]): Promise<void> {
-      const proposed = events.map(({ id, type, data, metadata }) =>
-        jsonEvent({ id, type, data: { ...data }, metadata: { ...metadata } }),
-      );
-      let end: bigint;
-      try {
-        const result = await client.appendToStream<JSONEventType>(stream, proposed, {
-          expectedRevision: first === 0 ? 'no_stream' : BigInt(first - 1),
-          // Only the leader knows the end of a stream.
-          requiresLeader: true,
-          deadline: deadlineMs,
-        });
-        end = result.nextExpectedRevision;
-      } catch (error) {
-        throw translated(error);
-      }
-      // A soft-deleted stream continues at the revision where it ended.
-      if (end !== BigInt(first + events.length - 1)) {
-        throw new StreamRefused('The stream was deleted, and begins anew at another revision');
-      }
-    },
-    ids,
+    probe: (stream: string): Promise<AppendOutcome> =>
+      appendOnce(stream, BigInt(Number.MAX_SAFE_INTEGER), [
+        { id: randomUUID(), type: 'linklog.Probe', data: {}, metadata: {} },
+      ]),
     /** @throws ArchiveUnavailable */
-    async ping(): Promise<void> {
-      await ids('platform', 0, 1);
+    async metadata(stream: string): Promise<StreamMetadata> {
+      const [newest] = (await read(`$$${stream}`, 'end', 1)) ?? [];
+      return (newest?.data ?? {}) as StreamMetadata;
     },
     close: () => client.dispose(),
   };

@@ -4,17 +4,17 @@ import type { Pool } from '../../../platform/postgres/pool.js';
 import type { Streams } from '../eventstore/streams.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { namedLog } from '../../../../projectors/testing/harness.js';
-import { createArchiver } from '../../../../projectors/log/archive/archiver.js';
-import type { ArchiveStore } from '../../../../projectors/log/archive/store.js';
+import { createArchiver, type Appendable } from '../../../../projectors/log/archive/archiver.js';
 
-/** A function that passes batches of partition 0 of a topic to an archiver, like a subscription. */
-export const archiver = (
-  pool: Pool,
-  store: Pick<ArchiveStore, 'append' | 'ids'>,
-  stopped = new AbortController().signal,
-) => {
+/**
+ * A function that passes batches of partition 0 of a topic to an archiver, like a subscription. `end` is the end of the
+ * partition when the archiver starts.
+ */
+export const archiver = (pool: Pool, store: Appendable, end = 0) => {
   const logger = createLogger('silent');
-  const handle = createArchiver({ pool, log: namedLog(), store, logger, stopped });
+  const ranges = () => Promise.resolve([{ partition: 0, first: 0, next: end }]);
+  const stopped = new AbortController().signal;
+  const handle = createArchiver({ pool, log: { ...namedLog(), ranges }, store, logger, stopped });
   return (topic: TopicName, from: number, records: readonly NewRecord[]): Promise<void> =>
     handle({
       topic,

@@ -1,7 +1,12 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Metadata,
   status,
   type handleClientStreamingCall,
+  type ServerReadableStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
   type handleServerStreamingCall,
   type handleUnaryCall,
   type UntypedServiceImplementation,
@@ -43,6 +48,22 @@ const refusals = {
       exception: 'maximum-append-size-exceeded',
       'maximum-append-size': String(max),
     }),
+  eventTooLarge: (id: string, max: number) =>
+    new Refusal(
+      status.INVALID_ARGUMENT,
+      `Event with Id: ${id} exceeds Maximum Append Event Size of ${max}.`,
+      {},
+    ),
+  timeout: () => new Refusal(status.ABORTED, 'Operation timed out: Commit phase timeout', {}),
+  accessDenied: () =>
+    new Refusal(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' }),
+  notReady: () => new Refusal(status.UNAVAILABLE, 'Server Is Not Ready', {}),
+  notLeader: (port: number) =>
+    new Refusal(status.NOT_FOUND, 'Leader info available', {
+      exception: 'not-leader',
+      'leader-endpoint-host': '127.0.0.1',
+      'leader-endpoint-port': String(port),
+    }),
 } as const;
 
 const textOf = (identifier: shared.StreamIdentifier | undefined): string =>
@@ -82,26 +103,52 @@ const readEvent = (stream: string, event: StoredEvent): streams.ReadResp => {
   return new messages.ReadResp().setEvent(read);
 };
 
+/** The state of a node that its responses depend on. */
 export interface Behaviour {
   readonly streams: Streams;
   readonly maxAppendSize: number;
+  readonly maxAppendEventSize: number;
+  /** How long an append waits for its commit (ms). */
+  readonly commitTimeoutMs: number;
+  /** Whether the user may append. */
+  mayAppend: boolean;
   /** Counts the calls, and delays them while the server is stalled. */
-  readonly called: (method: 'read' | 'append') => Promise<void>;
+  readonly called: (method: 'read' | 'append' | 'gossip') => Promise<void>;
+  /** The port of the cluster's leader; `null` during an election. */
+  readonly leader: () => number | null;
+  /** The ports of the nodes of the cluster that have not stopped. */
+  readonly members: () => readonly number[];
+  readonly port: number;
 }
+
+type Call =
+  | ServerReadableStream<streams.AppendReq, streams.AppendResp>
+  | ServerWritableStream<streams.ReadReq, streams.ReadResp>
+  | ServerUnaryCall<shared.Empty, gossip.ClusterInfo>;
+
+/** Counts and delays a call. A process that was stopped drops calls whose deadline has passed. */
+const enter = async (server: Behaviour, method: 'read' | 'append' | 'gossip', call: Call) => {
+  await server.called(method);
+  if (call.cancelled) throw refusals.notReady();
+  if (call.metadata.get('requires-leader')[0] !== 'true') return;
+  const leader = server.leader();
+  if (leader === null) throw refusals.notReady();
+  if (leader !== server.port) throw refusals.notLeader(leader);
+};
 
 /** The calls that the product sends, with the errors of the server. */
 export const streamsService = (server: Behaviour): UntypedServiceImplementation => {
-  const { streams: stored, maxAppendSize } = server;
+  const { streams: stored, maxAppendSize, maxAppendEventSize, commitTimeoutMs } = server;
 
   const read: handleServerStreamingCall<streams.ReadReq, streams.ReadResp> = (call) => {
     const respond = async (): Promise<void> => {
-      await server.called('read');
+      await enter(server, 'read', call);
       const options = call.request.getOptions();
       const from = options?.getStream();
       const stream = textOf(from?.getStreamIdentifier());
-      const events = stored.events(stream);
+      const events = stored.visible(stream);
       if (events === null) throw refusals.streamDeleted(stream);
-      if (events.length === 0) {
+      if (events === undefined) {
         const missing = new messages.ReadResp.StreamNotFound();
         call.write(
           new messages.ReadResp().setStreamNotFound(
@@ -109,13 +156,32 @@ export const streamsService = (server: Behaviour): UntypedServiceImplementation 
           ),
         );
       }
-      const start = Number(from?.getRevision());
-      for (const event of events.slice(start, start + Number(options?.getCount()))) {
+      const isBackwards =
+        options?.getReadDirection() === messages.ReadReq.Options.ReadDirection.BACKWARDS;
+      const start = from?.hasRevision() ? Number(from.getRevision()) : 0;
+      const due = isBackwards
+        ? events?.toReversed()
+        : events?.filter(({ revision }) => revision >= start);
+      for (const event of due?.slice(0, Number(options?.getCount())) ?? []) {
         call.write(readEvent(stream, event));
       }
       call.end();
     };
     respond().catch((error: unknown) => call.emit('error', error));
+  };
+
+  /** Waits for the commit of an append. A repeat is dropped silently, so it waits for nothing. */
+  const untilCommitted = async (stream: string, outcome: AppendOutcome): Promise<AppendOutcome> => {
+    if (outcome.result !== 'pending' && outcome.result !== 'dropped') return outcome;
+    const deadline = performance.now() + commitTimeoutMs;
+    while (performance.now() < deadline) {
+      await sleep(5);
+      const { revision } = outcome.result === 'pending' ? outcome : { revision: Infinity };
+      if ((stored.events(stream)?.at(-1)?.revision ?? -1) >= revision) {
+        return { result: 'success', revision };
+      }
+    }
+    throw refusals.timeout();
   };
 
   const append: handleClientStreamingCall<streams.AppendReq, streams.AppendResp> = (
@@ -133,12 +199,17 @@ export const streamsService = (server: Behaviour): UntypedServiceImplementation 
         const event = proposedEvent(message);
         size += sizeOnDisk(event);
         if (size > maxAppendSize) throw refusals.tooLarge(maxAppendSize);
+        if (sizeOnDisk(event) > maxAppendEventSize) {
+          throw refusals.eventTooLarge(event.id, maxAppendEventSize);
+        }
         proposed.push(event);
       }
-      await server.called('append');
+      await enter(server, 'append', call);
+      if (!server.mayAppend) throw refusals.accessDenied();
       const stream = textOf(options?.getStreamIdentifier());
       const expected = options?.hasNoStream() ? 'no_stream' : Number(options?.getRevision());
-      return appended(stream, expected, stored.append(stream, expected, proposed));
+      const outcome = stored.append(stream, expected, proposed);
+      return appended(stream, expected, await untilCommitted(stream, outcome));
     };
     respond().then(
       (response) => {
@@ -159,6 +230,7 @@ const appended = (
   outcome: AppendOutcome,
 ): streams.AppendResp => {
   if (outcome.result === 'stream-deleted') throw refusals.streamDeleted(stream);
+  if (outcome.result === 'dropped' || outcome.result === 'pending') throw refusals.timeout();
   const response = new messages.AppendResp();
   const empty = new sharedMessages.Empty();
   if (outcome.result === 'success') {
@@ -175,17 +247,31 @@ const appended = (
   return response.setWrongExpectedVersion(wrong);
 };
 
-/** A cluster of one node, for clients that discover the leader. */
-export const gossipService = (port: () => number): UntypedServiceImplementation => {
-  const read: handleUnaryCall<shared.Empty, gossip.ClusterInfo> = (_, callback) => {
+/** The members of the cluster, for clients that discover the leader. */
+export const gossipService = (server: Behaviour): UntypedServiceImplementation => {
+  const read: handleUnaryCall<shared.Empty, gossip.ClusterInfo> = (call, callback) => {
     const { ClusterInfo, EndPoint, MemberInfo } = gossipMessages;
-    const leader = new MemberInfo()
-      .setInstanceId(new sharedMessages.UUID().setString('00000000-0000-4000-8000-000000000001'))
-      .setTimeStamp(String(Date.now()))
-      .setState(MemberInfo.VNodeState.LEADER)
-      .setIsAlive(true)
-      .setHttpEndPoint(new EndPoint().setAddress('127.0.0.1').setPort(port()));
-    callback(null, new ClusterInfo().setMembersList([leader]));
+    const respond = async (): Promise<gossip.ClusterInfo> => {
+      await enter(server, 'gossip', call);
+      const { LEADER, FOLLOWER } = MemberInfo.VNodeState;
+      const members = server.members().map((port) =>
+        new MemberInfo()
+          .setInstanceId(new sharedMessages.UUID().setString(randomUUID()))
+          .setTimeStamp(String(Date.now()))
+          .setState(port === server.leader() ? LEADER : FOLLOWER)
+          .setIsAlive(true)
+          .setHttpEndPoint(new EndPoint().setAddress('127.0.0.1').setPort(port)),
+      );
+      return new ClusterInfo().setMembersList(members);
+    };
+    respond().then(
+      (response) => {
+        callback(null, response);
+      },
+      (error: unknown) => {
+        callback(error as Error);
+      },
+    );
   };
   return { read };
 };
