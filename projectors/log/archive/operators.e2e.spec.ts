@@ -23,7 +23,9 @@ describe('archive: operators of the running product', function () {
 
   before(async () => {
     await startDouble();
-    product = await startEmbeddedProduct({ env: { EVENTSTORE_URL: double.url } });
+    product = await startEmbeddedProduct({
+      env: { EVENTSTORE_URL: double.url, LOG_LEVEL: 'info' },
+    });
     ({ key } = await product.createKey({ plan: 'PRO' }));
   });
 
