@@ -107,9 +107,10 @@ describe('migrations', () => {
     await migrate(database.pool);
   });
 
-  /** Removes what the last two files created. */
+  /** Removes what the last three files created. */
   const removeLast = () =>
     database.pool.query(`DROP SCHEMA delivery CASCADE; DROP SCHEMA imports CASCADE;
+      ALTER TABLE archive.streams DROP COLUMN removed;
       DELETE FROM public.migrations WHERE file >= '0104'`);
 
   it('continue after an interruption, with the generation raised from the first step on', async () => {

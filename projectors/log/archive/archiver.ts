@@ -23,13 +23,7 @@ import type { HighWaterMarks } from '../../runtime/high-water-marks.js';
 import { insertDeadLetters, offsetsOf, type DeadLetter } from '../../runtime/dead-letters.js';
 import { archiveSchema } from '../../runtime/projection.js';
 import type { ReadableRecord } from '../../runtime/read-record.js';
-import {
-  ArchiveCut,
-  ArchiveForeign,
-  ArchiveUnavailable,
-  type ArchivedEvent,
-  type ArchiveStore,
-} from './store.js';
+import { ArchiveUnavailable, type ArchivedEvent, type ArchiveStore } from './store.js';
 import { nextStep } from './stream-rules.js';
 
 /** The server and its HTTP/2 connection accept about a hundred. */
@@ -176,19 +170,15 @@ const archiveStream = async (
     const revision = first + archived;
     const isPast = end === null || (end.type === 'conflict' && end.last < revision);
     const outcome = isPast ? await store.append(stream, revision, portion) : end;
-    let step = nextStep(revision, ids, outcome, null);
-    if (step.type === 'view') {
+    let step = nextStep(stream, revision, ids, outcome);
+    if (outcome.type === 'conflict') {
       const found = await store.read(stream, revision, ids.length);
       const metadata = found?.length === 0 ? await store.metadata(stream) : {};
-      step = nextStep(revision, ids, outcome, { found, metadata, repeated: null });
+      step = nextStep(stream, revision, ids, outcome, { found, metadata });
       if (step.type === 'repeat') {
-        const { index } = step;
-        const repeated = await store.append(
-          stream,
-          revision + index,
-          portion.slice(index, index + 1),
-        );
-        step = nextStep(revision, ids, outcome, { found, metadata, repeated });
+        const last = portion.slice(step.index, step.index + 1);
+        const repeated = await store.append(stream, revision + step.index, last);
+        step = nextStep(stream, revision, ids, outcome, { found, metadata, repeated });
       }
     }
     switch (step.type) {
@@ -201,16 +191,9 @@ const archiveStream = async (
         break;
       case 'reject':
         return { archived, removed, rejected: step.message };
-      case 'cut':
-        throw new ArchiveCut(stream, revision - 1);
-      case 'foreign':
-        throw new ArchiveForeign(
-          `The archive's stream ${stream} has another event at revision ${step.revision} than the log: was ` +
-            'linklog restored from an older backup?',
-        );
-      case 'view':
+      case 'fail':
+        throw step.error;
       case 'repeat':
-      case 'retry':
         throw new ArchiveUnavailable('UNAVAILABLE', null);
       default: {
         const unknown: never = step;

@@ -10,8 +10,8 @@ import { readRecord } from '../../runtime/read-record.js';
 import { streamOf } from './archiver.js';
 import {
   ArchiveCut,
+  ArchiveFailure,
   ArchiveForeign,
-  ArchiveUnavailable,
   type ArchivedEvent,
   type ArchiveStore,
 } from './store.js';
@@ -28,15 +28,10 @@ export const archiveStarted = (log: Pick<EventLog, 'logId'>): ArchivedEvent => {
 
 /** How long the archive counts as owned by the log after a check (ms). A server takes longer to be replaced. */
 const ownedMs = 2_000;
-/** How long an event of another log stops all partitions (ms): longer than the pause before it is read again. */
-const foreignMs = 15_000;
 /** How long the ends of streams count as complete after a check (ms). */
 const completeMs = 10_000;
 
 type Handler = (batch: Batch) => Promise<void>;
-
-const isArchiveFailure = (error: unknown): error is Error =>
-  [ArchiveUnavailable, ArchiveCut, ArchiveForeign].some((type) => error instanceof type);
 
 /** Returns a function that shares the outcome of `work` for a time. A failure is not kept. */
 const cached = (work: () => Promise<void>, ms: number): (() => Promise<void>) => {
@@ -95,13 +90,14 @@ export const createOwner = (deps: {
     const newest = await store.read(ownerStream, 'end', 1);
     // The tombstone of the stream hides whose archive it is.
     if (newest === null) return;
-    if (newest[0]) {
-      const { topics = {} } = newest[0].data as { readonly topics?: Record<string, string> };
-      const foreign = topicNames.find((topic) => topics[topic] && topics[topic] !== log.logId(topic));
-      if (foreign === undefined) return;
-      throw new ArchiveForeign(
-        `The archive belongs to log ${topics[foreign]} of ${foreign}, this is log ${log.logId(foreign)}`,
+    const [event] = newest;
+    if (event) {
+      const { topics = {} } = event.data as { readonly topics?: Record<string, string> };
+      const isForeign = topicNames.some(
+        (topic) => (topics[topic] ?? log.logId(topic)) !== log.logId(topic),
       );
+      if (isForeign) throw new ArchiveForeign(ownerStream, event.revision);
+      return;
     }
     // The server is empty, or an earlier version of Linklog started its archive, or the event was removed.
     await requireComplete();
@@ -112,25 +108,34 @@ export const createOwner = (deps: {
   const owned = cached(() => requireOwned(), ownedMs);
   const complete = cached(requireComplete, completeMs);
   /** The failures of partitions whose last batch was not archived, the latest one last. */
-  const failures = new Map<string, { readonly error: Error; readonly at: number }>();
+  const failures = new Map<string, ArchiveFailure>();
+  /** The event of another log that was found last. */
+  let foreign: ArchiveForeign | null = null;
+
+  /** @throws ArchiveForeign, ArchiveCut, ArchiveUnavailable */
+  const requireWritable = async (): Promise<void> => {
+    if (foreign) {
+      const [event] = (await store.read(foreign.stream, foreign.revision, 1)) ?? [];
+      if (event?.id === foreign.id) throw foreign;
+      foreign = null;
+    }
+    await owned();
+  };
 
   return {
     /** Wraps a handler of batches, so that nothing is written to an archive of another log. */
-    guard: (archive: Handler): Handler =>
+    guard:
+      (archive: Handler): Handler =>
       async (batch) => {
         const name = `${batch.topic}/${batch.partition}`;
-        for (const [other, { error, at }] of failures) {
-          // The partition that found an event of another log looks for it again within seconds.
-          const isRecent = performance.now() - at < foreignMs;
-          if (other !== name && error instanceof ArchiveForeign && isRecent) throw error;
-        }
         try {
-          await untilAborted(owned(), stopped);
+          await untilAborted(requireWritable(), stopped);
           await archive(batch);
           failures.delete(name);
         } catch (error) {
           failures.delete(name);
-          if (isArchiveFailure(error)) failures.set(name, { error, at: performance.now() });
+          if (error instanceof ArchiveFailure) failures.set(name, error);
+          if (error instanceof ArchiveForeign && error.id) foreign = error;
           throw error;
         }
       },
@@ -139,7 +144,7 @@ export const createOwner = (deps: {
       const failure = [...failures.values()].at(-1);
       // Another archiver may have copied the batch.
       if (failure && (await readerLag(pool, log, archiveSchema, topicNames)).lag > 0) {
-        throw failure.error;
+        throw failure;
       }
       await Promise.all([store.probe(ownerStream), owned()]);
       await complete();

@@ -7,7 +7,8 @@ import {
   WrongExpectedVersionError,
   type JSONEventType,
 } from '@eventstore/db-client';
-import { DeadlinePassed, withinDeadline } from '../../../ops/platform/concurrency/deadline.js';
+import { withinDeadline } from '../../../ops/platform/concurrency/deadline.js';
+import { retry } from '../../../ops/platform/concurrency/retry.js';
 
 export interface ArchivedEvent {
   readonly id: string;
@@ -43,7 +44,11 @@ export type AppendOutcome =
   | { readonly type: 'rejected'; readonly message: string };
 
 /** The code is that of the dependency's state. */
-export class ArchiveUnavailable extends Error {
+export abstract class ArchiveFailure extends Error {
+  abstract readonly code: string;
+}
+
+export class ArchiveUnavailable extends ArchiveFailure {
   constructor(
     readonly code: 'UNAVAILABLE' | 'TIMEOUT' | 'ACCESS_DENIED',
     cause: unknown,
@@ -53,7 +58,7 @@ export class ArchiveUnavailable extends Error {
 }
 
 /** A stream ends before an archived event: EventStoreDB has lost events. */
-export class ArchiveCut extends Error {
+export class ArchiveCut extends ArchiveFailure {
   readonly code = 'ARCHIVE_CUT';
 
   constructor(stream: string, revision: number) {
@@ -64,9 +69,20 @@ export class ArchiveCut extends Error {
   }
 }
 
-/** The archive has events of another log, or of another history of this log. */
-export class ArchiveForeign extends Error {
+/** A stream has an event that the log does not have. The id is unknown if the stream names another log. */
+export class ArchiveForeign extends ArchiveFailure {
   readonly code = 'ARCHIVE_FOREIGN';
+
+  constructor(
+    readonly stream: string,
+    readonly revision: number,
+    readonly id?: string,
+  ) {
+    super(
+      `The archive's stream ${stream} has an event of another log at revision ${revision}: was linklog restored ` +
+        'from an older backup, or does another one write to this archive?',
+    );
+  }
 }
 
 /** Deadline of a call (ms), after which its outcome is unknown. */
@@ -81,10 +97,9 @@ interface ClientError {
 }
 
 const unavailable = (error: unknown): ArchiveUnavailable => {
-  const { type } = error as ClientError;
+  const { type, code } = error as ClientError;
   if (type === 'access-denied') return new ArchiveUnavailable('ACCESS_DENIED', error);
-  const isLate =
-    error instanceof DeadlinePassed || type === 'timeout' || type === 'deadline-exceeded';
+  const isLate = type === 'timeout' || type === 'deadline-exceeded' || code === 'DEADLINE_PASSED';
   return new ArchiveUnavailable(isLate ? 'TIMEOUT' : 'UNAVAILABLE', error);
 };
 
@@ -100,15 +115,12 @@ interface Internals {
  * Returns a connection string that the client accepts, and with which it uses all hosts: it does not know the schemes of
  * KurrentDB, and with `+discover` it uses only the first host. A silent seed delays a discovery by one second.
  */
-export const clientUrl = (url: string): string => {
-  const [, discover = '', hosts = '', options = ''] =
-    /^(?:esdb|kurrentdb|kdb)(\+discover)?:\/\/([^?]*?)\/?(\?.*)?$/.exec(url) ?? [];
-  if (hosts === '') return url;
-  const parameters = /[?&]gossipTimeout=/i.test(options)
-    ? options
-    : `${options === '' ? '?' : `${options}&`}gossipTimeout=1`;
-  return `esdb${hosts.includes(',') ? '' : discover}://${hosts}${parameters}`;
-};
+export const clientUrl = (url: string): string =>
+  url.replace(
+    /^(?:esdb|kurrentdb|kdb)(\+discover)?:\/\/([^?]*?)\/?(?:\?(.*))?$/,
+    (_, discover = '', hosts: string, options?: string) =>
+      `esdb${hosts.includes(',') ? '' : discover}://${hosts}?gossipTimeout=1${options ? `&${options}` : ''}`,
+  );
 
 const openClient = (url: string): EventStoreDBClient => {
   const client = EventStoreDBClient.connectionString(clientUrl(url));
@@ -224,13 +236,11 @@ export const openArchiveStore = (url: string) => {
     events: readonly ArchivedEvent[],
   ): Promise<AppendOutcome> => {
     const expected = first === 0 ? 'no_stream' : BigInt(first - 1);
-    try {
-      return await appendOnce(stream, expected, events);
-    } catch (error) {
-      const { cause } = error as ArchiveUnavailable;
-      if ((cause as ClientError | null)?.type !== 'timeout') throw error;
-      return appendOnce(stream, expected, events);
-    }
+    return retry(() => appendOnce(stream, expected, events), {
+      attempts: 2,
+      isRetryable: (error) =>
+        ((error as ArchiveUnavailable).cause as ClientError).type === 'timeout',
+    });
   };
 
   return {

@@ -178,5 +178,14 @@ export const archiveUnderKills = async (options: {
   await database.drop();
   await rm(dir, { recursive: true });
   const repeats = total - options.events;
-  return { ...options, repeats, streams: names.size, seconds, wrong, archived, started, deadLetters };
+  return {
+    ...options,
+    repeats,
+    streams: names.size,
+    seconds,
+    wrong,
+    archived,
+    started,
+    deadLetters,
+  };
 };

@@ -190,6 +190,7 @@ describe('double of EventStoreDB', () => {
       await start();
       double.stall();
       expect(await codeOf(store.append('s', 0, events))).to.equal('TIMEOUT');
+      await sleep(50);
       double.resume();
       await sleep(50);
       expect(double.streams.events('s')).to.deep.equal([]);
@@ -200,7 +201,11 @@ describe('double of EventStoreDB', () => {
     const startCluster = async () => {
       const cluster = await startEventStoreCluster({ commitTimeoutMs: 200 });
       store = openArchiveStore(cluster.url);
-      double = { kill: () => { cluster.kill(); } } as EventStoreDouble;
+      double = {
+        kill: () => {
+          cluster.kill();
+        },
+      } as EventStoreDouble;
       await store.append('s', 0, events.slice(0, 1));
       return cluster;
     };

@@ -129,7 +129,7 @@ type Call =
 /** Counts and delays a call. A process that was stopped drops calls whose deadline has passed. */
 const enter = async (server: Behaviour, method: 'read' | 'append' | 'gossip', call: Call) => {
   await server.called(method);
-  if (call.cancelled) throw refusals.notReady();
+  if (call.cancelled || Number(call.getDeadline()) <= Date.now()) throw refusals.notReady();
   if (call.metadata.get('requires-leader')[0] !== 'true') return;
   const leader = server.leader();
   if (leader === null) throw refusals.notReady();
