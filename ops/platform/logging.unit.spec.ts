@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { pino } from 'pino';
+import { collectLogLines } from '../test/support/log-lines.js';
 import { withVirtualTime } from './concurrency/testing/virtual-time.js';
 import { createFloodLog, createOutageLog } from './logging.js';
 
@@ -13,62 +13,48 @@ describe('platform: log of frequent events', () => {
 
 describe('platform: log of an outage', () => {
   const failure = new Error('refused');
-
-  /** Returns the lines of an outage log. */
-  const lines: (readonly [message: string, fields: object])[] = [];
   const open = () => {
-    lines.length = 0;
-    const logger = pino(
-      { base: null, timestamp: false },
-      {
-        write(line: string) {
-          const { level, msg, ...fields } = JSON.parse(line) as { level: number; msg: string };
-          lines.push([`${level} ${msg}`, fields]);
-        },
-      },
-    );
-    return createOutageLog(logger, 'down', 'up');
+    const { logger, lines } = collectLogLines();
+    const ends: object[] = [];
+    return { lines, ends, ...createOutageLog(logger, 'down', (ended) => ends.push(ended)) };
   };
-  const messages = () => lines.map(([message]) => message);
 
-  it('has one line with a stack, one a minute without it, and one at the end of all parts', () =>
+  it('has one line with a stack, one a minute without it, and one end of all parts', () =>
     withVirtualTime(async (advance) => {
-      const outage = open();
-      outage.recovered('a');
+      const { lines, ends, failed, recovered } = open();
+      recovered('a');
       for (let second = 0; second < 130; second += 5) {
-        outage.failed(failure, second % 10 === 0 ? 'a' : 'b');
+        failed(failure, second % 10 === 0 ? 'a' : 'b');
         await advance(5_000);
       }
-      outage.recovered('b');
-      expect(messages()).to.deep.equal(['40 down', '40 down', '40 down']);
-      outage.recovered('a');
-      expect(JSON.stringify(lines).match(/stack/g)).to.have.lengthOf(1);
-      expect(lines.slice(1)).to.deep.equal([
-        ...[60, 120].map((seconds) => [
-          '40 down',
-          {
-            part: 'a',
-            failure: { type: 'Error', message: 'refused' },
-            seconds,
-            failures: seconds / 5 + 1,
-          },
-        ]),
-        ['30 up', { seconds: 130, failures: 26 }],
+      recovered('b');
+      expect(ends).to.deep.equal([]);
+      recovered('a');
+      expect(ends).to.deep.equal([{ seconds: 130, failures: 26 }]);
+      expect(JSON.stringify(lines).match(/"stack"/g)).to.have.lengthOf(1);
+      expect(lines.map(({ msg, seconds, failures }) => [msg, seconds, failures])).to.deep.equal([
+        ['down', undefined, undefined],
+        ['down', 60, 13],
+        ['down', 120, 25],
       ]);
-      outage.failed(failure);
-      expect(lines.at(-1)?.[1]).to.have.property('err');
+      expect(lines.at(-1)).to.deep.include({
+        part: 'a',
+        failure: { type: 'Error', message: 'refused' },
+      });
+      failed(failure);
+      expect(lines.at(-1)).to.have.property('err');
     }));
 
   it('ends without a part that another reader has taken, and whose last failure was a minute ago', () =>
     withVirtualTime(async (advance) => {
-      const outage = open();
-      outage.failed(failure, 'taken');
+      const { ends, failed, recovered } = open();
+      failed(failure, 'taken');
       await advance(30_000);
-      outage.failed(failure, 'own');
-      outage.recovered('own');
-      expect(messages()).to.deep.equal(['40 down']);
+      failed(failure, 'own');
+      recovered('own');
+      expect(ends).to.deep.equal([]);
       await advance(40_000);
-      outage.recovered('own');
-      expect(messages()).to.deep.equal(['40 down', '30 up']);
+      recovered('own');
+      expect(ends).to.have.lengthOf(1);
     }));
 });
