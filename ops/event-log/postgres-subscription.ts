@@ -69,6 +69,8 @@ export const startPostgresSubscription = (
     .map((known) => new TableCursor(known, outage));
   /** Whether checkpoints may have moved since the current round began, which may have read them before. */
   let mayHaveMoved = false;
+  // A function, because the value changes during an await.
+  const isOutdated = (): boolean => mayHaveMoved;
 
   const locate = async (cursor: TableCursor): Promise<void> => {
     const { topic, partition } = cursor;
@@ -126,7 +128,7 @@ export const startPostgresSubscription = (
     const found = await read(shared, sharedBatch);
     let result: 'nothing' | 'some' | 'full' = 'nothing';
     for (const cursor of ready) {
-      if (signal.aborted || mayHaveMoved) break;
+      if (signal.aborted || isOutdated()) break;
       const due = (cursor.isBehind ? await read([cursor], maxBatch) : found).get(cursor.known.id);
       cursor.isBehind = false;
       if (!due) cursor.recover();

@@ -99,7 +99,7 @@ export const createOutageLog = (
   };
   return {
     isOngoing: (): boolean => failedAt.size > 0,
-    failed(err: unknown, part = ''): void {
+    failed: (err: unknown, part = ''): void => {
       const now = performance.now();
       failures += 1;
       const outage = outageAt(now);
@@ -111,7 +111,7 @@ export const createOutageLog = (
       const failure = isFirst ? { err } : { failure: describeError(err, true), ...outage };
       logger.warn({ ...(part !== '' && { part }), ...failure }, message);
     },
-    recovered(part = ''): void {
+    recovered: (part = ''): void => {
       if (failedAt.size === 0) return;
       failedAt.delete(part);
       const outage = outageAt(performance.now());

@@ -215,7 +215,7 @@ export const openKafkaLog = (options: {
       return subscription;
     },
     /** Moves the readers of a group, or all, to their checkpoints, which may have moved back. */
-    relocate(group?: string) {
+    relocate: (group?: string): void => {
       for (const subscription of subscriptions) {
         if (group === undefined || group === subscription.group) subscription.relocate();
       }

@@ -90,24 +90,24 @@ describe('archive: operators of the running product', function () {
 
   it('find one line about an outage, and one about its end', async () => {
     await untilCopied();
-    const logged = product.stderr().length;
+    const before = product.stderr().length;
     const { port } = double;
     double.kill();
     const links = Array.from({ length: 40 }, (_, index) => `outage-${index}`);
     for (const link of links) await shorten(link);
-    await eventually('the outage is logged', () =>
-      product.stderr().slice(logged).includes('the archive is unavailable'),
+    await eventually('the outage is in the log', () =>
+      product.stderr().slice(before).includes('the archive is unavailable'),
     );
     await sendRequest(`${product.admin}/health/ready`);
     await startDouble(port);
-    await eventually('the end is logged', async () => {
+    await eventually('the end is in the log', async () => {
       await sendRequest(`${product.admin}/health/ready`);
-      return product.stderr().slice(logged).includes('the archive is available again');
+      return product.stderr().slice(before).includes('the archive is available again');
     });
     await untilCopied();
     const lines = product
       .stderr()
-      .slice(logged)
+      .slice(before)
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line) as { readonly msg: string; readonly events?: number })

@@ -100,7 +100,7 @@ export const openKafkaHarness = async (
       if (!(await delivery.published(outboxPosition, relayedWithinMs)))
         throw new Error(`not relayed within ${relayedWithinMs} ms`);
     },
-    notifyMoved: postgres.notifyMoved,
+    notifyMoved: (group) => postgres.notifyMoved(group),
     async cutConnections() {
       for (const sockets of clients.values()) sockets.cut();
       await postgres.cutConnections();
