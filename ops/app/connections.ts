@@ -1,4 +1,4 @@
-import type { Logger } from '../platform/logging.js';
+import { createOutageLog, type Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
 import type { DeadlineName } from '../platform/postgres/deadlines.js';
 import { listenToPostgres, type Channel } from '../platform/postgres/listener.js';
@@ -101,17 +101,10 @@ export const openRedis = async (url: string, logger: Logger): Promise<Redis> => 
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
   });
-  let isLost = false;
-  redis.on('error', (err: unknown) => {
-    // One line for each loss rather than for each attempt.
-    if (isLost) return;
-    isLost = true;
-    logger.warn({ err }, 'the connection to Redis was lost');
-  });
-  redis.on('ready', () => {
-    if (isLost) logger.info('the connection to Redis is back');
-    isLost = false;
-  });
+  const message = 'the connection to Redis was lost';
+  const outage = createOutageLog(logger, message, 'the connection to Redis is back');
+  redis.on('error', outage.failed);
+  redis.on('ready', outage.recovered);
   return redis;
 };
 

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { deferred, never, untilAborted } from '../platform/concurrency/deferred.js';
-import type { Logger } from '../platform/logging.js';
+import { createOutageLog, type Logger } from '../platform/logging.js';
 import {
   advisoryLockNamed,
   tryAdvisoryLock,
@@ -67,6 +67,8 @@ export const lockInDatabase = ({
       await sleep(pollMs, undefined, { signal });
     }
   };
+  const message = 'the lock on the data directory in postgres is lost; acquiring it again';
+  const outage = createOutageLog(logger, message);
   const connection = keepConnection({
     url,
     name: applicationName,
@@ -76,6 +78,7 @@ export const lockInDatabase = ({
       await client.query(`SET idle_session_timeout = ${silentForMs}`);
       try {
         await acquire(client, signal);
+        outage.recovered();
         decided.resolve();
       } catch (error) {
         if (!(error instanceof LockHeld)) throw error;
@@ -84,10 +87,7 @@ export const lockInDatabase = ({
       await untilAborted(never, signal);
     },
     onLost(err) {
-      logger.warn(
-        { err },
-        'the lock on the data directory in postgres is lost; acquiring it again',
-      );
+      outage.failed(err);
       decided.resolve();
     },
     logger,

@@ -46,6 +46,8 @@ export const openDatabase = ({
     const { databaseUrl, dataDir } = config;
     const embedded = databaseUrl === null ? await startEmbeddedPostgres({ dataDir, logger }) : null;
     onStop(() => embedded?.stop());
+    // After a second signal, or a stop that hangs at a failed start.
+    process.once('exit', () => embedded?.kill('SIGINT'));
     const url = embedded?.nearestUrl ?? databaseUrl ?? '';
     await prepare(url, embedded !== null, logger);
     if (embedded) {
@@ -59,7 +61,7 @@ export const openDatabase = ({
     }
     const database = connectDatabase({ url, channels, metrics, tracer, logger });
     onStop(() => database.stop());
-    return database;
+    return { ...database, stopPostgres: async () => embedded?.stop() };
   });
 
 const intervalMs = 600_000;

@@ -161,9 +161,12 @@ const openOnKafka = async (
     states: (topic, partition, events) => sequenceStates(pool, topic, partition, events),
   };
   // A crash of PostgreSQL may lose the last checkpoints, because their COMMIT is asynchronous.
-  const unsubscribe = listener.onGap((state) => {
-    if (state === 'back') log.relocate();
-  });
+  const unsubscribe = [
+    listener.onGap((state) => {
+      if (state === 'back') log.relocate();
+    }),
+    listener.on('linklog_log', log.relocate),
+  ];
   const ledger = {
     pool,
     log,
@@ -228,7 +231,7 @@ const openOnKafka = async (
       if (fault) throw fault;
     },
     async close() {
-      unsubscribe();
+      for (const stop of unsubscribe) stop();
       watch?.stop();
       await Promise.all([...tasks, ...(faultWatch ? [faultWatch] : [])].map((task) => task.stop()));
       delivery.stop();

@@ -74,6 +74,8 @@ export const createHealthCheck = ({
   const down = new Set<string>();
 
   const logChange = (dependency: string, result: CheckResult<unknown>): void => {
+    // It logs its outages itself, because work finds them before a check does.
+    if (dependency === 'archive') return;
     if (result.state === 'up') {
       if (down.delete(dependency)) logger.info({ dependency }, 'dependency is up again');
     } else if (!down.has(dependency)) {

@@ -193,7 +193,8 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       const pool = database.pool('projection-work', 4, 'background');
       await actAsProjectionOwner(pool, logPool);
       const { createProjectionWorker } = await import('./projection-worker.js');
-      return createProjectionWorker({ pool, log, logger });
+      const hasArchive = config.eventStoreUrl !== null;
+      return createProjectionWorker({ pool, log, hasArchive, logger });
     };
     const worker = roles.has('api') ? await startWorker() : null;
     onStop(() => worker?.stop());
@@ -251,6 +252,8 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
         isDraining = true;
         edgeProcesses?.beginDraining();
       },
+      /** Stops the embedded PostgreSQL, although `stop` hangs. Idempotent. */
+      stopPostgres: database.stopPostgres,
       /** Never resolves. Rejects if the service must end. */
       failed: firstFailure([
         registration.failed,

@@ -1,8 +1,9 @@
 import type { ProjectionWorker } from '../../command-api/projections/handler.js';
+import { archiveStatus, restartArchive } from '../../projectors/log/archive/work.js';
 import { projectionStatus } from '../../projectors/main.js';
 import { projections } from '../../projectors/projections.js';
 import { NoPreviousProjection } from '../../projectors/runtime/previous.js';
-import type { Projection } from '../../projectors/runtime/projection.js';
+import { archiveSchema } from '../../projectors/runtime/projection.js';
 import {
   projectionsBeingRebuilt,
   rebuild,
@@ -37,19 +38,25 @@ const reasonOf = (error: unknown): string =>
 export const createProjectionWorker = (deps: {
   readonly pool: Pool;
   readonly log: EventLog;
+  readonly hasArchive: boolean;
   readonly logger: Logger;
 }): ProjectionWorker & { readonly stop: () => Promise<void> } => {
-  const { pool, log, logger } = deps;
+  const { pool, log, hasArchive, logger } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
   const last = new Map<string, StartedWork>();
   let running: { readonly name: string; readonly ended: Promise<void> } | null = null;
 
   const run = async (
-    projection: Projection,
+    name: string,
     work: ProjectionWork,
     progress: (done: number, total: number) => void,
   ): Promise<Outcome> => {
+    if (name === archiveSchema) {
+      return { applied: 0, repeats: 0, remaining: await restartArchive(pool, work) };
+    }
+    const projection = projections.find((known) => known.name === name);
+    if (!projection) throw new Error(`There is no projection ${name}`);
     if (work === 'redrive') return redrive({ pool, log, projection, signal });
     const build = work === 'rebuild' ? rebuild : rollBack;
     const outcome = await build({ ...deps, projection, progress, signal });
@@ -58,14 +65,15 @@ export const createProjectionWorker = (deps: {
   };
 
   return {
-    names: projections.map(({ name }) => name),
+    names: [...projections.map(({ name }) => name), archiveSchema],
 
     async status() {
-      const [statuses, rebuilt] = await Promise.all([
+      const [statuses, archive, rebuilt] = await Promise.all([
         projectionStatus(pool, log),
+        archiveStatus(pool, log, hasArchive),
         projectionsBeingRebuilt(pool),
       ]);
-      return statuses.map((status) => {
+      return [...statuses, ...archive].map((status) => {
         const work = last.get(status.name);
         // Another process may run the rebuild.
         const { done = null, total = null } = work?.response.endedAt === null ? work : {};
@@ -80,8 +88,6 @@ export const createProjectionWorker = (deps: {
     },
 
     begin(name, work, actor) {
-      const projection = projections.find((known) => known.name === name);
-      if (!projection) throw new Error(`There is no projection ${name}`);
       if (running) throw new Error(`${work} of ${name} began while ${running.name} was busy`);
       const request = { work, actor, startedAt: new Date().toISOString() };
       const started: StartedWork = {
@@ -95,7 +101,7 @@ export const createProjectionWorker = (deps: {
         running = null;
         logger.info({ projection: name, ...started.response }, 'work on a projection ended');
       };
-      const ended = run(projection, work, (done, total) => {
+      const ended = run(name, work, (done, total) => {
         Object.assign(started, { done, total });
       }).then(
         ({ applied, repeats, remaining }) => {

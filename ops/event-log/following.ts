@@ -1,18 +1,28 @@
 /** Shared by the subscriptions of both adapters. */
 import type { TopicName } from '../../schemas/events/topics.js';
 import { Backoff } from '../platform/concurrency/retry.js';
-import type { Logger } from '../platform/logging.js';
+import { createOutageLog, type Logger, type OutageLog } from '../platform/logging.js';
 import {
   checkPosition,
   PositionMoved,
   type Records,
   type PartitionRange,
   type Position,
+  type SubscribeOptions,
   type Subscription,
 } from './port.js';
 
 /** Pauses after failures of a partition or of the log. */
 export const pauses = { firstMs: 50, longestMs: 5_000 };
+
+/** Returns the lines about failures of a reader. Its parts are partitions; a failure without a part concerns all of them. */
+export const outageOf = ({ group, outage }: SubscribeOptions, logger: Logger): OutageLog =>
+  outage ??
+  createOutageLog(
+    logger.child({ group }),
+    'the log cannot be read; trying again',
+    'the log can be read again',
+  );
 
 export class PartitionCursor {
   /** The next offset to read; `null` if the reader's checkpoint must be read first. */
@@ -22,6 +32,7 @@ export class PartitionCursor {
   constructor(
     readonly topic: TopicName,
     readonly partition: number,
+    private readonly outage: OutageLog,
   ) {}
 
   /** Moves to the reader's checkpoint or the first record. @throws ForeignPosition */
@@ -36,15 +47,19 @@ export class PartitionCursor {
   /** Moves past handled records. */
   advance(records: Records): void {
     this.offset = (records.at(-1)?.offset ?? 0) + 1;
+    this.recover();
+  }
+
+  /** Called when the last records were handled, or none are due. */
+  recover(): void {
     this.backoff.reset();
+    this.outage.recovered(`${this.topic}/${this.partition}`);
   }
 
   /** Logs a failure and resets the offset. */
-  fail(err: unknown, group: string, logger: Logger): void {
-    const { topic, partition } = this;
-    const details = { err, group, topic, partition };
-    if (err instanceof PositionMoved) logger.debug(details, 'the checkpoint was moved');
-    else logger.warn(details, 'a batch failed; trying again');
+  fail(err: unknown): void {
+    const isFailure = !(err instanceof PositionMoved);
+    if (isFailure) this.outage.failed(err, `${this.topic}/${this.partition}`);
     this.offset = null;
   }
 }

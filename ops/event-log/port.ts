@@ -7,6 +7,7 @@
  *   (projectors/runtime/deduplicator.ts).
  */
 import type { TopicName } from '../../schemas/events/topics.js';
+import type { OutageLog } from '../platform/logging.js';
 
 export interface NewRecord {
   /** The event's subject, which determines the partition. */
@@ -94,6 +95,8 @@ export interface SubscribeOptions {
   readonly maxBatch?: number;
   /** How long records may wait for a larger batch (ms, by default 300). */
   readonly mayWaitMs?: number;
+  /** Receives the failures; by default, their lines name the group. */
+  readonly outage?: OutageLog;
 }
 
 export interface Subscription {

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { Backoff } from '../platform/concurrency/retry.js';
 import { WakeUp } from '../platform/concurrency/deferred.js';
-import type { Logger } from '../platform/logging.js';
+import type { Logger, OutageLog } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
-import { PartitionCursor, pauses, startFollowing } from './following.js';
+import { outageOf, PartitionCursor, pauses, startFollowing } from './following.js';
 import {
   ForeignPosition,
   type EventLog,
@@ -43,8 +43,11 @@ class TableCursor extends PartitionCursor {
   /** Whether the last batch was full, so that there may be a backlog. */
   isBehind = false;
 
-  constructor(readonly known: KnownPartition) {
-    super(known.topic, known.partition);
+  constructor(
+    readonly known: KnownPartition,
+    outage: OutageLog,
+  ) {
+    super(known.topic, known.partition, outage);
   }
 }
 
@@ -60,9 +63,14 @@ export const startPostgresSubscription = (
   const { pool, logger, listener } = context;
   const { group, maxBatch = usualBatch, mayWaitMs = usualWaitMs } = options;
   const sharedBatch = Math.min(maxBatch, usualBatch);
+  const outage = outageOf(options, logger);
   const cursors = options.topics
     .flatMap((topic) => context.partitionsOf(topic))
-    .map((known) => new TableCursor(known));
+    .map((known) => new TableCursor(known, outage));
+  /** Whether checkpoints may have moved since the current round began, which may have read them before. */
+  let mayHaveMoved = false;
+  // A function, because the value changes during an await.
+  const isOutdated = (): boolean => mayHaveMoved;
 
   const locate = async (cursor: TableCursor): Promise<void> => {
     const { topic, partition } = cursor;
@@ -102,7 +110,7 @@ export const startPostgresSubscription = (
       if (damaged) throw damaged;
       return true;
     } catch (error) {
-      cursor.fail(error, group, logger);
+      cursor.fail(error);
       cursor.pausedUntil = performance.now() + cursor.backoff.next();
       return false;
     }
@@ -110,6 +118,8 @@ export const startPostgresSubscription = (
 
   /** Handles one round over all partitions. Returns `full` if a partition may have a backlog. */
   const handleNew = async (signal: AbortSignal): Promise<'nothing' | 'some' | 'full'> => {
+    if (mayHaveMoved) for (const cursor of cursors) cursor.offset = null;
+    mayHaveMoved = false;
     const ready = cursors.filter((cursor) => cursor.pausedUntil <= performance.now());
     for (const cursor of ready) {
       if (cursor.offset === null) await locate(cursor);
@@ -118,9 +128,10 @@ export const startPostgresSubscription = (
     const found = await read(shared, sharedBatch);
     let result: 'nothing' | 'some' | 'full' = 'nothing';
     for (const cursor of ready) {
-      if (signal.aborted) break;
+      if (signal.aborted || isOutdated()) break;
       const due = (cursor.isBehind ? await read([cursor], maxBatch) : found).get(cursor.known.id);
       cursor.isBehind = false;
+      if (!due) cursor.recover();
       if (!due || !(await handle(cursor, due))) continue;
       const isFull = due.records.length >= sharedBatch;
       cursor.isBehind = isFull && maxBatch > sharedBatch;
@@ -146,13 +157,14 @@ export const startPostgresSubscription = (
     signal.addEventListener('abort', wake);
     /** PostgreSQL may have lost checkpoints in a crash, because their COMMIT is asynchronous. */
     const startOver = (): void => {
-      for (const cursor of cursors) cursor.offset = null;
+      mayHaveMoved = true;
       wake();
     };
-    const onAppend = (topic: string): void => {
-      if (options.topics.some((name) => name === topic)) wake();
+    const onNotification = (hint: string): void => {
+      if (hint === group) startOver();
+      else if (options.topics.some((name) => name === hint)) wake();
     };
-    const unsubscribe = [listener.on('linklog_log', onAppend), listener.onGap(startOver)];
+    const unsubscribe = [listener.on('linklog_log', onNotification), listener.onGap(startOver)];
     const backoff = new Backoff(pauses);
     let foundAt = performance.now();
     try {
@@ -161,6 +173,7 @@ export const startPostgresSubscription = (
         try {
           const found = await handleNew(signal);
           backoff.reset();
+          outage.recovered();
           if (found === 'some') await sleep(mayWaitMs, undefined, { signal });
           // After `some`, records may have been appended without a notification.
           if (found !== 'nothing') {
@@ -172,7 +185,7 @@ export const startPostgresSubscription = (
         } catch (error) {
           if (error instanceof ForeignPosition) throw error;
           signal.throwIfAborted();
-          logger.warn({ err: error, group }, 'the log cannot be read; trying again');
+          outage.failed(error);
           await backoff.pause(signal);
         }
       }

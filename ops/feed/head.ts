@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { retry } from '../platform/concurrency/retry.js';
-import type { Logger } from '../platform/logging.js';
+import { createOutageLog, type Logger, type OutageLog } from '../platform/logging.js';
 import type { Delivery, EventLog, Subscription } from '../event-log/port.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { readKnownEvent } from '../../schemas/events/codec.js';
@@ -55,13 +55,16 @@ export class TopicHead {
   readonly #accounts = new Map<string, AccountEvents>();
   #running: { readonly ended: AbortController; readonly done: Promise<void> } | null = null;
   #idle: NodeJS.Timeout | undefined;
+  readonly #outage: OutageLog;
 
   constructor(
     private readonly topic: TopicName,
     private readonly log: EventLog,
-    private readonly logger: Logger,
+    logger: Logger,
   ) {
     this.#firstIndex = firstIndexOf(topic);
+    const message = 'the feed cannot read the log; trying again';
+    this.#outage = createOutageLog(logger.child({ topic }), message);
   }
 
   /** Buffers the events of an account from now on, and calls `wake` after each batch with some. Returns a release. */
@@ -117,9 +120,7 @@ export class TopicHead {
     const done = retry(() => this.#follow(signal), {
       pauses,
       signal,
-      onFailure: (err) => {
-        this.logger.warn({ err, topic: this.topic }, 'the feed cannot read the log; trying again');
-      },
+      onFailure: this.#outage.failed,
     }).catch((error: unknown) => {
       // Only the signal ends the retries.
       if (!signal.aborted) throw error;

@@ -1,6 +1,6 @@
 import { coalesce } from '../platform/concurrency/deferred.js';
 import { retry } from '../platform/concurrency/retry.js';
-import type { Logger } from '../platform/logging.js';
+import { createOutageLog, type Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 import { parseChange } from './changes.js';
@@ -37,6 +37,7 @@ export const watchActiveDomains = async (deps: {
   const { listener, pool, logger } = deps;
   let active = new Map<string, ActiveDomain>();
   const stopping = new AbortController();
+  const outage = createOutageLog(logger, 'the active domains cannot be read; trying again');
   /** The changed domains to read. */
   const changed = new Set<string>();
   /** Whether notifications may have been lost, so that all domains are read. */
@@ -62,9 +63,7 @@ export const watchActiveDomains = async (deps: {
       await retry(readStale, {
         pauses,
         signal: stopping.signal,
-        onFailure(err) {
-          logger.warn({ err }, 'the active domains cannot be read; trying again');
-        },
+        onFailure: outage.failed,
       });
     } catch (error) {
       // `stop` ends the attempts.

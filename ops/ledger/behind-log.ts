@@ -11,7 +11,7 @@ import { retry } from '../platform/concurrency/retry.js';
 import { linklogCommand } from '../platform/process/own-command.js';
 import { ConfigError } from '../platform/errors.js';
 import type { EventLog, LogRecord, PartitionRange } from '../event-log/port.js';
-import type { Logger } from '../platform/logging.js';
+import { createOutageLog, type Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import { readableEvents } from './readable-events.js';
@@ -112,6 +112,8 @@ export const watchLedger = (
 ) => {
   const { listener, logger } = deps;
   const stopped = new AbortController();
+  const message = 'the ledger could not be compared with the log; trying again';
+  const outage = createOutageLog(logger, message);
   const failed = deferred<never>();
   // It may reject before a caller awaits it.
   failed.promise.catch(() => undefined);
@@ -126,9 +128,7 @@ export const watchLedger = (
         pauses,
         signal: stopped.signal,
         isRetryable: (error) => !(error instanceof LedgerBehindLog),
-        onFailure(err) {
-          logger.warn({ err }, 'the ledger could not be compared with the log; trying again');
-        },
+        onFailure: outage.failed,
       },
     ).catch((error: unknown) => {
       // Otherwise it was stopped.

@@ -2,8 +2,11 @@ import { destination, pino, type Logger } from 'pino';
 
 export type { Logger } from 'pino';
 
-/** Selects the fields of an error to log, without PostgreSQL's `detail` and others that may quote stored values. */
-const describeError = (error: unknown): unknown => {
+/**
+ * Selects the fields of an error to log, without PostgreSQL's `detail` and others that may quote stored values. Only the
+ * outermost error has its stack.
+ */
+const describeError = (error: unknown, isCause = false): unknown => {
   if (!(error instanceof Error)) return String(error);
   const { name, message, stack, cause } = error;
   const code = (error as { code?: unknown }).code;
@@ -11,8 +14,8 @@ const describeError = (error: unknown): unknown => {
     type: name,
     message,
     ...(code !== undefined && { code }),
-    stack,
-    ...(cause !== undefined && { cause: describeError(cause) }),
+    ...(!isCause && { stack }),
+    ...(cause !== undefined && { cause: describeError(cause, true) }),
   };
 };
 
@@ -74,6 +77,52 @@ export const createFloodLog = (
     return before;
   };
 };
+
+/** Interval of the lines about an outage, and the time after which a part without failures has recovered (ms). */
+const outageLineMs = 60_000;
+
+/**
+ * Logs an outage of parts that are retried: a line with the stack at the first failure, one without a stack in each minute
+ * with failures, and `end` (a line, or a function) when the last part has recovered.
+ */
+export const createOutageLog = (
+  logger: Logger,
+  message: string,
+  end?: string | ((outage: { readonly seconds: number; readonly failures: number }) => unknown),
+) => {
+  /** When each part failed last. */
+  const failedAt = new Map<string, number>();
+  let [beganAt, loggedAt, failures] = [0, 0, 0];
+  const outageAt = (now: number) => {
+    for (const [part, at] of failedAt) if (now - at > outageLineMs) failedAt.delete(part);
+    return { seconds: Math.round((now - beganAt) / 1_000), failures };
+  };
+  return {
+    isOngoing: (): boolean => failedAt.size > 0,
+    failed: (err: unknown, part = ''): void => {
+      const now = performance.now();
+      failures += 1;
+      const outage = outageAt(now);
+      const isFirst = failedAt.size === 0;
+      if (isFirst) [beganAt, loggedAt, failures] = [now, -Infinity, 1];
+      failedAt.set(part, now);
+      if (now - loggedAt < outageLineMs) return;
+      loggedAt = now;
+      const failure = isFirst ? { err } : { failure: describeError(err, true), ...outage };
+      logger.warn({ ...(part !== '' && { part }), ...failure }, message);
+    },
+    recovered: (part = ''): void => {
+      if (failedAt.size === 0) return;
+      failedAt.delete(part);
+      const outage = outageAt(performance.now());
+      if (failedAt.size > 0) return;
+      if (typeof end === 'string') logger.info(outage, end);
+      else end?.(outage);
+    },
+  };
+};
+
+export type OutageLog = ReturnType<typeof createOutageLog>;
 
 /** Reports the warnings of Node.js and of libraries in this thread, which Node.js would print on stderr as text. */
 export const reportWarnings = (report: (warning: Error) => void): void => {

@@ -59,7 +59,7 @@ export interface Projection<Change = unknown> {
 export type ProjectionSchema =
   `projection_${ProjectionName}${'' | '_next' | '_previous'}` | typeof archiveSchema | 'pg_temp';
 
-/** The archive has no read model, but stores its progress in the same tables. */
+/** The archive has no read model, but stores its progress in the same tables. It is the group of its readers, too. */
 export const archiveSchema = 'archive';
 
 export const liveSchema = <Name extends ProjectionName>(name: Name) =>

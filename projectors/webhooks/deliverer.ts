@@ -2,7 +2,7 @@ import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Feed } from '../../ops/feed/feed.js';
 import { periodically } from '../../ops/platform/concurrency/periodic.js';
 import { DependencyFault } from '../../ops/platform/errors.js';
-import type { Logger } from '../../ops/platform/logging.js';
+import { createOutageLog, type Logger } from '../../ops/platform/logging.js';
 import type { Gauges } from '../../ops/platform/metrics/figure.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -39,7 +39,8 @@ export const startDeliverer = (deps: {
   const stopping = new Set<Promise<void>>();
   const loggedAt = new Map<string, number>();
   const store = openStore(pool, owner);
-  const workerDeps = { ...deps, store, inSlot: createAttemptSlots() };
+  const outage = createOutageLog(logger, 'a webhook cannot be delivered; trying again');
+  const workerDeps = { ...deps, store, inSlot: createAttemptSlots(), outage };
   let leasedAt = performance.now();
   let unleased = 0;
   let waitingSeconds = 0;

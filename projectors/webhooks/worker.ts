@@ -4,7 +4,7 @@ import type { Feed, Follower } from '../../ops/feed/feed.js';
 import { decideOne } from '../../ops/ledger/decide.js';
 import { webhooks } from '../../ops/ledger/webhooks.js';
 import { concurrently, WakeUp } from '../../ops/platform/concurrency/deferred.js';
-import type { Logger } from '../../ops/platform/logging.js';
+import type { Logger, OutageLog } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { maxLinks, type Span, type Tracer } from '../../ops/platform/tracing.js';
 import {
@@ -87,12 +87,13 @@ export interface WorkerDeps {
   readonly sender: Sender;
   readonly store: DeliveryStore;
   readonly inSlot: AttemptSlots;
+  readonly outage: Pick<OutageLog, 'failed'>;
   readonly logger: Logger;
 }
 
 /** Delivers the events of one leased webhook until `stop`, or until its lease is lost. */
 export const startWorker = (deps: WorkerDeps, leased: Leased) => {
-  const { pool, outbox, feed, sender, store, inSlot, logger } = deps;
+  const { pool, outbox, feed, sender, store, inSlot, outage, logger } = deps;
   const { id, webhook, generation } = leased;
   const lease = { id, generation };
   const stopping = new AbortController();
@@ -223,7 +224,7 @@ export const startWorker = (deps: WorkerDeps, leased: Leased) => {
     if (!signal.aborted) throw error;
   };
   const logFailure = (err: unknown): void => {
-    logger.warn({ err, webhook: id }, 'a webhook cannot be delivered; trying again');
+    outage.failed(err, id);
   };
   let isDone = false;
 

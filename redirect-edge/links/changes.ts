@@ -2,7 +2,7 @@ import { parseChange } from '../../ops/ledger/changes.js';
 import { readPlatform } from '../../ops/ledger/platform.js';
 import { coalesce } from '../../ops/platform/concurrency/deferred.js';
 import { retry } from '../../ops/platform/concurrency/retry.js';
-import type { Logger } from '../../ops/platform/logging.js';
+import { createOutageLog, type Logger } from '../../ops/platform/logging.js';
 import type { NotificationListener } from '../../ops/platform/postgres/listener.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { LinkReader } from './link-reader.js';
@@ -27,12 +27,10 @@ export const watchChanges = async (deps: {
   const readSwitches = coalesce(async () => {
     ({ maintenance } = await readPlatform(pool));
   });
-  const warn = (err: unknown): void => {
-    logger.warn({ err }, 'the platform switches cannot be read; trying again');
-  };
+  const outage = createOutageLog(logger, 'the platform switches cannot be read; trying again');
   const readUntilKnown = coalesce(() =>
     // It rejects only when the edge stops.
-    retry(readSwitches, { pauses, signal: stopping.signal, onFailure: warn }).catch(
+    retry(readSwitches, { pauses, signal: stopping.signal, onFailure: outage.failed }).catch(
       () => undefined,
     ),
   );
@@ -61,7 +59,7 @@ export const watchChanges = async (deps: {
   // The listener may not be connected yet.
   links.markAllStale(listener.listening);
   await readSwitches().catch((error: unknown) => {
-    warn(error);
+    outage.failed(error);
     void readUntilKnown();
   });
 

@@ -2,6 +2,7 @@ import { open, unlink, type FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { untilAborted, type WakeUp } from '../../ops/platform/concurrency/deferred.js';
 import { retry } from '../../ops/platform/concurrency/retry.js';
+import { createOutageLog, type OutageLog } from '../../ops/platform/logging.js';
 import type { Durations } from '../../ops/platform/metrics/metrics.js';
 import type { SpoolContext } from './folder.js';
 import { maxRecordBytes } from './record.js';
@@ -204,9 +205,12 @@ export interface ShipperOptions extends SpoolContext {
 
 /** Ships backlogs to the log, each in order, one batch after another. */
 export class Shipper {
-  #logIsUnavailable = false;
+  readonly #outage: OutageLog;
 
-  constructor(private readonly options: ShipperOptions) {}
+  constructor(private readonly options: ShipperOptions) {
+    const message = 'the log is unavailable; visits stay in the spool';
+    this.#outage = createOutageLog(options.logger, message, 'the log accepts visits again');
+  }
 
   /**
    * Ships the next batch, with retries while the log is unreachable. Resolves with whether the batch was full, or with
@@ -215,7 +219,7 @@ export class Shipper {
    * @throws the signal's reason, the error of reading the files, or the log's error after the last attempt
    */
   async shipNext(backlog: Backlog): Promise<{ full: boolean } | undefined> {
-    const { shipping, durations, counters, logger, attempts, signal } = this.options;
+    const { shipping, durations, counters, attempts, signal } = this.options;
     const chunk = await backlog.read();
     if (!chunk) return undefined;
     const ship = async (): Promise<Shipped> => {
@@ -229,15 +233,10 @@ export class Shipper {
       signal,
       onFailure: (error) => {
         counters.shipFailures += 1;
-        if (this.#logIsUnavailable) return;
-        this.#logIsUnavailable = true;
-        logger.warn({ err: error }, 'the log is unavailable; visits stay in the spool');
+        this.#outage.failed(error);
       },
     });
-    if (this.#logIsUnavailable) {
-      this.#logIsUnavailable = false;
-      logger.info('the log accepts visits again');
-    }
+    this.#outage.recovered();
     counters.shipped += shipped.visits;
     return { full: await backlog.confirm(shipped) };
   }

@@ -11,7 +11,7 @@ const projectionWorkResponse = named('ProjectionWork', {
   actor: z.string().describe('The operator who requested it.'),
   startedAt: timestamp.describe('When the process began, UTC.'),
   endedAt: timestamp.nullable().describe('`null` while it is running.'),
-  /** The result of successful work. `remaining`: events that are still dead letters or parked after a redrive. */
+  /** The result of successful work. `remaining`: events that are still set aside, or that the archive reads again. */
   outcome: z
     .object({ applied: z.int().min(0), repeats: z.int().min(0), remaining: z.int().min(0) })
     .nullable(),
@@ -35,18 +35,19 @@ export type ProjectionsResponse = z.infer<typeof projectionsResponse>;
 
 /** Operators' calls on projections. */
 export const projectionRoutes = {
-  listProjections: call('GET /projections', 'List the projections with their lag', {
+  listProjections: call('GET /projections', 'List the projections and the archive with their lag', {
     returns: found(projectionsResponse),
   }),
   redriveProjection: call(
     'POST /projections/:name/redrive',
-    'Retry the dead letters of a projection',
+    'Retry the dead letters of a projection or of the archive',
     { errors: [409], returns: changed(projectionWorkResponse) },
   ),
-  rebuildProjection: call('POST /projections/:name/rebuild', 'Rebuild a projection from the log', {
-    errors: [409],
-    returns: changed(projectionWorkResponse),
-  }),
+  rebuildProjection: call(
+    'POST /projections/:name/rebuild',
+    'Rebuild a projection, or complete the archive, from the log',
+    { errors: [409], returns: changed(projectionWorkResponse) },
+  ),
   rollBackProjection: call(
     'POST /projections/:name/rollback',
     'Restore the projection from before the last rebuild',

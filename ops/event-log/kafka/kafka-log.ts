@@ -214,9 +214,11 @@ export const openKafkaLog = (options: {
       subscription.done.then(forget, forget);
       return subscription;
     },
-    /** Moves every reader to its checkpoints, which may have moved back. */
-    relocate() {
-      for (const subscription of subscriptions) subscription.relocate();
+    /** Moves the readers of a group, or all, to their checkpoints, which may have moved back. */
+    relocate: (group?: string): void => {
+      for (const subscription of subscriptions) {
+        if (group === undefined || group === subscription.group) subscription.relocate();
+      }
     },
     async close() {
       closed.abort(new Error('the log was closed'));

@@ -1,10 +1,10 @@
 import type { Batch, Consumer, EachBatchPayload, Kafka, TopicPartitionOffset } from 'kafkajs';
 import { endsWithin } from '../../platform/concurrency/deadline.js';
-import { untilAborted } from '../../platform/concurrency/deferred.js';
+import { coalesce, untilAborted } from '../../platform/concurrency/deferred.js';
 import { periodically } from '../../platform/concurrency/periodic.js';
 import { retry } from '../../platform/concurrency/retry.js';
 import type { Logger } from '../../platform/logging.js';
-import { PartitionCursor, pauses, startFollowing } from '../following.js';
+import { outageOf, PartitionCursor, pauses, startFollowing } from '../following.js';
 import {
   ForeignPosition,
   type EventLog,
@@ -87,11 +87,13 @@ export const startKafkaSubscription = (
   options: SubscribeOptions,
   context: Context,
 ): Subscription & {
+  readonly group: string;
   /** Moves to the reader's checkpoints, which may have moved back. */
   relocate(): void;
 } => {
   const { kafka, settings, logger } = context;
   const { group, isEphemeral = false, maxBatch = 1_000 } = options;
+  const outage = outageOf(options, logger);
   const topics = new Map(options.topics.map((topic) => [topicIn(settings, topic), topic]));
   let relocate: (() => void) | null = null;
 
@@ -105,7 +107,7 @@ export const startKafkaSubscription = (
       if (topic === undefined)
         throw new Error(`kafka returned records of ${name}, which was not subscribed`);
       const key = `${name}/${partition}`;
-      const cursor = cursors.get(key) ?? new PartitionCursor(topic, partition);
+      const cursor = cursors.get(key) ?? new PartitionCursor(topic, partition, outage);
       cursors.set(key, cursor);
       return cursor;
     };
@@ -148,7 +150,7 @@ export const startKafkaSubscription = (
       if (failure instanceof ForeignPosition) throw failure;
       const { topic, partition, backoff } = cursor;
       const paused = [{ topic: topicIn(settings, topic), partitions: [partition] }];
-      cursor.fail(failure, group, logger);
+      cursor.fail(failure);
       member.consumer.pause(paused);
       await backoff.pause(signal);
       try {
@@ -208,7 +210,7 @@ export const startKafkaSubscription = (
 
     let assigned: Assignment = {};
     /** Repeated until it succeeds: a partition without new records has no batch that would seek. */
-    const relocateAll = (): void => {
+    const seekAssigned = coalesce(() =>
       retry(() => seekAll(assigned), {
         pauses,
         signal,
@@ -217,7 +219,10 @@ export const startKafkaSubscription = (
           // PostgreSQL or Kafka is unavailable.
           logger.debug({ err, group }, 'checkpoints cannot be read');
         },
-      }).catch((error: unknown) => {
+      }),
+    );
+    const relocateAll = (): void => {
+      seekAssigned().catch((error: unknown) => {
         ended.abort(error);
       });
     };
@@ -232,6 +237,7 @@ export const startKafkaSubscription = (
       onJoin(assignment) {
         cursors.clear();
         assigned = assignment;
+        outage.recovered();
         relocateAll();
       },
       handle: handleBatch,
@@ -266,9 +272,9 @@ export const startKafkaSubscription = (
       steadyMs: pauses.longestMs,
       signal,
       onFailure(err) {
-        logger.warn({ err, group }, 'the log cannot be read; trying again');
+        outage.failed(err);
       },
     });
   });
-  return { ...subscription, relocate: () => relocate?.() };
+  return { ...subscription, group, relocate: () => relocate?.() };
 };

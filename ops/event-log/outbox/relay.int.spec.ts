@@ -91,13 +91,18 @@ describe('platform: relay from the outbox to the log proper', () => {
     };
   });
 
+  /** Of the relays of all tests. */
+  let rounds = 0;
   const relayTo = (
     target: Pick<EventLog, 'append' | 'ranges'> = log,
     logTo = logger,
   ): ReturnType<typeof startRelay> => {
     const { url } = database;
     const relay = startRelay({
-      mayBegin: () => Promise.resolve(),
+      mayBegin: () => {
+        rounds += 1;
+        return Promise.resolve();
+      },
       projected,
       pool: node.pool,
       url,
@@ -196,8 +201,9 @@ describe('platform: relay from the outbox to the log proper', () => {
       };
       const outboxPosition = await record(eventIn(links, code, 1));
       relayTo(log, logTo);
-      await eventually('recording failed several times', () => lines.length >= 4);
-      expect(lines.at(-1)).to.have.nested.property('err.code', '25006');
+      await eventually('recording fails', () => lines.length > 0);
+      const failedRounds = rounds;
+      await eventually('recording fails again', () => rounds > failedRounds + 2);
       expect(await delivery.published(outboxPosition, 0)).to.be.false;
       await setReadOnly('off');
       expect(await delivery.published(outboxPosition, 10_000)).to.be.true;

@@ -5,7 +5,7 @@ import { groupBy } from '../../platform/collections.js';
 import { endsWithin } from '../../platform/concurrency/deadline.js';
 import { untilAborted, WakeUp } from '../../platform/concurrency/deferred.js';
 import { Backoff } from '../../platform/concurrency/retry.js';
-import type { Logger } from '../../platform/logging.js';
+import { createOutageLog, type Logger } from '../../platform/logging.js';
 import { endAfter } from '../../platform/tracing.js';
 import { requestsOf, startAppendSpans } from '../append-spans.js';
 import { advisoryLocks } from '../../advisory-locks.js';
@@ -20,8 +20,6 @@ const maxRecords = 1_000;
 const roundMs = 100;
 /** Pauses of a partition after failed appends. They are short, because a new leader is elected within seconds. */
 const appendPauses = { firstMs: 50, longestMs: 250 };
-/** Minimum interval of log lines about failed appends (ms), because each partition repeats them. */
-const failureLogMs = 1_000;
 /** Interval of queries without a notification (ms). */
 const idleMs = 5_000;
 const checkpointEveryMs = 1_000;
@@ -415,13 +413,16 @@ export const startRelay = (options: {
         if (uncovered.get(sent.partitionId) === sent) uncovered.delete(sent.partitionId);
       }
     };
+    const unsaved = createOutageLog(
+      logger,
+      'checkpoints of the relay could not be saved; trying again',
+    );
     let saving: Promise<void> | undefined;
     /** Runs in the background, because the ends of a topic are unknown while a partition has no leader. */
     const saveInBackground = (): void => {
       saving ??= saveCheckpoints()
         .catch((err: unknown) => {
-          if (signal.aborted) return;
-          logger.warn({ err }, 'checkpoints of the relay could not be saved; trying again');
+          if (!signal.aborted) unsaved.failed(err);
         })
         .finally(() => {
           saving = undefined;
@@ -444,12 +445,8 @@ export const startRelay = (options: {
       }
     };
 
-    let failureLoggedAt = -Infinity;
-    const logFailure = (err: unknown): void => {
-      if (performance.now() - failureLoggedAt < failureLogMs) return;
-      failureLoggedAt = performance.now();
-      logger.warn({ err }, 'events could not be relayed to the log; trying again');
-    };
+    const message = 'events could not be relayed to the log; trying again';
+    const outage = createOutageLog(logger, message, 'events are relayed to the log again');
 
     /** Appends the next events of a partition. Never rejects. */
     const send = async (due: Due): Promise<void> => {
@@ -459,10 +456,11 @@ export const startRelay = (options: {
         await append(due);
         unmarked.push({ partitionId, topic, next });
         backoffs.delete(partitionId);
+        outage.recovered(String(partitionId));
         recorded.wake();
       } catch (err) {
         if (signal.aborted) return;
-        logFailure(err);
+        outage.failed(err, String(partitionId));
         const backoff = backoffs.get(partitionId) ?? new Backoff(appendPauses);
         backoffs.set(partitionId, backoff);
         setTimeout(() => {
@@ -480,6 +478,7 @@ export const startRelay = (options: {
       await endsWithin(Promise.all(due.map(send)), roundMs);
     };
 
+    const unchecked = createOutageLog(logger, 'sent events could not be checked; trying again');
     let checkedAt = -Infinity;
     let checking: Promise<void> | undefined;
     let mayBeAbsent = false;
@@ -496,9 +495,7 @@ export const startRelay = (options: {
           recorded.wake();
         })
         .catch((err: unknown) => {
-          if (!signal.aborted) {
-            logger.warn({ err }, 'sent events could not be checked; trying again');
-          }
+          if (!signal.aborted) unchecked.failed(err);
         })
         .finally(() => {
           checking = undefined;
@@ -520,10 +517,11 @@ export const startRelay = (options: {
           saveInBackground();
           check();
           await sendAbsent();
+          outage.recovered();
           await recorded.sleep(uncovered.size > 0 ? checkpointEveryMs : idleMs);
           backoff.reset();
         } catch (err) {
-          logger.warn({ err }, 'events could not be relayed to the log; trying again');
+          outage.failed(err);
           await backoff.pause(signal);
         }
       }

@@ -1,5 +1,5 @@
 import { setImmediate as nextIteration, setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../logging.js';
+import { createOutageLog, type Logger } from '../logging.js';
 
 /** The pause per unit of work, in an idle and in a busy process. */
 interface PauseFactors {
@@ -50,6 +50,11 @@ export const periodically = (options: {
   const { name, everyMs, task, factors, logger } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
+  const outage = createOutageLog(
+    logger.child({ task: name }),
+    'a periodic task failed; trying again',
+    'a periodic task succeeds again',
+  );
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
 
@@ -60,8 +65,9 @@ export const periodically = (options: {
       done = 0;
       try {
         done = await task();
+        outage.recovered();
       } catch (err) {
-        logger.warn({ err, task: name }, 'a periodic task failed; trying again');
+        outage.failed(err);
       }
       if (done > 0) await dutyCycle.pause();
     }

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { endsWithin } from '../concurrency/deadline.js';
 import { untilAborted } from '../concurrency/deferred.js';
 import { ConfigError } from '../errors.js';
-import type { Logger } from '../logging.js';
+import { createOutageLog, type Logger } from '../logging.js';
 import { RoutedClient } from './client.js';
 import { keepConnection } from './own-connection.js';
 import type { Silence } from './silence.js';
@@ -111,6 +111,8 @@ export const listenToPostgres = (
   );
   const gaps = new Set<(state: 'lost' | 'back') => void>();
   let listening = false;
+  const message = 'the listening connection was lost';
+  const outage = createOutageLog(logger, message, 'the listening connection is back');
 
   const connection = keepConnection({
     url,
@@ -124,12 +126,13 @@ export const listenToPostgres = (
       });
       await client.query(channels.map((channel) => `LISTEN ${channel}`).join(';'));
       listening = true;
+      outage.recovered();
       callAll(gaps, 'back', logger);
       await untilAborted(proveArrival(client), signal);
     },
     onLost(err) {
       listening = false;
-      logger.warn({ err }, 'the listening connection was lost');
+      outage.failed(err);
       callAll(gaps, 'lost', logger);
     },
     ...(silence && { silence }),

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { PoolClient } from 'pg';
 import { endsWithin } from '../concurrency/deadline.js';
-import type { Logger } from '../logging.js';
+import { createOutageLog, type Logger } from '../logging.js';
 import { forgetServer, RoutedClient } from './client.js';
 import type { Silence } from './silence.js';
 import { createHash } from 'node:crypto';
@@ -151,6 +151,7 @@ export const holdLock = (options: {
   readonly logger: Logger;
 }) => {
   const { url, lock, name, work, logger } = options;
+  const outage = createOutageLog(logger.child({ task: name }), 'advisory lock lost; trying again');
   return keepConnection({
     url,
     name,
@@ -162,11 +163,10 @@ export const holdLock = (options: {
         await sleep(pollMs, undefined, { signal });
       }
       logger.info({ task: name }, 'advisory lock acquired');
+      outage.recovered();
       await work(signal);
     },
-    onLost(err) {
-      logger.warn({ err, task: name }, 'advisory lock lost; trying again');
-    },
+    onLost: outage.failed,
     logger,
   });
 };

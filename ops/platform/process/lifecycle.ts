@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import { ConfigError, configExitCode } from '../errors.js';
+import { withinDeadline } from '../concurrency/deadline.js';
 import { deferred } from '../concurrency/deferred.js';
 import type { Logger } from '../logging.js';
 
@@ -87,10 +88,13 @@ export interface Stoppable {
   stop(): Promise<void>;
 }
 
+/** Time for the stop of one part (ms), longer than responses and the shipping of the spool take. */
+const partMs = 7_000;
+
 const stopInReverse = async (stops: Stop[], logger: Logger): Promise<void> => {
   for (const stop of stops.splice(0).reverse()) {
     try {
-      await stop();
+      await withinDeadline(partMs, async () => stop());
     } catch (err) {
       logger.error({ err }, 'part of the process could not be stopped');
     }

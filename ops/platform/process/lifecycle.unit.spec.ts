@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { rejection } from '../../test/support/waiting.js';
+import { never } from '../concurrency/deferred.js';
+import { withVirtualTime } from '../concurrency/testing/virtual-time.js';
 import { createLogger } from '../logging.js';
 import { startInOrder, startOrStop } from './lifecycle.js';
 
@@ -45,6 +47,19 @@ describe('platform: start in order', () => {
     await started.stop();
     expect(stopped).to.deep.equal(['third', 'second', 'first']);
   });
+
+  it('stops the other parts though the stop of one hangs', () =>
+    withVirtualTime(async (advance) => {
+      const started = await startInOrder(logger, (onStop) => {
+        startParts(onStop);
+        onStop(() => never);
+        return Promise.resolve({});
+      });
+      const stopping = started.stop();
+      await advance(7_000);
+      await stopping;
+      expect(stopped).to.deep.equal(['third', 'second', 'first']);
+    }));
 
   it('leaves the parts running after a start that succeeded (startOrStop)', async () => {
     await startOrStop(logger, (onFailure) => {

@@ -91,7 +91,7 @@ describe('CLI: completion in shells', () => {
         );
         expect(complete('platform', 'set', '--qr', 'of')).to.deep.equal(['off']);
         expect([...complete('projections', 'rebuild', '')].sort()).to.deep.equal(
-          [...projectionNames].sort(),
+          [...projectionNames, 'archive'].sort(),
         );
         expect(complete('--actor', 'links', 'key')).to.deep.equal(['keys']);
         expect(complete('keys', 'create', '--name', 'list', '--pl')).to.deep.equal(['--plan']);

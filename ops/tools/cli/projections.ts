@@ -1,6 +1,8 @@
 import { recordProjectionWork } from '../../../command-api/projections/handler.js';
+import { restartArchive } from '../../../projectors/log/archive/work.js';
 import { projections } from '../../../projectors/projections.js';
 import {
+  archiveSchema,
   projectionNames,
   type ProjectionName,
   type Projection,
@@ -8,7 +10,7 @@ import {
 import { rebuild as rebuildProjection, rollBack } from '../../../projectors/runtime/rebuild.js';
 import { redrive as redriveProjection } from '../../../projectors/runtime/redrive.js';
 import type { ProjectionWork } from '../../../schemas/events/catalogue.js';
-import type { HealthResponse } from '../../../schemas/http/health.js';
+import { projectionHealth, type HealthResponse } from '../../../schemas/http/health.js';
 import type { Config } from '../../config/config.js';
 import { oneOf } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
@@ -16,7 +18,10 @@ import { runOnDatabase, withDatabase, type CommandDatabase } from './database.js
 import { secondsSince } from './long-work.js';
 import { count, counted, table, type Output } from './output.js';
 
-const projectionName = oneOf('projection', projectionNames);
+const readerNames = [...projectionNames, archiveSchema] as const;
+type ReaderName = (typeof readerNames)[number];
+
+const readerName = oneOf('projection', readerNames);
 
 const projectionOf = (name: ProjectionName): Projection => {
   const found = projections.find((projection) => projection.name === name);
@@ -51,18 +56,31 @@ const setAside = (deadLetters: number, parked: number): string =>
 
 const record = (
   ledger: CommandDatabase,
-  projection: ProjectionName,
+  projection: ReaderName,
   work: ProjectionWork,
   actor: string,
 ): Promise<unknown> =>
   recordProjectionWork(ledger, { projection, work }, { actor, requestId: null });
 
+/** The archive's process does the work. */
+const restart = async (config: Config, work: ProjectionWork, actor: string): Promise<Output> => {
+  const events = await withDatabase(config, async (database) => {
+    await record(database, archiveSchema, work, actor);
+    return restartArchive(database.pool, work);
+  });
+  return {
+    json: { projection: archiveSchema, work, events },
+    text: `The ${work} of the archive has begun: ${counted(events, 'event')} to read again`,
+  };
+};
+
 const rebuild = async (
   config: Config,
-  name: ProjectionName,
+  name: ReaderName,
   back: boolean,
   actor: string,
 ): Promise<Output> => {
+  if (name === archiveSchema) return restart(config, back ? 'rollback' : 'rebuild', actor);
   const what = back ? 'rollback' : 'rebuild';
   const started = performance.now();
   const outcome = await runOnDatabase(
@@ -91,7 +109,8 @@ const rebuild = async (
   };
 };
 
-const redrive = async (config: Config, name: ProjectionName, actor: string): Promise<Output> => {
+const redrive = async (config: Config, name: ReaderName, actor: string): Promise<Output> => {
+  if (name === archiveSchema) return restart(config, 'redrive', actor);
   const result = await withDatabase(config, async (database) => {
     await record(database, name, 'redrive', actor);
     return redriveProjection({ ...database, projection: projectionOf(name) });
@@ -107,7 +126,7 @@ const redrive = async (config: Config, name: ProjectionName, actor: string): Pro
   };
 };
 
-const names = `one of ${projectionNames.join(', ')}`;
+const names = `one of ${readerNames.join(', ')}`;
 
 /** Adds `rebuild` to the groups of operators and analysts. */
 export const addRebuildCommand = (
@@ -117,25 +136,28 @@ export const addRebuildCommand = (
   group
     .command('rebuild')
     .description('rebuild a projection from the log and swap it with the live one')
-    .argument('<name>', names, projectionName)
+    .argument('<name>', names, readerName)
     .option('--rollback', 'restore the previous projection after it has caught up with the log')
     .confirmed()
     .notes(
       `
 The service may run meanwhile. Ctrl-C leaves the live projection unchanged. The previous projection is kept for
-seven days: a rollback undoes a rebuild, and a second rollback undoes the first.
+seven days: a rollback undoes a rebuild, and a second rollback undoes the first. The service rebuilds the archive
+itself: it writes the events that the archive lacks, and there is no rollback.
 
 Examples:
   $ linklog ${group.name()} rebuild stats
   $ linklog ${group.name()} rebuild redirects --json
   $ linklog ${group.name()} rebuild stats --rollback`,
     )
-    .action(async (name: ProjectionName, { rollback = false }: { readonly rollback?: boolean }) => {
+    .action(async (name: ReaderName, { rollback = false }: { readonly rollback?: boolean }) => {
       const config = readConfig();
       await confirm({
         effect: rollback
           ? `The tables from before the last rebuild replace the projection ${name}`
-          : `The projection ${name} is rebuilt from the whole log, and replaces the live one`,
+          : name === archiveSchema
+            ? 'The service reads the whole log again, and writes the events that the archive lacks'
+            : `The projection ${name} is rebuilt from the whole log, and replaces the live one`,
       });
       print(await rebuild(config, name, rollback, actor()));
     });
@@ -153,7 +175,12 @@ export const addProjectionCommands = (program: Command, context: CommandContext)
       "projections status --json | jq '.projections[] | select(.deadLetters > 0)'",
     )
     .action(async () => {
-      print(statusOf(await (await connect()).health()));
+      const client = await connect();
+      const health = await client.health();
+      // The health report has no archive, and the list is unavailable while the service is not ready.
+      const { projections: readers } =
+        health.status === 'fail' ? health : await client.get('listProjections');
+      print(statusOf({ ...health, projections: projectionHealth.array().parse(readers) }));
     });
 
   addRebuildCommand(group, context);
@@ -161,9 +188,9 @@ export const addProjectionCommands = (program: Command, context: CommandContext)
   group
     .command('redrive')
     .description('retry the dead letters of a projection, in order for each subject')
-    .argument('<name>', names, projectionName)
+    .argument('<name>', names, readerName)
     .examples('projections redrive stats')
-    .action(async (name: ProjectionName) => {
+    .action(async (name: ReaderName) => {
       print(await redrive(readConfig(), name, actor()));
     });
 };

@@ -120,7 +120,7 @@ describe('CLI: command line, without a service', () => {
   const create = ['keys', 'create'];
   const edit = ['links', 'edit', 'x'];
   const tail = ['events', 'tail'];
-  const projectionChoices = `it is one of ${projectionNames.join(', ')}`;
+  const projectionChoices = `it is one of ${projectionNames.join(', ')}, archive`;
   const see = (command: string): string => `; see "linklog ${command} --help"`;
   const noDuration = '"soon" is not a duration: use 30d, 12h, 90m, 2w, or a number of seconds';
   const mistakes: readonly (readonly [readonly string[], string])[] = [

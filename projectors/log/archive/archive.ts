@@ -1,7 +1,7 @@
 import { firstFailure } from '../../../ops/platform/concurrency/deferred.js';
 import { ConfigError } from '../../../ops/platform/errors.js';
 import type { EventLog } from '../../../ops/event-log/port.js';
-import type { Logger } from '../../../ops/platform/logging.js';
+import { createOutageLog, type Logger } from '../../../ops/platform/logging.js';
 import type { Gauges, Sample } from '../../../ops/platform/metrics/figure.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { topicNames } from '../../../schemas/events/topics.js';
@@ -19,28 +19,51 @@ interface ArchiveDeps {
 }
 
 export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore }) => {
-  const { pool, log, store } = deps;
+  const { pool, log, logger, store } = deps;
   const stopping = new AbortController();
   const parts = { ...deps, stopped: stopping.signal };
   const owner = createOwner(parts);
   const archive = owner.guard(createArchiver(parts));
+  const status = async () => ({
+    ...(await readerLag(pool, log, archiveSchema, topicNames)),
+    removed: await removedEvents(pool),
+  });
+  /** Records that were archived since the outage began. */
+  let archived = 0;
+  const outage = createOutageLog(
+    logger,
+    'the archive is unavailable; trying again',
+    async (ended) => {
+      // PostgreSQL or the log may be unavailable.
+      const { lag } = await status().catch(() => ({ lag: 0 }));
+      logger.info({ ...ended, events: archived + lag }, 'the archive is available again');
+      archived = 0;
+    },
+  );
   const subscription = log.subscribe({
-    group: 'archive',
+    group: archiveSchema,
     topics: topicNames,
+    outage,
     position: (topic, partition) => readCheckpoint(pool, archiveSchema, topic, partition),
     async handle(batch) {
       await archive({ ...batch, records: batch.records.slice() });
+      if (outage.isOngoing()) archived += batch.records.length;
     },
   });
   return {
     /** Never resolves. Rejects with an error that a retry cannot fix: a checkpoint of another log. */
     failed: firstFailure([subscription.done]),
-    status: async () => ({
-      ...(await readerLag(pool, log, archiveSchema, topicNames)),
-      removed: await removedEvents(pool),
-    }),
+    status,
     /** Rejects while EventStoreDB is unavailable, has lost events or belongs to another log. */
-    check: () => owner.check(),
+    async check(): Promise<void> {
+      try {
+        await owner.check();
+        outage.recovered('check');
+      } catch (error) {
+        outage.failed(error, 'check');
+        throw error;
+      }
+    },
     async stop(): Promise<void> {
       stopping.abort(new Error('the archive is being stopped'));
       await subscription.stop();

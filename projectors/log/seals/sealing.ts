@@ -7,7 +7,7 @@ import {
   type EventLog,
   type TopicPartition,
 } from '../../../ops/event-log/port.js';
-import type { Logger } from '../../../ops/platform/logging.js';
+import { createOutageLog, type Logger } from '../../../ops/platform/logging.js';
 import {
   transaction,
   type Client,
@@ -390,6 +390,7 @@ export const startSealing = async (deps: {
       signing = signTails();
     }, ms);
   };
+  const outage = createOutageLog(logger, 'checkpoints could not be signed; trying again');
   const signTails = async (): Promise<void> => {
     let nextMs = Infinity;
     for (const sealing of unsigned) {
@@ -400,7 +401,7 @@ export const startSealing = async (deps: {
       } catch (err) {
         nextMs = Math.min(nextMs, pace.ms);
         if (!(err instanceof PositionMoved)) {
-          logger.warn({ err }, 'checkpoints could not be signed; trying again');
+          outage.failed(err);
         }
       }
     }

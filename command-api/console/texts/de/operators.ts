@@ -57,7 +57,7 @@ export const operators: typeof english.operators = (number) => ({
     'Dead Letters und die dahinter zurückgestellten Ereignisse werden der Reihe nach erneut angewendet.',
   rebuildEffect:
     'Eine neue Projektion wird aus dem ganzen Log aufgebaut und ersetzt die aktive, sobald sie aufgeholt hat. Das ' +
-    'kann lange dauern. Bis dahin bleibt die aktive in Gebrauch.',
+    'kann lange dauern. Bis dahin bleibt die aktive in Gebrauch. Das Archiv erhält die Ereignisse, die ihm fehlen.',
   rollbackEffect: 'Die Projektion von vor dem letzten Neuaufbau holt auf und ersetzt die aktive.',
   failed: (error) => `fehlgeschlagen: ${error}`,
   running: 'läuft',

@@ -52,7 +52,7 @@ export const operators = (number: FormatNumber) => ({
   redriveEffect: 'Dead letters, and the events parked behind them, are applied again, in order.',
   rebuildEffect:
     'A new projection is built from the whole log and replaces the live one when it has caught up. This ' +
-    'may take long. The live one stays in use until then.',
+    'may take long. The live one stays in use until then. The archive gets the events that it lacks.',
   rollbackEffect:
     'The projection from before the last rebuild catches up and replaces the live one.',
   failed: (error: string) => `failed: ${error}`,

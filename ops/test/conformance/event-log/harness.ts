@@ -20,6 +20,8 @@ export interface LogHarness {
     events: readonly LinklogEvent[],
     ending?: { readonly hold?: Promise<unknown>; readonly rollBack?: boolean },
   ): Promise<void>;
+  /** Notifies the readers of a group of moved checkpoints. */
+  notifyMoved(group: string): Promise<void>;
   /** Cuts every connection between clients and log, like a restart of the server. */
   cutConnections(): Promise<void>;
   /** Closes all clients and deletes the log. */

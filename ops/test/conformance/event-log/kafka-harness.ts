@@ -49,6 +49,7 @@ export const openKafkaHarness = async (
   const { url, pool } = postgres.database;
   const clients = new Map<KafkaClient, CuttableSockets>();
 
+  const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
   const connect = async (): Promise<KafkaClient> => {
     const sockets = cuttableSockets();
     const log = openKafkaLog({ settings, logger, socketFactory: sockets.factory });
@@ -61,12 +62,13 @@ export const openKafkaHarness = async (
       },
     };
     clients.set(client, sockets);
+    // As in ops/app/event-log.ts.
+    listener.on('linklog_log', log.relocate);
     await log.ready;
     return client;
   };
 
   const relaying = await connect();
-  const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
   const { outbox } = await postgres.connect();
   const delivery = await openRelayedDelivery({ pool, listener });
   const relay = startRelay({
@@ -98,6 +100,7 @@ export const openKafkaHarness = async (
       if (!(await delivery.published(outboxPosition, relayedWithinMs)))
         throw new Error(`not relayed within ${relayedWithinMs} ms`);
     },
+    notifyMoved: (group) => postgres.notifyMoved(group),
     async cutConnections() {
       for (const sockets of clients.values()) sockets.cut();
       await postgres.cutConnections();

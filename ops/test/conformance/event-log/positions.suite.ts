@@ -97,6 +97,21 @@ export const describePositions = (bench: () => LogBench): void => {
       expect(reader.ids).not.to.include.members(theirs.map(eventIdOf));
     });
 
+    it('that a command moves back is read again by an idle reader, after a notification', async () => {
+      const { log, harness, follow, ends } = bench();
+      const positions = await ends([links]);
+      const records = recordsOf(links, codeIn(links, partition), 2);
+      const before = await here();
+      await log.append(links, records);
+      const group = 'moved-back';
+      const reader = follow({ group, topics: [links], positions });
+      await reader.has(records.map(eventIdOf));
+      positions.set(links, partition, before);
+      await harness.notifyMoved(group);
+      await eventually('the records are handled again', () => reader.received.length === 4);
+      expect(reader.ids.slice(2)).to.deep.equal(records.map(eventIdOf));
+    });
+
     it('has the same log id in every client', async () => {
       const { log, harness } = bench();
       const other = await harness.connect();

@@ -75,6 +75,9 @@ export const openPostgresHarness = async (name: string): Promise<PostgresHarness
         if (!(error instanceof RolledBack)) throw error;
       }
     },
+    async notifyMoved(group) {
+      await database.pool.query(`SELECT pg_notify('linklog_log', $1)`, [group]);
+    },
     cutConnections: () => cutConnections(database.pool),
     async close() {
       for (const client of clients) await client.crash();
