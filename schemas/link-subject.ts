@@ -83,8 +83,12 @@ export const linkCodeOf = (text: string): string | null => {
 export const pathOfCode = (code: string): string => `/${encodeURIComponent(code)}`;
 
 /** The name of the default domain, which requests may use; `null` if it cannot be the name of a domain. */
-export const defaultDomainOf = (defaultHost: string): string | null =>
-  domainNameOf(new URL(defaultHost).hostname);
+export const defaultDomainOf = (defaultHost: string | null): string | null =>
+  defaultHost === null ? null : domainNameOf(new URL(defaultHost).hostname);
+
+/** The domain of a filter, in which an empty name is the default domain, and `null` all domains. */
+export const filteredDomain = (name: string | null, defaultDomain: string | null): string | null =>
+  name !== null && name === defaultDomain ? '' : name;
 
 /**
  * The short URL of a link.

@@ -91,7 +91,7 @@ export const createApp = (
     return flood;
   };
 
-  const defaultDomain = shortUrlHost === null ? null : defaultDomainOf(shortUrlHost);
+  const defaultDomain = defaultDomainOf(shortUrlHost);
   const app = new Koa<RequestState>();
   // Otherwise Koa prints errors to stderr.
   app.silent = true;

@@ -404,7 +404,10 @@ const webhookTerms = {
     .array(z.string())
     .nullable()
     .describe('Names of events; `null`: all except `LinkVisited`.'),
-  domain: z.string().nullable().describe('Only events of links on this domain; `null`: all.'),
+  domain: z
+    .string()
+    .nullable()
+    .describe('Only events of links on this domain; empty: the default domain; `null`: all.'),
   description: z.string().nullable().describe('For the owner; `null`: none.'),
 };
 

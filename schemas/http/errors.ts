@@ -123,6 +123,8 @@ export const messages = {
   passwordsOff: 'Password protection is currently disabled on this platform',
   qrOff: 'QR code generation is currently disabled on this platform',
   expirationOff: 'URL expiration is currently disabled on this platform',
+  statsOfDefaultDomain:
+    'The account has domains: statistics of the default domain alone are not available',
   tooManyLinks: 'Too many links in this period',
   tooManyExports: 'Too many exports are running',
   tooManyImports: 'Too many imports are running',
