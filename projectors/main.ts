@@ -15,7 +15,7 @@ import { readCheckpoint, requireKnownCheckpoints, shareSchema } from './runtime/
 import { readGaps, readHighWaterMarks } from './runtime/high-water-marks.js';
 import { startProjection } from './runtime/batch.js';
 import { readerLag } from './runtime/lag.js';
-import { liveSchema, type ProjectionName } from './runtime/projection.js';
+import { liveSchema } from './runtime/projection.js';
 import { dropOldPrevious, rebuildDueProjections } from './runtime/rebuild.js';
 
 const minuteMs = 60_000;
@@ -55,7 +55,7 @@ export const startProjectors = async (deps: {
     /** Never resolves. Rejects with an error that a retry cannot fix, such as `ForeignPosition`. */
     failed: firstFailure(running.map(({ done }) => done)),
     /** By projection: the age of the oldest event that this process has received and not applied yet. */
-    secondsBehind: (): ReadonlyMap<ProjectionName, number> =>
+    secondsBehind: (): ReadonlyMap<string, number> =>
       new Map(running.map(({ name, secondsBehind }) => [name, secondsBehind()])),
     async stop(): Promise<void> {
       stopping.abort();

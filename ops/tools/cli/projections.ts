@@ -1,10 +1,6 @@
 import { recordProjectionWork } from '../../../command-api/projections/handler.js';
-import { projections } from '../../../projectors/projections.js';
-import {
-  projectionNames,
-  type ProjectionName,
-  type Projection,
-} from '../../../projectors/runtime/projection.js';
+import { projectionNames, projections } from '../../../projectors/projections.js';
+import type { Projection } from '../../../projectors/runtime/projection.js';
 import { rebuild as rebuildProjection, rollBack } from '../../../projectors/runtime/rebuild.js';
 import { redrive as redriveProjection } from '../../../projectors/runtime/redrive.js';
 import type { ProjectionWork } from '../../../schemas/events/catalogue.js';
@@ -18,7 +14,7 @@ import { count, counted, table, type Output } from './output.js';
 
 const projectionName = oneOf('projection', projectionNames);
 
-const projectionOf = (name: ProjectionName): Projection => {
+const projectionOf = (name: string): Projection => {
   const found = projections.find((projection) => projection.name === name);
   if (!found) throw new Error(`projections.ts has no projection ${name}`);
   return found;
@@ -51,7 +47,7 @@ const setAside = (deadLetters: number, parked: number): string =>
 
 const record = (
   ledger: CommandDatabase,
-  projection: ProjectionName,
+  projection: string,
   work: ProjectionWork,
   actor: string,
 ): Promise<unknown> =>
@@ -59,7 +55,7 @@ const record = (
 
 const rebuild = async (
   config: Config,
-  name: ProjectionName,
+  name: string,
   back: boolean,
   actor: string,
 ): Promise<Output> => {
@@ -91,7 +87,7 @@ const rebuild = async (
   };
 };
 
-const redrive = async (config: Config, name: ProjectionName, actor: string): Promise<Output> => {
+const redrive = async (config: Config, name: string, actor: string): Promise<Output> => {
   const result = await withDatabase(config, async (database) => {
     await record(database, name, 'redrive', actor);
     return redriveProjection({ ...database, projection: projectionOf(name) });
@@ -130,7 +126,7 @@ Examples:
   $ linklog ${group.name()} rebuild redirects --json
   $ linklog ${group.name()} rebuild stats --rollback`,
     )
-    .action(async (name: ProjectionName, { rollback = false }: { readonly rollback?: boolean }) => {
+    .action(async (name: string, { rollback = false }: { readonly rollback?: boolean }) => {
       const config = readConfig();
       await confirm({
         effect: rollback
@@ -163,7 +159,7 @@ export const addProjectionCommands = (program: Command, context: CommandContext)
     .description('retry the dead letters of a projection, in order for each subject')
     .argument('<name>', names, projectionName)
     .examples('projections redrive stats')
-    .action(async (name: ProjectionName) => {
+    .action(async (name: string) => {
       print(await redrive(readConfig(), name, actor()));
     });
 };
