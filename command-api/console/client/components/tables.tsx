@@ -48,10 +48,31 @@ export const Figures = ({ figures }: { readonly figures: readonly Figure[] }) =>
   </dl>
 );
 
-interface Props {
+interface HeadProps {
+  readonly columns: readonly (string | { readonly number: string })[];
+}
+
+export const TableHead = ({ columns }: HeadProps) => (
+  <thead>
+    <tr>
+      {columns.map((column) =>
+        typeof column === 'string' ? (
+          <th key={column} scope="col">
+            {column}
+          </th>
+        ) : (
+          <th key={column.number} scope="col" class="number">
+            {column.number}
+          </th>
+        ),
+      )}
+    </tr>
+  </thead>
+);
+
+interface Props extends HeadProps {
   /** Read by screen readers. */
   readonly label: string;
-  readonly columns: readonly (string | { readonly number: string })[];
   /** Whether long tables scroll within the page. */
   readonly isPreview?: boolean;
   /** The rows. */
@@ -67,21 +88,7 @@ export const ScrollTable = ({ label, columns, isPreview = false, children }: Pro
     aria-label={label}
   >
     <table>
-      <thead>
-        <tr>
-          {columns.map((column) =>
-            typeof column === 'string' ? (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ) : (
-              <th key={column.number} scope="col" class="number">
-                {column.number}
-              </th>
-            ),
-          )}
-        </tr>
-      </thead>
+      <TableHead columns={columns} />
       <tbody>{children}</tbody>
     </table>
   </div>
