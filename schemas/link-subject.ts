@@ -1,7 +1,6 @@
 import { domainNameOf } from './domain-name.js';
 import { edgeRoutes } from './edge-routes.js';
 
-/** A link: a code on a domain. */
 export interface LinkIdentity {
   /** Lower-case ASCII host without port; `null`: the default domain. */
   readonly domain: string | null;
@@ -12,7 +11,6 @@ export interface LinkIdentity {
 export const subjectOf = ({ domain, code }: LinkIdentity): string =>
   domain === null ? code : `${domain}/${code}`;
 
-/** The link of a subject. */
 export const linkOfSubject = (subject: string): LinkIdentity => {
   const slash = subject.indexOf('/');
   return slash < 0

@@ -17,12 +17,10 @@ const languages = namesOf('language');
 const utc = { timeZone: 'UTC' } as const;
 const days = timeFormat({ dateStyle: 'medium', ...utc });
 
-/** The time zone of the browser. */
 export const ownZoneOf = once(() =>
   zoneOrUtc(new Intl.DateTimeFormat().resolvedOptions().timeZone),
 );
 
-/** A time in the time zone of the browser. */
 export const formatTime = (time: string): string => times().format(new Date(time));
 export const formatClock = (time: string): string => clocks().format(new Date(time));
 export const formatDate = (time: string): string => dates().format(new Date(time));

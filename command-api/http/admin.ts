@@ -52,7 +52,6 @@ const unauthorized = json(
   { 'WWW-Authenticate': 'Bearer' },
 );
 
-/** Every route under /admin. */
 export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
   const openApi = JSON.stringify(operatorsDocument());
   const handlers: OperatorHandlers = {

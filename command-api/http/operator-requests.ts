@@ -28,7 +28,6 @@ import {
 } from './requests.js';
 import type { ProjectionWorker } from '../projections/handler.js';
 
-/** The state of an authenticated request of an operator. */
 export interface AdminState extends RequestState {
   actor: Actor;
 }
@@ -51,7 +50,6 @@ export interface AdminDeps
   ) => Promise<Reply>;
 }
 
-/** A valid request of an operation. */
 interface OperatorRequest<Operation extends OperatorOperation> {
   readonly ctx: Context;
   readonly state: AdminState;
@@ -68,7 +66,6 @@ export type OperatorHandlers = {
   readonly [Operation in OperatorOperation]: OperatorHandler<Operation>;
 };
 
-/** Creates the handlers of one subject. */
 export type AdminHandlers = (deps: AdminDeps) => Partial<OperatorHandlers>;
 
 export const createRespond =

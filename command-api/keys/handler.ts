@@ -65,14 +65,12 @@ export type KeyOwnerCommand =
   | Requested<RotateApiKey>
   | Requested<RevokeApiKey>;
 
-/** A key to create, as a descendant of the calling key. */
 interface Derivation {
   readonly caller: CallingKey;
   readonly id: string;
   readonly data: Omit<DeriveApiKey['data'], 'by' | 'liveKeys'>;
 }
 
-/** The key of a request. */
 export interface CallingKey extends Readonly<RequestCause> {
   readonly id: string;
   readonly account: string;
@@ -81,7 +79,6 @@ export interface CallingKey extends Readonly<RequestCause> {
 /** A key with the usage of its root in the open minute window and in the current month. */
 export interface KeyWithUsage {
   readonly state: KnownKey;
-  /** The plan of its root. */
   readonly plan: PlanName;
   /** The minute of its last call. */
   readonly lastUsedAt: Date | null;
@@ -216,7 +213,6 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       }
       return { ...outcome, token };
     },
-    /** Creates a descendant of the calling key. */
     async derive(
       caller: CallingKey,
       key: Omit<Derivation['data'], 'hash'>,

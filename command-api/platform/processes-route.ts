@@ -6,7 +6,6 @@ type Process = ProcessList['processes'][number];
 type Row = Omit<Process, 'startedAt' | 'lastSeenAt'> &
   Readonly<Record<'startedAt' | 'lastSeenAt', Date>>;
 
-/** The running processes of all nodes. */
 export const processHandlers = (({ pool }) => ({
   async listProcesses() {
     const { rows } = await pool.query<Row>({

@@ -9,7 +9,6 @@ import { coverageOf } from './breakdowns.js';
 import { type ClickedLink, nextByClicks } from '../links/clicks.js';
 import { areIncomplete, readAccountStatistics } from './statistics.js';
 
-/** The maximum of links with clicks, summed over the days. */
 const maxLinkDays = 200_000;
 
 /** The links of an account, or those on one of its domains, on days from the first to before the second. */

@@ -513,7 +513,6 @@ const platformEvents = defineEvents('platform', {
   },
 });
 
-/** All event types, by name. */
 export const catalogue = {
   ...linkEvents,
   ...visitEvents,
@@ -551,7 +550,6 @@ export type PlatformEvent = EventNamed<keyof typeof platformEvents>;
 export const isLinkEvent = isOneOf(linkEvents);
 export const isVisit = isOneOf(visitEvents);
 
-/** The first event of a link. */
 export type CreationEvent = EventNamed<'LinkCreated' | 'LinkImported'>;
 
 const { LinkCreated, LinkImported } = linkEvents;

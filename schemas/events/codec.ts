@@ -97,7 +97,6 @@ const topicByType = new Map<string, TopicName>(
   Object.values(catalogue).map(({ type, topic }) => [type, topics[topic].name]),
 );
 
-/** The topic of an event. */
 export const topicOf = (event: Pick<LinklogEvent, 'type'>): TopicName => {
   const topic = topicByType.get(event.type);
   if (!topic) throw new Error(`No topic for ${event.type}`);

@@ -50,7 +50,6 @@ export const defineEvents = <const Definitions extends Readonly<Record<string, D
   };
 };
 
-/** The event of a type, in its current version. */
 export type EventOf<T> =
   T extends EventType<infer Name, infer Version, infer Data>
     ? Omit<Envelope, 'type' | 'data'> & {

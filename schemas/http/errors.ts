@@ -5,7 +5,6 @@ import { scopeName } from '../scopes.js';
 import { timestamp } from '../events/envelope.js';
 import { urlFaults } from './link-fields.js';
 
-/** The general envelope of errors. */
 export const generalError = z.object({
   statusCode: z
     .int()

@@ -8,7 +8,6 @@ import { domainName } from './link-address.js';
 import { readAs } from './query.js';
 import { call, done, found, json, type OperatorRows, returning, routeGroup } from './route.js';
 
-/** The formats of files. */
 export const importFormats = [
   'csv',
   'linklog',
@@ -24,7 +23,6 @@ export type ImportFormat = (typeof importFormats)[number];
 /** The format in which the command line sends what it reads from Shlink's API. */
 export const shlinkApi = 'shlink-api';
 
-/** The formats of imports by operators. */
 const operatorsImportFormats = [...importFormats, shlinkApi] as const;
 export type ImportSource = (typeof operatorsImportFormats)[number];
 

@@ -44,7 +44,6 @@ export const valuesIn = (fields: Readonly<Record<DimensionField, Value>>): Click
 
 export const emptyDocument = (): Document => dimensionNames.map(() => []);
 
-/** The index of the list of `targets`. */
 const targets = dimensionNames.indexOf('targets');
 
 const hasValues = (list: ValueClicks = []): boolean =>

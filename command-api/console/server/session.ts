@@ -43,7 +43,6 @@ const cookiePaths = (path: string): readonly string[] => {
 export const browserOf = ({ headers }: Context): string | null =>
   agentOf(headers['user-agent'] ?? '').data.browser;
 
-/** The session cookie of one listener's console. */
 export const sessionCookie = (name: string, isTrusted: ProxyTrust) => {
   const originOf = ({ req }: Context): URL | null => {
     const origin = requestOrigin(req, isTrusted);
@@ -95,7 +94,6 @@ export const sessionRoutes = (
     readonly changes: (ctx: Context) => Promise<ConsoleChanges | null>;
   },
 ): readonly Route<RequestState>[] => {
-  /** Handles a request that needs a session. */
   const withSession =
     (handle: (token: string, id: string) => Promise<Reply>): Handler<RequestState> =>
     async (ctx, _state, parameter) => {

@@ -76,7 +76,6 @@ const messages = [
   ).values(),
 ];
 
-/** A list of references, by the keys of the messages. */
 const refsTo = (keys: readonly string[]): SchemaPart =>
   Object.fromEntries(keys.map((key) => [key, refTo('components', 'messages', key)]));
 

@@ -9,7 +9,6 @@ import { scanLength } from './scan.js';
 import { readShlinkApi } from './shlink-api.js';
 import { readYourls } from './yourls.js';
 
-/** The readers of import files by format. */
 export const readers: Readonly<Record<ImportSource, SourceReader>> = {
   csv: csvReader(csv),
   linklog: readLinklog,

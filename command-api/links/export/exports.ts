@@ -149,7 +149,6 @@ const breakOff = (res: ServerResponse): void => {
   else res.destroy();
 };
 
-/** The running exports of this process. */
 export const createExports = (deps: {
   /** Each export has a connection, so its size limits the exports of this process. */
   readonly pool: Pool;
@@ -158,7 +157,6 @@ export const createExports = (deps: {
   readonly lifeMs?: number;
 }) => {
   const { pool, outbox, logger, lifeMs = defaultLifeMs } = deps;
-  /** The running exports by account. */
   const running: string[] = [];
 
   const hasRoomFor = (account: string): boolean =>

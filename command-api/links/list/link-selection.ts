@@ -34,7 +34,6 @@ interface Examined {
   readonly examined: number;
 }
 
-/** The cursor after a link in a list by creation. */
 export const cursorAfter = (
   { account }: AccountQuery,
   { subject, createdAt }: Pick<Candidate, 'subject' | 'createdAt'>,

@@ -66,7 +66,6 @@ export const notEmpty =
 /** A text that names a link: see `pastedLink`. */
 export const linkArgument = (word: string): string => notEmpty('short code')(trimInvisible(word));
 
-/** The description of an argument that names a link. */
 export const linkDescription = 'short code, domain/code or short URL';
 
 /** Returns a parser of a whole number. @throws CliError */

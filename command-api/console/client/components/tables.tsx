@@ -3,7 +3,6 @@ import { texts } from '../../texts.js';
 
 const text = texts.components;
 
-/** Links to other pages of the list. */
 export const ListPages = (props: {
   readonly first: string | null;
   /** Absent or `null`: unknown, or the first page. */
@@ -33,7 +32,6 @@ export const ListPages = (props: {
   );
 };
 
-/** A number with its label, in words. */
 type Figure = readonly [label: string, value: string, isBad?: boolean];
 
 /** Numbers that belong together. */
@@ -75,7 +73,6 @@ interface Props extends HeadProps {
   readonly label: string;
   /** Whether long tables scroll within the page. */
   readonly isPreview?: boolean;
-  /** The rows. */
   readonly children: ComponentChildren;
 }
 

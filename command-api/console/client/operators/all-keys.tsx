@@ -93,7 +93,6 @@ const actionsOf = ({ id, name, active, scopes }: KeyWithUsageResponse): readonly
   ];
 };
 
-/** The keys of all accounts, page by page. */
 export const AllKeys = () => {
   const loaded = useAddressedPage<z.infer<typeof keyPageResponse>>('/admin/keys');
   const tools = useActions(loaded.reload);

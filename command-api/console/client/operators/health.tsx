@@ -82,7 +82,6 @@ const Backlog = ({ spool, compaction }: Pick<HealthResponse, 'spool' | 'compacti
   </section>
 );
 
-/** The processes of all nodes. */
 const Processes = () => {
   const { value, failure, reload } = useApi<ProcessList>('/admin/processes');
   return (

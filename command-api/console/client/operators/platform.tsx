@@ -31,7 +31,6 @@ type Feature = keyof typeof features;
 const Switch = (props: {
   readonly label: string;
   readonly isOn: boolean;
-  /** The body of the PATCH that switches it. */
   readonly bodyOf: (isOn: boolean) => object;
   readonly onSwitched: (platform: PlatformResponse) => void;
 }) => {
@@ -212,7 +211,6 @@ const ReservedAliases = () => {
   );
 };
 
-/** The switches of the platform. */
 export const Platform = () => (
   <Page title={texts.app.platform}>
     <Switches />

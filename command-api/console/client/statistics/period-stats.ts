@@ -106,7 +106,6 @@ export const usePeriodStats = <Stats extends PeriodStats>(
 /** The last day of a period whose end is exclusive. */
 const lastDayOf = (end: string): string => addDays(end.slice(0, 10), -1);
 
-/** The name of a CSV file, with the link and the period. */
 export const fileNameOf = ({ shortCode, domain, value }: LoadedStats, list: string): string => {
   const days = value ? [value.period.from.slice(0, 10), lastDayOf(value.period.to)] : [];
   return [domain, shortCode ?? 'all-links', list, ...days].filter(Boolean).join('-');

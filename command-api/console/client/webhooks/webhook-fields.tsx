@@ -94,7 +94,6 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
   );
 };
 
-/** The values of a form with `WebhookFields`. */
 export const termsIn = (data: FormData): Terms => {
   const { url = '', domain = null, description = null } = fieldsOf(data);
   const types = data.has('allButVisits') ? null : data.getAll('type').map(String);
