@@ -53,7 +53,7 @@ export interface AdminDeps
 interface OperatorRequest<Operation extends OperatorOperation> {
   readonly ctx: Context;
   readonly state: AdminState;
-  readonly parameter: Parameter;
+  readonly parameter: Parameters<Handler<AdminState>>[2];
   readonly query: z.output<QuerySchema<Operation>>;
   readonly body: z.output<BodySchema<Operation>>;
 }
@@ -72,8 +72,6 @@ export const createRespond =
   (delivery: OutboxDelivery): AdminDeps['respond'] =>
   async (outboxPosition, status, body) =>
     json((await delivery.published(outboxPosition, logWithinMs)) ? status : 202, body);
-
-type Parameter = Parameters<Handler<AdminState>>[2];
 
 const readBody = bodyReader(65_536);
 

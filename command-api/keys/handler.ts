@@ -48,8 +48,6 @@ export type ApiKeyOutcome =
 /** The token is not stored. */
 type WithToken<Outcome> = Outcome & { readonly token: string };
 
-type IssuedKey = WithToken<DoneWithKey>;
-
 /** A command without the fields that the handler adds. */
 interface Requested<KeyCommand extends ApiKeyCommand> {
   readonly type: KeyCommand['type'];
@@ -203,7 +201,10 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     handle,
     handleFor,
     /** Creates a root with a random secret. */
-    async issue(key: Omit<CreateApiKey['data'], 'hash'>, actor: Actor): Promise<IssuedKey> {
+    async issue(
+      key: Omit<CreateApiKey['data'], 'hash'>,
+      actor: Actor,
+    ): Promise<WithToken<DoneWithKey>> {
       const token = keyToken(randomSecret());
       const id = uuidv7();
       const data = { ...key, hash: hashKeyToken(token) };

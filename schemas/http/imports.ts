@@ -85,8 +85,6 @@ export const operatorsImportQuery = z.object({
 });
 export type ImportQuery = Omit<z.output<typeof operatorsImportQuery>, 'account'>;
 
-const operatorsImportsQuery = z.object({ account: accountName.optional() });
-
 const importStatuses = ['running', 'done', 'stopped', 'failed'] as const;
 export type ImportStatus = (typeof importStatuses)[number];
 
@@ -220,7 +218,7 @@ export const operatorsImportRoutes = {
     returns: returning(importResponse, 202),
   }),
   listImports: call('GET /imports', 'List the imports of one account or of all accounts', {
-    query: operatorsImportsQuery,
+    query: z.object({ account: accountName.optional() }),
     returns: found(importListResponse),
   }),
   getImport: call('GET /imports/:id', 'Get an import and its progress', {

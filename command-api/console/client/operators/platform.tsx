@@ -26,7 +26,6 @@ const features = {
   expiration: text.expiry,
   qr: common.qrCodes,
 } as const;
-type Feature = keyof typeof features;
 
 const Switch = (props: {
   readonly label: string;
@@ -118,7 +117,7 @@ const Switches = () => {
       <Maintenance platform={platform} onSwitched={setSwitched} />
       <section class="card" aria-labelledby="features">
         <h2 id="features">{text.features}</h2>
-        {(Object.keys(features) as Feature[]).map((name) => (
+        {(Object.keys(features) as (keyof typeof features)[]).map((name) => (
           <Switch
             key={name}
             label={features[name]}
