@@ -29,7 +29,6 @@ import { managedLinkHandlers } from '../links/change/operator-route.js';
 import { platformHandlers } from '../platform/route.js';
 import { statsHandlers } from '../statistics/operator-route.js';
 import { changeHandlers } from '../changes/route.js';
-import { processHandlers } from '../platform/processes-route.js';
 import { projectionHandlers } from '../projections/route.js';
 import { operatorsDocument } from './openapi/document.js';
 import {
@@ -72,7 +71,6 @@ export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
     ...webhookHandlers(deps),
     ...statsHandlers(deps),
     ...changeHandlers(deps),
-    ...processHandlers(deps),
     getOpenApi: () => json(200, openApi),
   };
   return operatorRoutes(handlers, deps.isOwnHost);
