@@ -110,6 +110,7 @@ describe('migrations', () => {
   /** Removes what the last two files created. */
   const removeLast = () =>
     database.pool.query(`DROP SCHEMA delivery CASCADE; DROP SCHEMA imports CASCADE;
+      DROP TABLE ledger.domains, ledger.webhooks;
       DELETE FROM public.migrations WHERE file >= '0104'`);
 
   it('continue after an interruption, with the generation raised from the first step on', async () => {
