@@ -45,9 +45,7 @@ const starts = {
   month: timeFormat({ month: 'short', year: 'numeric', ...utc }),
 };
 
-/**
- * Formats the start of an interval, such as `2026-11-22T00:00:00+05:45`. Its digits are already local time.
- */
+/** Formats the start of an interval, such as `2026-11-22T00:00:00+05:45`. Its digits are already local time. */
 export const formatStart = (start: string, interval: string): string => {
   const format = interval === 'hour' || interval === 'month' ? starts[interval] : starts.day;
   return format().format(new Date(`${start.slice(0, 16)}Z`));

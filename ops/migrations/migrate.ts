@@ -276,11 +276,7 @@ export const migrate = async (pool: Pool): Promise<void> => {
   }
 };
 
-/**
- * Grants the services' roles their privileges, if the roles exist.
- *
- * @param pool of the owner of the tables
- */
+/** Grants the services' roles their privileges, if the roles exist. @param pool of the owner of the tables */
 export const grantRights = async (pool: Pool): Promise<void> => {
   const { rows } = await pool.query<{ hasRoles: boolean }>(
     `SELECT to_regrole('linklog_api') IS NOT NULL AS "hasRoles"`,

@@ -48,10 +48,7 @@ const detectJson = (head: string): ImportFormat | null => {
   return 'code' in object && 'url' in object ? 'linklog' : null;
 };
 
-/**
- * @param head the first 64 KB of the text, or the whole text
- * @returns `null` if it is none of the formats
- */
+/** @param head the first 64 KB of the text, or the whole text @returns `null` if it is none of the formats */
 export const detectFormat = (head: string): ImportFormat | null => {
   const text = head.slice(0, scanLength);
   if (/^[\s\ufeff]*[[{]/.test(text)) return detectJson(text);

@@ -250,11 +250,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
         return readyRequest({ parsed: item, refusal }, state);
       });
     },
-    /**
-     * Hashes the passwords. Last, because hashing is expensive.
-     *
-     * @throws Overloaded
-     */
+    /** Hashes the passwords. Last, because hashing is expensive. @throws Overloaded */
     async complete(
       ready: readonly ReadyRequest[],
       { call, uncounted }: V2State,

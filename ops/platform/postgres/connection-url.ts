@@ -110,10 +110,7 @@ const split = (text: string) => {
   return { hosts, names, params, withHosts };
 };
 
-/**
- * @param defaultMode for a URL without `sslmode`
- * @throws ConfigError
- */
+/** @param defaultMode for a URL without `sslmode` @throws ConfigError */
 export const parseConnectionUrl = (
   text: string,
   defaultMode: SslMode = 'prefer',

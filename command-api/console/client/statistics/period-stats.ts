@@ -70,11 +70,7 @@ interface StatsOptions {
   readonly base?: '/v2/stats' | '/admin/stats';
 }
 
-/**
- * Loads the statistics of the period in the address, and of the compared one.
- *
- * @param shortCode `null`: all links
- */
+/** Loads the statistics of the period in the address, and of the compared one. @param shortCode `null`: all links */
 export const usePeriodStats = <Stats extends PeriodStats>(
   shortCode: string | null,
   { include = 'all', base = '/v2/stats' }: StatsOptions = {},
