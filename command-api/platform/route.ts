@@ -35,13 +35,12 @@ export const platformHandlers = (({ respond, ...ledger }) => ({
              FROM public.processes WHERE last_seen_at > clock_timestamp() - interval '1 minute'
              ORDER BY host, started_at, id LIMIT 1000`,
     });
-    const body: ProcessList = {
+    return json(200, {
       processes: rows.map(({ startedAt, lastSeenAt, ...process }) => ({
         ...process,
         startedAt: startedAt.toISOString(),
         lastSeenAt: lastSeenAt.toISOString(),
       })),
-    };
-    return json(200, body);
+    } satisfies ProcessList);
   },
 })) satisfies AdminHandlers;

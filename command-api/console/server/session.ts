@@ -133,14 +133,13 @@ export const sessionRoutes = (
       path: '/session/all',
       handler: withSession(async (token) => {
         const listed = await sessions.list(token);
-        const body: SessionList = {
+        return json(200, {
           sessions: listed.map(({ startedAt, usedAt, ...session }) => ({
             ...session,
             startedAt: startedAt.toISOString(),
             usedAt: usedAt.toISOString(),
           })),
-        };
-        return json(200, body);
+        } satisfies SessionList);
       }),
     },
     {

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { WebhookResponse } from '../../../../schemas/http/webhooks.js';
-import { eventNames } from '../../format.js';
-import { formatDate, formatEventType, formatTime } from '../../format.js';
+import { eventNames, formatDate, formatEventType, formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
 import { fieldsOf } from '../app/hooks.js';
 import { Check, Input } from '../components/field.js';
