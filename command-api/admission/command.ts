@@ -113,7 +113,7 @@ const admissionDecider: Decider<
 const windowMs = 60_000;
 
 /** The time under the locks: PostgreSQL's clock, and that clock after `LedgerClock.clampedNow`. */
-export interface LockTime {
+interface LockTime {
   readonly databaseTime: Date;
   readonly now: Date;
 }

@@ -43,7 +43,7 @@ const selected = Object.entries(columns)
 /** Columns of `ledger.key_meters m`. */
 export const meterColumns = `m.key_id AS "keyId", ${selected}`;
 
-export const moveToMonth = (meter: LockedMeter, now: Date): LockedMeter =>
+const moveToMonth = (meter: LockedMeter, now: Date): LockedMeter =>
   Object.assign(meter, inMonth(meter, monthOf(now.toISOString())));
 
 /** Locks the meters in the order of their keys. */

@@ -21,7 +21,7 @@ import {
 } from '../../../schemas/http/export.js';
 import { linkOfSubject } from '../../../schemas/link-subject.js';
 
-export interface Format {
+interface Format {
   readonly contentType: string;
   /** The start of the file. */
   readonly head: string;
@@ -29,7 +29,7 @@ export interface Format {
   readonly line: (link: ExportedLink) => string;
 }
 
-export const exportedLinkOf = ({ link: state, clicks }: ListedLink): ExportedLink => {
+const exportedLinkOf = ({ link: state, clicks }: ListedLink): ExportedLink => {
   const { link, restraints } = state;
   const { domain, code } = linkOfSubject(link.subject);
   return {
