@@ -51,7 +51,7 @@ import { exposeApi } from './metrics.js';
 import { createRecheck, recheckSchedule } from './safety/recheck.js';
 import type { WebSafety } from './safety/web-safety.js';
 
-export interface CommandApiDeps {
+interface CommandApiDeps {
   readonly config: Pick<
     Config,
     | 'api'

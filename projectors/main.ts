@@ -9,13 +9,12 @@ import type { TopicName } from '../schemas/events/topics.js';
 import { spoolSource } from '../schemas/events/envelope.js';
 import type { HealthResponse } from '../schemas/http/health.js';
 import { projections } from './projections.js';
-import { createBatchHandler } from './runtime/batch.js';
+import { createBatchHandler, startProjection } from './runtime/batch.js';
 import { catchUp, endsOf } from './runtime/catch-up.js';
 import { readCheckpoint, requireKnownCheckpoints, shareSchema } from './runtime/checkpoints.js';
 import { readGaps, readHighWaterMarks } from './runtime/high-water-marks.js';
-import { startProjection } from './runtime/batch.js';
 import { readerLag } from './runtime/lag.js';
-import { liveSchema, type ProjectionName } from './runtime/projection.js';
+import { liveSchema } from './runtime/projection.js';
 import { dropOldPrevious, rebuildDueProjections } from './runtime/rebuild.js';
 
 const minuteMs = 60_000;
@@ -55,7 +54,7 @@ export const startProjectors = async (deps: {
     /** Never resolves. Rejects with an error that a retry cannot fix, such as `ForeignPosition`. */
     failed: firstFailure(running.map(({ done }) => done)),
     /** By projection: the age of the oldest event that this process has received and not applied yet. */
-    secondsBehind: (): ReadonlyMap<ProjectionName, number> =>
+    secondsBehind: (): ReadonlyMap<string, number> =>
       new Map(running.map(({ name, secondsBehind }) => [name, secondsBehind()])),
     async stop(): Promise<void> {
       stopping.abort();

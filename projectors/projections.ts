@@ -1,10 +1,13 @@
 import { history } from './history/projection.js';
-import { quotas } from './quotas/projection.js';
 import { redirects } from './links/projection.js';
-import { projectionNames, type Projection, type ProjectionName } from './runtime/projection.js';
+import { quotas } from './quotas/projection.js';
+import type { Projection } from './runtime/projection.js';
 import { stats } from './statistics/projection.js';
 
-/** See "Add a projection" in CONTRIBUTING.md. */
-const byName: Readonly<Record<ProjectionName, Projection>> = { redirects, quotas, stats, history };
+/** Append new ones, because the index of a projection is the number of its advisory locks. */
+export const projections: readonly Projection[] = [redirects, quotas, stats, history];
 
-export const projections: readonly Projection[] = projectionNames.map((name) => byName[name]);
+export const projectionNames: readonly string[] = projections.map(({ name }) => name);
+
+/** The second number of a projection's advisory locks. */
+export const lockNumber = (name: string): number => projectionNames.indexOf(name);

@@ -164,6 +164,5 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
   };
 };
 
-/** Starts the redirect edge: its listener, its spool and its background work. */
 export const startRedirectEdge = (deps: RedirectEdgeDeps) =>
   startOrStop(deps.logger, (onFailure) => startParts(deps, onFailure));

@@ -87,7 +87,6 @@ export const exposeEdge = (
   }
 };
 
-/** Metrics of the cache that the edges share. */
 export const exposeSharedCache = (metrics: Metrics, cache: SharedCache): void => {
   const results = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
     Object.entries(counts).map(([result, count]) => [{ result }, count]);

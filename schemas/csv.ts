@@ -13,6 +13,5 @@ const cellOf = (value: string, delimiter: string): string => {
   return quoted.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell;
 };
 
-/** A row with its line end. */
 export const csvRow = (values: readonly string[], delimiter = ','): string =>
   `${values.map((value) => cellOf(value, delimiter)).join(delimiter)}\r\n`;

@@ -8,7 +8,6 @@ export { foldText };
 /** The folded text before and including the host of a destination. */
 export const hostText = (host: string): string => `://${host}`;
 
-/** The texts of a link that are searched. */
 interface SearchedTexts extends RuledLink {
   readonly subject: string;
   readonly title: string | null;

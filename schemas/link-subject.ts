@@ -1,7 +1,6 @@
 import { domainNameOf } from './domain-name.js';
 import { edgeRoutes } from './edge-routes.js';
 
-/** A link: a code on a domain. */
 export interface LinkIdentity {
   /** Lower-case ASCII host without port; `null`: the default domain. */
   readonly domain: string | null;
@@ -12,7 +11,6 @@ export interface LinkIdentity {
 export const subjectOf = ({ domain, code }: LinkIdentity): string =>
   domain === null ? code : `${domain}/${code}`;
 
-/** The link of a subject. */
 export const linkOfSubject = (subject: string): LinkIdentity => {
   const slash = subject.indexOf('/');
   return slash < 0
@@ -83,8 +81,12 @@ export const linkCodeOf = (text: string): string | null => {
 export const pathOfCode = (code: string): string => `/${encodeURIComponent(code)}`;
 
 /** The name of the default domain, which requests may use; `null` if it cannot be the name of a domain. */
-export const defaultDomainOf = (defaultHost: string): string | null =>
-  domainNameOf(new URL(defaultHost).hostname);
+export const defaultDomainOf = (defaultHost: string | null): string | null =>
+  defaultHost === null ? null : domainNameOf(new URL(defaultHost).hostname);
+
+/** The domain of a filter, in which an empty name is the default domain, and `null` all domains. */
+export const filteredDomain = (name: string | null, defaultDomain: string | null): string | null =>
+  name !== null && name === defaultDomain ? '' : name;
 
 /**
  * The short URL of a link.

@@ -78,6 +78,5 @@ export const defaultPlanTable: PlanTable = {
 export const firstPlanWithDomains = ({ plans: table }: PlanTable): PlanName | null =>
   planNames.find((name) => table[name].domains > 0) ?? null;
 
-/** Whether a plan has a gated feature. */
 export const planHas = (table: PlanTable, plan: PlanName, feature: GatedFeature): boolean =>
   planNames.indexOf(plan) >= planNames.indexOf(table.gates[feature]);

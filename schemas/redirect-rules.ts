@@ -83,7 +83,6 @@ export interface RuledLink {
   readonly rules: readonly RedirectRule[] | null;
 }
 
-/** All possible destinations of a link. */
 export const destinationsOf = ({ url, rules }: RuledLink): readonly string[] => [
   url,
   ...ruleUrls(rules ?? []),

@@ -40,7 +40,6 @@ const offsetAt = (tz: string, now: number): number => {
 const minutesOf = (timeOfDay: string): number =>
   Number(timeOfDay.slice(0, 2)) * 60 + Number(timeOfDay.slice(3));
 
-/** Whether a time is in a weekly window. */
 export const isInWindow = ({ days, from, to, tz }: WeeklyWindow, now: number): boolean => {
   const localMinutes = Math.floor((now + offsetAt(tz, now)) / minuteMs) + epochMinutes;
   const minute = ((localMinutes % weekMinutes) + weekMinutes) % weekMinutes;
@@ -55,7 +54,6 @@ export const isInWindow = ({ days, from, to, tz }: WeeklyWindow, now: number): b
 const isOneOf = (values: readonly string[] | undefined, value: string | null): boolean =>
   values === undefined || (value !== null && values.includes(value));
 
-/** Whether all conditions match a visit. */
 export const matches = (when: RuleConditions, visit: RuledVisit): boolean =>
   isOneOf(when.countries, visit.country) &&
   isOneOf(when.devices, visit.device) &&

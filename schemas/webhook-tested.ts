@@ -6,11 +6,7 @@ export const webhookTestedType = 'linklog.WebhookTested.v1';
 
 export const webhookTestedData = z.strictObject({});
 
-/**
- * The CloudEvent of a test delivery, in its JSON form.
- *
- * @param id a new UUID
- */
+/** The CloudEvent of a test delivery, in its JSON form. @param id a new UUID */
 export const webhookTested = ({
   id,
   webhookId,

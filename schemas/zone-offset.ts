@@ -7,11 +7,7 @@ export interface Offset {
   readonly ms: number;
 }
 
-/**
- * The offset of a zone at a time in milliseconds since the epoch.
- *
- * @throws RangeError if the zone is unknown
- */
+/** The offset of a zone at a time in milliseconds since the epoch. @throws RangeError if the zone is unknown */
 export const readOffset = (tz: string, now: number): Offset => {
   const time = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(tz);
   return {

@@ -50,8 +50,6 @@ export type AdmissionCounts = Readonly<Record<AdmissionOutcome['type'], number>>
 
 export type Admission = ReturnType<typeof createAdmission>;
 
-const maxGroup = 1_000;
-const maxWaiting = 20_000;
 /** How long calls are refused from memory when a window is full (ms). Delays the effect of a change of the plan. */
 const refusalMs = 1_000;
 /** How long after its last admitted call a key counts as recently admitted (ms). */
@@ -120,8 +118,8 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     );
 
   const batcher = createBatcher({
-    maxBatch: maxGroup,
-    maxWaiting,
+    maxBatch: 1_000,
+    maxWaiting: 20_000,
     run: (calls: readonly CallByHash[]) =>
       lockingTransaction(
         pool,

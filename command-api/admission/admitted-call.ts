@@ -78,7 +78,6 @@ export const gateRefusal = (
   );
 };
 
-/** The state of an admitted request. */
 export interface V2State extends RequestState {
   call: AdmittedCall;
   /** SHA-256 of the key's secret, hexadecimal. */
@@ -88,7 +87,6 @@ export interface V2State extends RequestState {
   platform: PlatformSwitches;
   /** Partitions that accept no new events; none for a request that needs no log. */
   stalled: StalledPartitions;
-  /** The text of the body, if the route has one. */
   body: string;
   /** Reserves up to `count` calls of the month in addition to the request's own. */
   reserveCalls: (count: number) => Promise<AdditionalCalls>;
@@ -98,7 +96,6 @@ export interface V2State extends RequestState {
 export interface UnadmittedCall {
   readonly call: CallByHash;
   readonly body: Read<string>;
-  /** The scope that the route requires. */
   readonly scope: Scope | null;
   /** Sets headers and state after the decision. Returns the reply that ends the request, or `null`. */
   readonly enter: (admitted: Admitted) => Reply | null;

@@ -12,7 +12,6 @@ export interface Call {
   readonly logUnavailable?: boolean;
 }
 
-/** The key of a call. */
 export interface CallingKey {
   readonly id: string;
   /** The key whose limits this key shares: itself, or the first of its chain. */
@@ -31,7 +30,6 @@ interface RateWindow {
   readonly resetAt: Date;
 }
 
-/** The usage of a root in the month of a call. */
 interface MonthlyUsage {
   readonly calls: number;
   readonly links: number;
@@ -40,7 +38,6 @@ interface MonthlyUsage {
   readonly resetDate: string;
 }
 
-/** A call of a known key. */
 interface CallOfKey {
   readonly call: Call;
   readonly key: CallingKey;
@@ -90,7 +87,6 @@ interface CallCounts {
   readonly month: number;
 }
 
-/** Admits a call if minute and month have room. */
 const admissionDecider: Decider<
   AdmitCall,
   CallAdmitted,
@@ -117,7 +113,7 @@ const admissionDecider: Decider<
 const windowMs = 60_000;
 
 /** The time under the locks: PostgreSQL's clock, and that clock after `LedgerClock.clampedNow`. */
-export interface LockTime {
+interface LockTime {
   readonly databaseTime: Date;
   readonly now: Date;
 }
@@ -209,7 +205,6 @@ export interface AdmittedGroup<RootMeter = unknown> {
   readonly calls: readonly CallByHash[];
   /** The outcomes, in the order of the calls. */
   readonly admitted: readonly Admitted[];
-  /** The changed meters. */
   readonly spent: Set<RootMeter>;
   /** The calls of each root key that count toward the month. */
   readonly metered: ReadonlyMap<string, number>;

@@ -7,9 +7,6 @@ import type { Admitted, CallByHash } from './command.js';
 /** Calls of the console per root and UTC day that do not count toward the month. */
 const freeCalls = 1_000;
 
-const maxGroup = 1_000;
-const maxWaiting = 20_000;
-
 /**
  * Locks the free calls of the day, in the order of the roots. The clock may jump: a day that has started never starts
  * again.
@@ -90,7 +87,7 @@ export const createConsoleAdmission = (pool: Pool, admission: Admission) => {
       return { ...reserved, granted: free + reserved.granted };
     });
 
-  const limits = { maxBatch: maxGroup, maxWaiting };
+  const limits = { maxBatch: 1_000, maxWaiting: 20_000 };
   const batcher = createBatcher({ ...limits, run: decide, mayBeCausedByOneCommand });
   return {
     admit: (call: CallByHash): Promise<Admitted> => batcher.submit(call),

@@ -27,7 +27,6 @@ export interface IdempotencyScope {
   readonly idempotencyKey: string;
 }
 
-/** A request with an Idempotency-Key. */
 export interface IdempotentRequest {
   readonly scope: IdempotencyScope;
   /** SHA-256 of the request body. */

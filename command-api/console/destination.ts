@@ -12,8 +12,7 @@ export const withScheme = (text: string): string => {
 
 /** The parameters that analytics tools read, without `utm_`. */
 export const utmNames = ['source', 'medium', 'campaign', 'term', 'content'] as const;
-type UtmName = (typeof utmNames)[number];
-export type UtmValues = Readonly<Partial<Record<UtmName, string>>>;
+export type UtmValues = Readonly<Partial<Record<(typeof utmNames)[number], string>>>;
 
 /** Sets the parameters that have a value. Everything else of the URL stays as it is. */
 export const withUtm = (url: string, values: UtmValues): string => {

@@ -17,12 +17,10 @@ const languages = namesOf('language');
 const utc = { timeZone: 'UTC' } as const;
 const days = timeFormat({ dateStyle: 'medium', ...utc });
 
-/** The time zone of the browser. */
 export const ownZoneOf = once(() =>
   zoneOrUtc(new Intl.DateTimeFormat().resolvedOptions().timeZone),
 );
 
-/** A time in the time zone of the browser. */
 export const formatTime = (time: string): string => times().format(new Date(time));
 export const formatClock = (time: string): string => clocks().format(new Date(time));
 export const formatDate = (time: string): string => dates().format(new Date(time));
@@ -47,9 +45,7 @@ const starts = {
   month: timeFormat({ month: 'short', year: 'numeric', ...utc }),
 };
 
-/**
- * Formats the start of an interval, such as `2026-11-22T00:00:00+05:45`. Its digits are already local time.
- */
+/** Formats the start of an interval, such as `2026-11-22T00:00:00+05:45`. Its digits are already local time. */
 export const formatStart = (start: string, interval: string): string => {
   const format = interval === 'hour' || interval === 'month' ? starts[interval] : starts.day;
   return format().format(new Date(`${start.slice(0, 16)}Z`));

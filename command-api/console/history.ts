@@ -5,7 +5,6 @@ import { formatNumber } from './locale.js';
 import { describeConditions } from './rules-form.js';
 import { texts } from './texts.js';
 
-/** An event of a history response. */
 export interface HistoryEvent {
   readonly type: string;
   readonly time: string;

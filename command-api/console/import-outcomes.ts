@@ -22,7 +22,6 @@ export class OutcomeParser {
   }
 }
 
-/** The rows that the page shows. */
 export const maxShownRows = 100;
 
 /** The rows that are read to find those with a message. */
@@ -31,7 +30,6 @@ const maxScannedRows = 20_000;
 export interface OutcomeSummary {
   /** The first rows that need attention. */
   readonly rows: readonly ImportedRow[];
-  /** The number of failed rows by outcome. */
   readonly failed: ReadonlyMap<RowOutcome, number>;
   readonly scanned: number;
 }
@@ -59,7 +57,6 @@ export const isSufficient = (summary: OutcomeSummary, failed: number): boolean =
   summary.scanned >= maxScannedRows &&
   (summary.rows.length === maxShownRows || countFailed(summary) >= failed);
 
-/** The cells of a row in a CSV file. */
 export const cellsOfRow = ({
   row,
   code,

@@ -1,7 +1,6 @@
 /** Addresses of links, in the console and in its calls: `?domain=` names the domain, as in the API. */
 import { subjectOf } from '../../schemas/link-subject.js';
 
-/** A link in a response. */
 export interface AddressedLink {
   readonly shortCode: string;
   /** Absent or `null`: the default domain. */
@@ -12,7 +11,6 @@ export interface AddressedLink {
 export const subjectOfLink = ({ shortCode, domain = null }: AddressedLink): string =>
   subjectOf({ domain, code: shortCode });
 
-/** An address with the parameters that are not empty. */
 export const withQuery = (path: string, parameters: Readonly<Record<string, string>>): string => {
   const entries = Object.entries(parameters).filter(([, value]) => value !== '');
   return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries).toString()}`;
@@ -38,6 +36,5 @@ export const linkPath = (
 /** A short URL as browsers display it: the code is not percent-encoded. */
 export const textOfShortUrl = (shortUrl: string): string => decodeURIComponent(shortUrl);
 
-/** The address of the page of a link, or of a tab of it. */
 export const linkPage = (link: AddressedLink, tab = ''): string =>
   linkPath('/console/links', link, tab && `/${tab}`);

@@ -87,7 +87,6 @@ export const apiQueryOf = (filter: LinkFilter, tz: string): string =>
     ['tz', filter.from + filter.to && tz],
   ]);
 
-/** The filter that shows all links. */
 export const noFilter = {
   search: '',
   tags: [],

@@ -1,6 +1,5 @@
 /** The language of the console, and the format of its numbers and dates. */
 
-/** The languages that have a catalogue in `texts/`. */
 const languages = ['en', 'de'] as const;
 type Language = (typeof languages)[number];
 

@@ -47,7 +47,6 @@ export interface PastedText {
   readonly rows: readonly PastedRow[];
   /** The delimiter of the columns; `null`: one URL per line. */
   readonly delimiter: string | null;
-  /** Names of columns that are not used. */
   readonly unusedColumns: readonly string[];
   /** Names of columns that have no header, in the order in which they are read; otherwise empty. */
   readonly assumedColumns: readonly string[];

@@ -16,7 +16,6 @@ const text = texts.rules;
 export const maxRules = 20;
 export const maxEntries = 10;
 
-/** A rule in the form. */
 export interface RuleForm {
   /** Identifies the rule while it is moved and renamed. */
   readonly id: number;
@@ -41,7 +40,6 @@ const inOrder = (when: Readonly<Partial<Record<ConditionName, Condition>>>): Rul
     conditions.flatMap((name) => (isEmpty(when[name]) ? [] : [[name, when[name]]])),
   );
 
-/** Replaces a condition. */
 export const withCondition = (
   when: RuleConditions,
   name: ConditionName,
@@ -100,7 +98,6 @@ export const toRequest = (forms: readonly RuleForm[]): readonly RedirectRule[] |
           : { name, when, split: [...entries] };
       });
 
-/** Whether two lists are equal in a request. */
 export const haveEqualRules = (a: readonly RuleForm[], b: readonly RuleForm[]): boolean =>
   JSON.stringify(toRequest(a)) === JSON.stringify(toRequest(b));
 

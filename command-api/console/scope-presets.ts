@@ -9,11 +9,9 @@ const scopesOf: Readonly<Record<Exclude<ScopePreset, 'all'>, readonly Scope[]>> 
   create: ['links:create', 'links:read', 'stats:read', 'qr:read'],
 };
 
-/** The scopes of a preset that are offered. */
 export const presetScopes = (preset: ScopePreset, offered: readonly Scope[]): readonly Scope[] =>
   preset === 'all' ? offered : offered.filter((scope) => scopesOf[preset].includes(scope));
 
-/** The presets with at least one scope. */
 export const presetsOf = (offered: readonly Scope[]): readonly ScopePreset[] =>
   presetNames.filter((preset) => presetScopes(preset, offered).length > 0);
 

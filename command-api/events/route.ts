@@ -7,8 +7,9 @@ import { defaultFeedNames, typesOfNames } from '../../schemas/feed.js';
 import { messages } from '../../schemas/http/errors.js';
 import { eventsQuery, type EventsQuery, cursorMalformed } from '../../schemas/http/events.js';
 import { maxPageBytes } from '../../schemas/http/paging.js';
-import { subjectOf } from '../../schemas/link-subject.js';
+import { filteredDomain, subjectOf } from '../../schemas/link-subject.js';
 import type { V2State } from '../admission/admitted-call.js';
+import type { RequestState } from '../http/app.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
 import {
   parseQuery,
@@ -17,6 +18,7 @@ import {
   type Read,
   type Refused,
 } from '../http/requests.js';
+import { namedDomain } from '../links/addressed-link.js';
 import { maxStreams, type StreamSlots, type StreamRequest, type Streams } from './streams.js';
 
 const refusals: Readonly<Record<CursorFault, Refused>> = {
@@ -50,10 +52,10 @@ const searchMs = 1_000;
 /** An empty page at the end repeats its cursor, unless it skipped more visits of others than this. */
 const maxSkipped = 10_000;
 
-const filterOf = (query: EventsQuery, account: string): FeedFilter => {
-  const { types = defaultFeedNames, shortCode: code } = query;
-  const domain = query.domain ?? null;
-  const subject = code === undefined ? null : subjectOf({ domain, code });
+const filterOf = (query: EventsQuery, account: string, state: RequestState): FeedFilter => {
+  const { types = defaultFeedNames, shortCode: code, domain: name = null } = query;
+  const subject = code === undefined ? null : subjectOf({ domain: namedDomain(name, state), code });
+  const domain = filteredDomain(name, state.defaultDomain);
   return { account, types: typesOfNames(types), subject, domain };
 };
 
@@ -114,7 +116,7 @@ export const createEventsReader = ({ feed, streams }: EventsDeps) => {
     const lastEventId = ctx.get('Last-Event-ID');
     const after = await cursorOf(feed, isStream && lastEventId !== '' ? lastEventId : requested);
     if (after.type === 'refused') return after.reply;
-    const filter = filterOf(query, account);
+    const filter = filterOf(query, account, ctx.state as RequestState);
     try {
       return isStream
         ? await stream(filter, after.value, holder)

@@ -29,7 +29,6 @@ import { managedLinkHandlers } from '../links/change/operator-route.js';
 import { platformHandlers } from '../platform/route.js';
 import { statsHandlers } from '../statistics/operator-route.js';
 import { changeHandlers } from '../changes/route.js';
-import { processHandlers } from '../platform/processes-route.js';
 import { projectionHandlers } from '../projections/route.js';
 import { operatorsDocument } from './openapi/document.js';
 import {
@@ -52,7 +51,6 @@ const unauthorized = json(
   { 'WWW-Authenticate': 'Bearer' },
 );
 
-/** Every route under /admin. */
 export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
   const openApi = JSON.stringify(operatorsDocument());
   const handlers: OperatorHandlers = {
@@ -73,7 +71,6 @@ export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
     ...webhookHandlers(deps),
     ...statsHandlers(deps),
     ...changeHandlers(deps),
-    ...processHandlers(deps),
     getOpenApi: () => json(200, openApi),
   };
   return operatorRoutes(handlers, deps.isOwnHost);

@@ -34,7 +34,6 @@ export interface RequestState extends ResponseState, RequestCause {
   defaultDomain: string | null;
   /** The calling key, for the log. */
   keyId?: string;
-  /** The authenticated operator. */
   actor?: Actor;
   /** No limit applies to the request, although it is authenticated: signing in, reading the session. */
   isUnlimited?: true;
@@ -91,7 +90,7 @@ export const createApp = (
     return flood;
   };
 
-  const defaultDomain = shortUrlHost === null ? null : defaultDomainOf(shortUrlHost);
+  const defaultDomain = defaultDomainOf(shortUrlHost);
   const app = new Koa<RequestState>();
   // Otherwise Koa prints errors to stderr.
   app.silent = true;

@@ -6,7 +6,6 @@ import { failure, type Reply } from './reply.js';
 
 /** The length of a window, from a network's first wrong guess (ms). */
 const windowMs = 60_000;
-/** Wrong guesses in a window. */
 const maxWrong = 10;
 /** Bounds the memory; beyond it, the oldest window is dropped. */
 const maxNetworks = 10_000;

@@ -28,7 +28,6 @@ import {
 } from './requests.js';
 import type { ProjectionWorker } from '../projections/handler.js';
 
-/** The state of an authenticated request of an operator. */
 export interface AdminState extends RequestState {
   actor: Actor;
 }
@@ -51,11 +50,10 @@ export interface AdminDeps
   ) => Promise<Reply>;
 }
 
-/** A valid request of an operation. */
 interface OperatorRequest<Operation extends OperatorOperation> {
   readonly ctx: Context;
   readonly state: AdminState;
-  readonly parameter: Parameter;
+  readonly parameter: Parameters<Handler<AdminState>>[2];
   readonly query: z.output<QuerySchema<Operation>>;
   readonly body: z.output<BodySchema<Operation>>;
 }
@@ -68,15 +66,12 @@ export type OperatorHandlers = {
   readonly [Operation in OperatorOperation]: OperatorHandler<Operation>;
 };
 
-/** Creates the handlers of one subject. */
 export type AdminHandlers = (deps: AdminDeps) => Partial<OperatorHandlers>;
 
 export const createRespond =
   (delivery: OutboxDelivery): AdminDeps['respond'] =>
   async (outboxPosition, status, body) =>
     json((await delivery.published(outboxPosition, logWithinMs)) ? status : 202, body);
-
-type Parameter = Parameters<Handler<AdminState>>[2];
 
 const readBody = bodyReader(65_536);
 

@@ -25,7 +25,6 @@ type Headers = Readonly<Record<string, string>>;
 export interface ResponseState {
   /** Headers of every response to the request; the reply adds its own. */
   readonly headers: Record<string, string>;
-  /** `Linklog-Ignored-Fields` of a successful response. */
   ignoredFields?: string;
 }
 
@@ -66,7 +65,6 @@ export const json = (status: number, body: object | string, headers: Headers = {
   headers,
 });
 
-/** An error in the general envelope. */
 export const failure = (status: number, message: string, headers: Headers = {}): ErrorReply => ({
   type: 'error',
   status,
@@ -77,7 +75,6 @@ export const failure = (status: number, message: string, headers: Headers = {}):
 const reasonOf = ({ reason }: ErrorReply): Pick<GeneralError, 'reason'> =>
   reason === undefined ? {} : { reason };
 
-/** An error as an item of a response. */
 export const itemErrorOf = (reply: Reply): object => {
   if (reply.type === 'error') {
     return { statusCode: reply.status, message: reply.message, ...reasonOf(reply) };

@@ -5,7 +5,6 @@ export interface RequestCause {
   traceparent?: string | undefined;
 }
 
-/** The actor of a request's commands. */
 export const actorIn = ({ requestId, traceparent }: RequestCause, actor: string) => ({
   ...{ actor, requestId, traceparent },
 });

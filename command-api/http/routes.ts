@@ -87,7 +87,6 @@ const bearer = /^Bearer +(\S+) *$/i;
 /** `Retry-After` during maintenance, in seconds. */
 const maintenanceRetryAfter = 60;
 
-/** The key of a request. */
 interface Credential {
   /** SHA-256 of the secret; `null` if the request has no well-formed secret. */
   readonly keyHash: string | null;
@@ -167,7 +166,6 @@ const refusalOf = (
   return scopeRefusal(scope, call);
 };
 
-/** Adds the checks of body and scope to a route's handler. */
 const withChecks = (route: V2Route) => {
   const readBody = route.bodyLimit === undefined ? undefined : bodyReader(route.bodyLimit);
   const handler: Handler<V2State> = async (ctx, state, parameter) => {

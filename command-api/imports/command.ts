@@ -50,7 +50,6 @@ export interface CodeTaken {
   readonly isDeleted: boolean;
 }
 
-/** Whether an existing link is the imported one. */
 const isSame = (state: LinkState, { account, url }: ImportedLink): boolean =>
   state.status !== 'none' &&
   !state.restraints.deleted &&

@@ -8,10 +8,8 @@ import { maxPortion, writeSpooledVisit } from '../../schemas/events/spooled-visi
 import { topics } from '../../schemas/events/topics.js';
 import { storageFault, type SourceVisit } from './formats/records.js';
 
-/** A visit that an import adds to a link. */
 export interface ImportedVisit {
   readonly subject: string;
-  /** The account of the link. */
   readonly account: string;
   readonly importId: string;
   /** Unique in the import, and the same in each attempt to append the visit. */

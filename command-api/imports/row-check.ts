@@ -203,7 +203,6 @@ export const createRowCheck = ({ defaultDomain, isOwnHost }: RowCheckDeps) => {
     };
   };
 
-  /** Checks a record of a link. */
   return (
     record: Exclude<SourceRecord, { readonly type: 'visit' }>,
     domains: DomainChoice,

@@ -40,7 +40,6 @@ export type CreateApiKey = Command<
   }
 >;
 
-/** A key creates a descendant. */
 export type DeriveApiKey = Command<
   'DeriveApiKey',
   NewKey & {
@@ -118,7 +117,6 @@ const callingKey = (by: ApiKeyState, now: Date) => {
     : refused({ type: 'scopeLacking', scope });
 };
 
-/** The first of the scopes that a key lacks. */
 const lacking = (scopes: readonly Scope[], key: ApiKey): Scope | undefined =>
   scopes.find((scope) => !key.scopes.includes(scope));
 

@@ -48,8 +48,6 @@ export type ApiKeyOutcome =
 /** The token is not stored. */
 type WithToken<Outcome> = Outcome & { readonly token: string };
 
-type IssuedKey = WithToken<DoneWithKey>;
-
 /** A command without the fields that the handler adds. */
 interface Requested<KeyCommand extends ApiKeyCommand> {
   readonly type: KeyCommand['type'];
@@ -65,14 +63,12 @@ export type KeyOwnerCommand =
   | Requested<RotateApiKey>
   | Requested<RevokeApiKey>;
 
-/** A key to create, as a descendant of the calling key. */
 interface Derivation {
   readonly caller: CallingKey;
   readonly id: string;
   readonly data: Omit<DeriveApiKey['data'], 'by' | 'liveKeys'>;
 }
 
-/** The key of a request. */
 export interface CallingKey extends Readonly<RequestCause> {
   readonly id: string;
   readonly account: string;
@@ -81,7 +77,6 @@ export interface CallingKey extends Readonly<RequestCause> {
 /** A key with the usage of its root in the open minute window and in the current month. */
 export interface KeyWithUsage {
   readonly state: KnownKey;
-  /** The plan of its root. */
   readonly plan: PlanName;
   /** The minute of its last call. */
   readonly lastUsedAt: Date | null;
@@ -206,7 +201,10 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     handle,
     handleFor,
     /** Creates a root with a random secret. */
-    async issue(key: Omit<CreateApiKey['data'], 'hash'>, actor: Actor): Promise<IssuedKey> {
+    async issue(
+      key: Omit<CreateApiKey['data'], 'hash'>,
+      actor: Actor,
+    ): Promise<WithToken<DoneWithKey>> {
       const token = keyToken(randomSecret());
       const id = uuidv7();
       const data = { ...key, hash: hashKeyToken(token) };
@@ -216,7 +214,6 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       }
       return { ...outcome, token };
     },
-    /** Creates a descendant of the calling key. */
     async derive(
       caller: CallingKey,
       key: Omit<Derivation['data'], 'hash'>,

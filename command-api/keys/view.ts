@@ -24,7 +24,6 @@ export const ownKeyOf = (found: KeyWithUsage, usage: UsageResponse): OwnKeyRespo
   usage,
 });
 
-/** A key as operators see it. */
 export const operatorsKeyOf = (found: KeyWithPlan): KeyResponse => ({
   ...keyOf(found),
   account: found.state.key.account,

@@ -6,9 +6,7 @@ export interface ClickedLink {
   readonly clicks: number;
 }
 
-/**
- * Up to `limit` links with clicks after a cursor, in the order of clicks.
- */
+/** Up to `limit` links with clicks after a cursor, in the order of clicks. */
 export const nextByClicks = async (
   tx: Client,
   account: string,

@@ -20,7 +20,6 @@ export const goneReply = (state: LinkState, now: Date): Reply | null => {
   return status === 'active' || status === 'scheduled' ? null : goneResponses[status];
 };
 
-/** The link as its owner sees it. */
 export const linkDetailsOf = (
   state: ExistingLink,
   known: {
@@ -59,7 +58,6 @@ export const linkDetailsOf = (
   };
 };
 
-/** The link as operators see it. */
 export const withAccount = (
   details: LinkDetails,
   { link }: { readonly link: ExistingLink },

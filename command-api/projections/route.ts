@@ -10,7 +10,6 @@ type WorkOperation = 'redriveProjection' | 'rebuildProjection' | 'rollBackProjec
 /** How long a response waits for the end of the work, and for the log (ms). */
 const endsWithinMs = 1_200;
 
-/** The state of the projections, and operators' work on them. */
 export const projectionHandlers = (({ projections, delivery, ...ledger }) => {
   const worksOn =
     (work: ProjectionWork): OperatorHandler<WorkOperation> =>

@@ -9,7 +9,6 @@ import { coverageOf } from './breakdowns.js';
 import { type ClickedLink, nextByClicks } from '../links/clicks.js';
 import { areIncomplete, readAccountStatistics } from './statistics.js';
 
-/** The maximum of links with clicks, summed over the days. */
 const maxLinkDays = 200_000;
 
 /** The links of an account, or those on one of its domains, on days from the first to before the second. */
@@ -151,17 +150,31 @@ const withTargets = async (
   });
 };
 
+/** Whether an account has a domain, or visits of links on one. */
+const hasDomains = async (tx: Client, account: string): Promise<boolean> => {
+  const { rows } = await tx.query({
+    name: 'statistics-of-domains',
+    text: `SELECT FROM ledger.domains WHERE account = $1
+           UNION ALL (SELECT FROM projection_stats.accounts WHERE account > $2 AND account < $3 LIMIT 1)`,
+    values: [account, ...subjectRangeOf(account)],
+  });
+  return rows.length > 0;
+};
+
 /** The statistics of an account's links, from one snapshot. */
 export const findAccountStats = (
   pool: Pool,
   outbox: Outbox,
   account: string,
   request: StatisticsRequest,
-): Promise<AccountStatsResponse | 'tooManyLinks' | 'incomplete'> =>
+): Promise<AccountStatsResponse | 'tooManyLinks' | 'statsOfDefaultDomain' | 'incomplete'> =>
   transaction(pool, async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     if (await areIncomplete(tx)) return 'incomplete';
-    const { domain } = request;
+    // The lists of an account and its domains have the first values of a day, so they cannot be subtracted.
+    const isOfDefault = request.domain === '';
+    if (isOfDefault && (await hasDomains(tx, account))) return 'statsOfDefaultDomain';
+    const domain = isOfDefault ? null : request.domain;
     const linkCount = await (domain === null
       ? countLinks(tx, account)
       : countLinksOn(tx, account, domain));

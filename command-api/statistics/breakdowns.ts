@@ -20,7 +20,6 @@ const isIn = (number: number, [from, to]: Range): boolean => number >= from && n
 
 /** The rows of a period. Quarters, days and months are counted since 1970. */
 interface Coverage {
-  /** Days that the period overlaps. */
   readonly days: Range;
   readonly wholeDays: Range;
   readonly wholeMonths: Range;

@@ -20,7 +20,7 @@ import { failure, json, unavailable, type Reply, prefers } from '../http/reply.j
 import { queryOf, type Handler, refusedWith, type Read } from '../http/requests.js';
 import type { V2State } from '../admission/admitted-call.js';
 import { csvRow } from '../../schemas/csv.js';
-import { subjectOf } from '../../schemas/link-subject.js';
+import { filteredDomain, subjectOf } from '../../schemas/link-subject.js';
 
 const includeMessage = `include must name exactly one of ${tables.join(', ')} for text/csv`;
 
@@ -109,16 +109,17 @@ export const createStatsHandlers = ({
   getStats: (ctx, { call }, parameter) =>
     respondWithLinkStats({ pool, outbox }, call.key.account, call.now, ctx, parameter),
 
-  getAccountStats: async (ctx, { call }) => {
+  getAccountStats: async (ctx, { call, defaultDomain }) => {
     const query = queryOf(ctx);
     if (query.type === 'refused') return query.reply;
     const request = readStatsQuery(accountStatsQuery, query.value, call.now);
     if ('refused' in request) return failure(400, request.refused);
     const table = requestedTable(ctx, request);
     if (table.type === 'refused') return table.reply;
-    const stats = await findAccountStats(pool, outbox, call.key.account, request);
+    const domain = filteredDomain(request.domain, defaultDomain);
+    const stats = await findAccountStats(pool, outbox, call.key.account, { ...request, domain });
     if (stats === 'incomplete') return incompleteStats;
-    if (stats === 'tooManyLinks') return failure(400, messages.tooManyLinks);
+    if (typeof stats === 'string') return failure(400, messages[stats]);
     return table.value === null ? json(200, stats) : csvOf(stats, table.value);
   },
 });

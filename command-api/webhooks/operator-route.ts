@@ -6,7 +6,6 @@ import { json } from '../http/reply.js';
 import { unknownWebhook } from './route.js';
 import { createWebhookCalls } from './webhook-calls.js';
 
-/** `/admin/webhooks`: the webhooks of all accounts. */
 export const webhookHandlers = ((deps) => {
   const { pool } = deps;
   const calls = createWebhookCalls(deps);

@@ -13,6 +13,7 @@ import {
   type DeliveriesResponse,
   type WebhookWithSecretResponse,
 } from '../../schemas/http/webhooks.js';
+import { filteredDomain } from '../../schemas/link-subject.js';
 import type { V2State } from '../admission/admitted-call.js';
 import {
   acceptedForLater,
@@ -27,7 +28,7 @@ import { actorIn } from '../http/request-actor.js';
 import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
 import { maxWebhooks, type WebhookRefusal } from './command.js';
 import { createWebhookHandler, type WebhookOutcome } from './handler.js';
-import { createWebhookCalls, termsOf, type WebhookCallsDeps } from './webhook-calls.js';
+import { createWebhookCalls, type WebhookCallsDeps } from './webhook-calls.js';
 
 export interface WebhookDeps extends WebhookCallsDeps {
   readonly outbox: Outbox;
@@ -70,7 +71,7 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
       const [newest] = webhook.secrets;
       const { status: state, disabledReason } = webhook;
       const body: WebhookWithSecretResponse = {
-        ...{ id, ...termsOf(webhook), status: state, disabledReason },
+        ...{ id, ...calls.termsOf(webhook), status: state, disabledReason },
         secret: newest?.secret ?? '',
       };
       return json(status, body);
@@ -81,11 +82,13 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
   const create: Handler<V2State> = async (_ctx, state) => {
     const request = parseJsonAs(createWebhookRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
-    const { url, ...terms } = request.value;
+    const { url } = request.value;
     if (!(await sender.allows(url))) return refusedUrl;
+    const domain = filteredDomain(request.value.domain, state.defaultDomain);
     const cursor = feed.encode(await feed.ends());
     const { account } = state.call.key;
-    const outcome = await handler.create(account, { url, ...terms }, cursor, actorOf(state));
+    const terms = { ...request.value, domain };
+    const outcome = await handler.create(account, terms, cursor, actorOf(state));
     return respond(outcome, withSecret(201));
   };
 
@@ -104,10 +107,14 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
   const change: Handler<V2State> = async (ctx, state, parameter) => {
     const request = parseJsonAs(changeWebhookRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
-    const { url } = request.value;
+    const { url, domain } = request.value;
     if (url !== undefined && !(await sender.allows(url))) return refusedUrl;
     const [id, { account }] = [parameter('id'), state.call.key];
-    const outcome = await handler.change(id, account, request.value, actorOf(state));
+    const changes = {
+      ...request.value,
+      ...(domain !== undefined && { domain: filteredDomain(domain, state.defaultDomain) }),
+    };
+    const outcome = await handler.change(id, account, changes, actorOf(state));
     return respond(outcome, () => show(ctx, state, parameter));
   };
 

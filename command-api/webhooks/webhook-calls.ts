@@ -6,6 +6,7 @@ import { isDelivered, webhookFilter, type Sender } from '../../ops/webhooks/send
 import { readProgress, replaceCursor, type Progress } from '../../ops/webhooks/store.js';
 import type { Webhook } from '../../schemas/folds/webhook.js';
 import type { TestedWebhookResponse, WebhookResponse } from '../../schemas/http/webhooks.js';
+import { defaultDomainOf } from '../../schemas/link-subject.js';
 import { webhookTested } from '../../schemas/webhook-tested.js';
 import { cursorOf } from '../events/route.js';
 import type { RequestState } from '../http/app.js';
@@ -13,21 +14,24 @@ import type { Read } from '../http/requests.js';
 import { acceptedForLater, json, type Reply } from '../http/reply.js';
 
 export interface WebhookCallsDeps {
+  readonly shortUrlHost: string;
   readonly pool: Pool;
   readonly feed: Feed;
   readonly sender: Sender;
 }
-
-export const termsOf = ({ url, types, domain, description, createdAt }: Webhook) => ({
-  ...{ url, types, domain, description, createdAt },
-});
 
 /** Why an enabled webhook without a cursor delivers nothing. */
 const cursorLost =
   'The position of this webhook was lost by a restore. Replay from a point of the log';
 
 /** Calls that accounts and operators share. */
-export const createWebhookCalls = ({ pool, feed, sender }: WebhookCallsDeps) => {
+export const createWebhookCalls = (deps: WebhookCallsDeps) => {
+  const { pool, feed, sender, shortUrlHost } = deps;
+  const termsOf = ({ url, types, domain, description, createdAt }: Webhook) => ({
+    ...{ url, types, description, createdAt },
+    domain: domain === '' ? (defaultDomainOf(shortUrlHost) ?? domain) : domain,
+  });
+
   const lagOf = async (webhook: Webhook, progress: Progress): Promise<number> => {
     const cursor = await feed.decode(progress.cursor);
     const waiting =
@@ -61,6 +65,8 @@ export const createWebhookCalls = ({ pool, feed, sender }: WebhookCallsDeps) => 
   };
 
   return {
+    termsOf,
+
     /** The webhooks as responses show them, in order. */
     shown,
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { projectionNames, liveSchema } from '../../projectors/runtime/projection.js';
+import { projectionNames } from '../../projectors/projections.js';
+import { liveSchema } from '../../projectors/runtime/projection.js';
 import { dump } from '../../projectors/testing/tables.js';
 import { linklogVersion } from '../platform/files/project-file.js';
 import { generation } from '../platform/postgres/generation.js';

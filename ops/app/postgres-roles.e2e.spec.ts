@@ -10,7 +10,7 @@ import {
   startTestServer,
   type TestDatabase,
 } from '../test/support/database.js';
-import { projectionNames } from '../../projectors/runtime/projection.js';
+import { projectionNames } from '../../projectors/projections.js';
 import { passwordForm } from '../test/e2e/harness.js';
 import { createLink } from '../test/support/create-links.js';
 import { sendRequest, type HttpResponse } from '../test/support/http.js';

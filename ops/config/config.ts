@@ -165,7 +165,6 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   /** The DNS servers for domains and webhooks; empty: those of the system. */
   dnsServers: vars.DNS_SERVERS,
   webhooks: {
-    /** Whether this process delivers webhooks. */
     deliver: vars.WEBHOOKS,
     /** Networks that webhooks may reach in addition to public addresses; `null`: none. */
     networks: vars.WEBHOOK_NETWORKS ?? null,
@@ -187,7 +186,6 @@ const configOf = (vars: z.infer<typeof variables>) => ({
 
 export type Config = Readonly<ReturnType<typeof configOf>>;
 
-/** The variables that name a file. */
 const fileVariables = [
   'PLANS_FILE',
   'BLOCKLIST_FILE',

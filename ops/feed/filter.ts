@@ -1,7 +1,7 @@
 import { catalogue, type LinklogEvent } from '../../schemas/events/catalogue.js';
 import { writeEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
-import { subjectRangeOf } from '../../schemas/link-subject.js';
+import { linkOfSubject } from '../../schemas/link-subject.js';
 import {
   accountsPartition,
   eventOfRow,
@@ -19,7 +19,7 @@ export interface FeedFilter {
   readonly types: ReadonlySet<string>;
   /** Only events of this link; `null`: all. */
   readonly subject: string | null;
-  /** Only events of links on this domain; `null`: all. */
+  /** Only events of links on this domain, `''` for the default domain; `null`: all. */
   readonly domain: string | null;
 }
 
@@ -60,9 +60,7 @@ export const selects = (
 ): boolean => {
   if (!types.has(event.type)) return false;
   if (subject !== null && event.subject !== subject) return false;
-  if (domain === null) return true;
-  const [after, before] = subjectRangeOf(domain);
-  return event.subject > after && event.subject < before;
+  return domain === null || (linkOfSubject(event.subject).domain ?? '') === domain;
 };
 
 /** The event of a row of the history. */

@@ -154,6 +154,9 @@ describe('feed: events of a filter', () => {
         expect(
           selects(filterOf(['LinkCreated'], { domain }), event('LinkCreated', subject)),
         ).to.equal(link.domain === domain);
+        expect(
+          selects(filterOf(['LinkCreated'], { domain: '' }), event('LinkCreated', subject)),
+        ).to.equal(link.domain === null);
         if (link.domain !== null) {
           const own = filterOf(['LinkCreated'], { domain: link.domain });
           expect(selects(own, event('LinkCreated', subject))).to.equal(true);

@@ -46,6 +46,10 @@ const joinCheckpoint = `LEFT JOIN projection_history.checkpoints c ON (c.topic, 
   (CASE p.index WHEN ${accountsPartition} THEN '${topics.accounts.name}' ELSE '${topics.links.name}' END,
    CASE p.index WHEN ${accountsPartition} THEN 0 ELSE p.index END)`;
 
+/** SQL: whether a subject is within `subjectRangeOf` a domain; the range of the default domain, `''`, starts with `/`. */
+const isWithin = (after: string, before: string): string =>
+  `CASE ${after} WHEN '/' THEN position('/' IN subject) = 0 ELSE subject > ${after} AND subject < ${before} END`;
+
 interface Row extends HistoryRow {
   readonly index: number;
   /** The checkpoint of the projection; `null` before its first batch. */
@@ -87,7 +91,7 @@ export const readHistory = async (
              FROM (SELECT *, sum(size) OVER (ORDER BY record_offset) AS bytes
                    FROM (SELECT *, CASE WHEN "isSelected" THEN octet_length(data) ELSE 0 END AS size
                          FROM (SELECT *, type = ANY ($5::text[])
-                                 AND ($6::text IS NULL OR subject > $6 AND subject < $7) AS "isSelected"
+                                 AND ($6::text IS NULL OR ${isWithin('$6', '$7')}) AS "isSelected"
                                FROM projection_history.events
                                WHERE account = $1 AND partition = p.index AND record_offset >= p."from" ${ofSubject}
                                ORDER BY record_offset LIMIT $4) page) sized) summed
@@ -191,7 +195,7 @@ export const countHistory = async (
              WHERE account = $1 AND partition = p.index AND record_offset >= p."from"
              ORDER BY record_offset LIMIT ${maxCounted}
            ) e
-           WHERE type = ANY ($4::text[]) AND ($5::text IS NULL OR subject > $5 AND subject < $6)`,
+           WHERE type = ANY ($4::text[]) AND ($5::text IS NULL OR ${isWithin('$5', '$6')})`,
     values: [
       ...[filter.account, indexes, indexes.map((index) => cursor[index])],
       ...[[...filter.types], after, before],

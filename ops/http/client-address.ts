@@ -34,7 +34,6 @@ const addressIn = (text: string): string | null => {
   return isIP(address) === 0 ? null : unmapped(address);
 };
 
-/** Whether an address belongs to a trusted proxy. */
 export type ProxyTrust = (address: string) => boolean;
 
 export const trustNone: ProxyTrust = () => false;

@@ -133,7 +133,6 @@ export class OpenConnections {
   }
 }
 
-/** Metrics of the connections of a process's listeners. */
 export const exposeConnections = (
   metrics: Metrics,
   listeners: Readonly<Record<string, { readonly connections: OpenConnections }>>,

@@ -38,7 +38,6 @@ export const operatorsListener = (
     hosts,
   }: {
     readonly hosts: readonly string[];
-    /** Whether a name is an active domain. */
     readonly isDomain: (name: string) => boolean;
     /** `null`: the default domain has no name of its own. */
     readonly shortUrlHost: string | null;

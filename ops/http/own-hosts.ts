@@ -1,7 +1,6 @@
 import { parseUrl } from '../../schemas/parse-url.js';
 import { unmappedHost } from './client-address.js';
 
-/** The address of one of our listeners. */
 interface OwnAddress {
   readonly host: string;
   readonly port: number;

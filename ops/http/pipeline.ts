@@ -80,7 +80,6 @@ class Pipeline {
     return this.#isOver;
   }
 
-  /** Adds a parsed request. */
   add(request: IncomingMessage, response: ServerResponse): void {
     this.#latest = { request, response, slice: this.#slices };
     // A response has the socket if no other response precedes it.

@@ -60,7 +60,6 @@ export const matches = (
   return true;
 };
 
-/** A header line of a request. */
 interface Line {
   from: number;
   /** The position after its line end. */

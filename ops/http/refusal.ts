@@ -4,7 +4,6 @@ import { messages, type GeneralError } from '../../schemas/http/errors.js';
 /** A header of every response of every listener: browsers must not guess another content type. */
 export const noSniff = { 'X-Content-Type-Options': 'nosniff' } as const;
 
-/** An error of node:http for a request that it could not parse. */
 export type ParseError = NodeJS.ErrnoException & {
   /** The last packet. */
   readonly rawPacket?: Buffer;

@@ -27,7 +27,6 @@ export interface Listen {
   readonly port: number;
 }
 
-/** The address that a listener is bound to. */
 interface Bound {
   readonly host: string;
   readonly port: number;

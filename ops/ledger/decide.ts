@@ -55,7 +55,6 @@ export const upsert = (
   };
 };
 
-/** A command, its decision, and the state after it. */
 interface Decided<Decidable extends Command, Event, State, Refused extends Refusal> {
   readonly command: Decidable;
   readonly decision: Decision<Event, Refused>;
@@ -68,7 +67,6 @@ interface DecidedGroup<Decidable extends Command, Event, State, Refused extends 
   readonly outboxPosition: OutboxPosition;
 }
 
-/** The result of a group of one command. */
 const onlyResult = <Decidable extends Command, Event, State, Refused extends Refusal>({
   results: [result],
   outboxPosition,

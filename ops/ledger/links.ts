@@ -135,7 +135,6 @@ export const lockDueLinks = async (
   return new Map(rows.map((link) => [link.subject, link]));
 };
 
-/** Writes locked links. */
 export const saveLinks = (
   links: readonly LedgerLink[],
   schema: LedgerSchema = 'ledger',

@@ -43,8 +43,7 @@ const selected = Object.entries(columns)
 /** Columns of `ledger.key_meters m`. */
 export const meterColumns = `m.key_id AS "keyId", ${selected}`;
 
-/** Moves a meter to the month of `now`. */
-export const moveToMonth = (meter: LockedMeter, now: Date): LockedMeter =>
+const moveToMonth = (meter: LockedMeter, now: Date): LockedMeter =>
   Object.assign(meter, inMonth(meter, monthOf(now.toISOString())));
 
 /** Locks the meters in the order of their keys. */
@@ -98,7 +97,6 @@ const save = <Field extends keyof typeof columns>(
   ];
 };
 
-/** Writes locked meters. */
 export const saveMeters = (meters: Iterable<LockedMeter>): readonly Statement[] =>
   save([...meters], Object.keys(columns) as (keyof typeof columns)[], 'meters-save', 'ledger');
 
@@ -124,7 +122,6 @@ export interface CallsOfMinute {
   readonly calls: number;
 }
 
-/** The start of the minute of a time. */
 export const minuteOf = (time: Date): Date => new Date(time.getTime() - (time.getTime() % 60_000));
 
 /** Adds calls to minutes, one per key. The transaction holds the locks of the meters. */

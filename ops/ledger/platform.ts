@@ -1,5 +1,4 @@
-import type { PlatformEvent } from '../../schemas/events/catalogue.js';
-import { platformFeature } from '../../schemas/events/catalogue.js';
+import { platformFeature, type PlatformEvent } from '../../schemas/events/catalogue.js';
 import { platformSubject, type PlatformState } from '../../schemas/folds/platform.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';

@@ -27,7 +27,6 @@ const stateOfRow = (row: WebhookRow): WebhookState => {
   };
 };
 
-/** The webhook of a row that is not deleted. */
 export const webhookOfRow = (row: WebhookRow): Webhook => {
   const state = stateOfRow(row);
   if (!exists(state)) throw new Error(`the webhook ${row.id} was deleted`);

@@ -1,3 +1,42 @@
+-- Owners and claims of domains. A released domain keeps its row, because the sequence of its events continues.
+CREATE TABLE ledger.domains (
+  domain text COLLATE "C" PRIMARY KEY,
+  -- NULL: no account has it.
+  account text COLLATE "C",
+  created_at timestamptz,
+  verified_at timestamptz,
+  -- NULL: an operator added it.
+  token text,
+  root_redirect text,
+  not_found_redirect text,
+  expired_redirect text,
+  -- By account: {"token", "claimedAt"}.
+  claims jsonb NOT NULL DEFAULT '{}',
+  sequence bigint NOT NULL,
+  last_event_at timestamptz NOT NULL
+);
+CREATE INDEX ON ledger.domains (account) WHERE account IS NOT NULL;
+CREATE INDEX ON ledger.domains USING gin (claims);
+
+-- A webhook is a cursor in the feed of its account: see delivery.cursors.
+CREATE TABLE ledger.webhooks (
+  id text COLLATE "C" PRIMARY KEY,
+  account text COLLATE "C" NOT NULL,
+  status text NOT NULL,
+  -- If the webhook was deleted, the columns from url to created_at are NULL.
+  url text,
+  types text[],
+  domain text,
+  description text,
+  disabled_reason text,
+  -- [{"secret", "endsAt"}], the newest first.
+  secrets jsonb,
+  created_at timestamptz,
+  sequence bigint NOT NULL,
+  last_event_at timestamptz NOT NULL
+);
+CREATE INDEX ON ledger.webhooks (account) WHERE status <> 'deleted';
+
 -- The state of webhooks' deliveries and of streams, which is no fold of the log. A webhook without a row in
 -- delivery.cursors, such as after a restore, delivers nothing until an operator or its account replays.
 CREATE SCHEMA delivery;

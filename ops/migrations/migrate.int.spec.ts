@@ -111,6 +111,7 @@ describe('migrations', () => {
   const removeLast = () =>
     database.pool.query(`DROP SCHEMA delivery CASCADE; DROP SCHEMA imports CASCADE;
       ALTER TABLE archive.streams DROP COLUMN removed;
+      DROP TABLE ledger.domains, ledger.webhooks;
       DELETE FROM public.migrations WHERE file >= '0104'`);
 
   it('continue after an interruption, with the generation raised from the first step on', async () => {

@@ -127,10 +127,8 @@ export const requireGeneration = async (client: Queryable): Promise<void> => {
   if (found > generation) throw new DatabaseTooNew(found);
 };
 
-type MigrationState = 'empty' | 'older' | 'current';
-
 /** @throws ConfigError, DatabaseTooNew, RestoreUnfinished */
-const readMigrationState = async (client: Queryable): Promise<MigrationState> => {
+const readMigrationState = async (client: Queryable): Promise<'empty' | 'older' | 'current'> => {
   await requireVersion(client);
   await refuseUnfinishedRestore(client);
   const known = await isTable(client, 'public.migrations');
@@ -160,7 +158,6 @@ export const requireMigrated = async (client: Queryable): Promise<void> => {
 
 /** How long a step waits for the locks of running processes before it lets them continue (ms), and then pauses. */
 const lockTimeoutMs = 2_000;
-const lockPauses = { firstMs: 250, longestMs: 1_000 };
 
 /** Runs one step in a transaction. It is repeated if running processes hold its locks, or conflict with it. */
 const runStep = (
@@ -181,7 +178,7 @@ const runStep = (
       });
     },
     {
-      pauses: lockPauses,
+      pauses: { firstMs: 250, longestMs: 1_000 },
       isRetryable: (error) => hasCode(error, '55P03', '40P01', '40001'),
       onFailure: (error) => {
         progress.waiting(error);
@@ -279,11 +276,7 @@ export const migrate = async (pool: Pool): Promise<void> => {
   }
 };
 
-/**
- * Grants the services' roles their privileges, if the roles exist.
- *
- * @param pool of the owner of the tables
- */
+/** Grants the services' roles their privileges, if the roles exist. @param pool of the owner of the tables */
 export const grantRights = async (pool: Pool): Promise<void> => {
   const { rows } = await pool.query<{ hasRoles: boolean }>(
     `SELECT to_regrole('linklog_api') IS NOT NULL AS "hasRoles"`,

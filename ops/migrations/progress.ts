@@ -42,7 +42,6 @@ export const reportProgress = async (pool: Pool, client: PoolClient) => {
   const timer = setInterval(() => void report(), reportEveryMs);
 
   return {
-    /** Sets the number of steps. */
     expect(count: number): void {
       steps = count;
       logger.info({ steps }, 'migrating the database');

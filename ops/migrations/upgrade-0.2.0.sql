@@ -61,36 +61,6 @@ CREATE INDEX links_of_operators ON ledger.links (account) WHERE key_id = 'operat
 ALTER TABLE ledger.platform ADD COLUMN maintenance_since timestamptz, ADD COLUMN maintenance_actor text;
 UPDATE ledger.platform SET maintenance_since = last_event_at WHERE maintenance;
 ALTER TABLE ledger.console_sessions ADD COLUMN browser text;
-CREATE TABLE ledger.domains (
-  domain text COLLATE "C" PRIMARY KEY,
-  account text COLLATE "C",
-  created_at timestamptz,
-  verified_at timestamptz,
-  token text,
-  root_redirect text,
-  not_found_redirect text,
-  expired_redirect text,
-  claims jsonb NOT NULL DEFAULT '{}',
-  sequence bigint NOT NULL,
-  last_event_at timestamptz NOT NULL
-);
-CREATE INDEX ON ledger.domains (account) WHERE account IS NOT NULL;
-CREATE INDEX ON ledger.domains USING gin (claims);
-CREATE TABLE ledger.webhooks (
-  id text COLLATE "C" PRIMARY KEY,
-  account text COLLATE "C" NOT NULL,
-  status text NOT NULL,
-  url text,
-  types text[],
-  domain text,
-  description text,
-  disabled_reason text,
-  secrets jsonb,
-  created_at timestamptz,
-  sequence bigint NOT NULL,
-  last_event_at timestamptz NOT NULL
-);
-CREATE INDEX ON ledger.webhooks (account) WHERE status <> 'deleted';
 
 ALTER TABLE projection_redirects.links ADD COLUMN rules jsonb, ADD COLUMN forward_query boolean;
 ALTER INDEX projection_redirects.links_account_folded_idx RESET (gin_pending_list_limit);

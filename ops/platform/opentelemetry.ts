@@ -13,8 +13,6 @@ import { endsWithin } from './concurrency/deadline.js';
 import { createFloodLog, type Logger } from './logging.js';
 import type { Tracer } from './tracing.js';
 
-type OtlpProtocol = 'http/json' | 'http/protobuf';
-
 /** How long a stop waits for the collector (ms). */
 const flushWithinMs = 1_000;
 /** An unavailable collector is logged once in this time (ms). */
@@ -42,7 +40,7 @@ const contextOf = (traceparent: string): SpanContext | null => {
  * reads the address and its other settings from its standard variables (`OTEL_…`).
  */
 export const createOpenTelemetryTracer = async (settings: {
-  readonly protocol: OtlpProtocol;
+  readonly protocol: 'http/json' | 'http/protobuf';
   readonly serviceName: string;
   readonly logger: Logger;
 }): Promise<Tracer> => {

@@ -9,13 +9,8 @@ import {
 import { advisoryLocks } from '../../ops/advisory-locks.js';
 import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
-import {
-  liveSchema,
-  lockNumber,
-  type Projection,
-  type ProjectionName,
-  type ProjectionSchema,
-} from './projection.js';
+import { lockNumber } from '../projections.js';
+import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 
 /** A reader's position in a partition: the next offset that it will apply. */
 type Checkpoint = Position & TopicPartition;
@@ -37,11 +32,11 @@ export class BatchNotAtCheckpoint extends PositionMoved {
  * A statement that prevents a rename of the projection's schema until the transaction ends. It must be the first of a
  * batch, because only later statements resolve the schema's name again.
  */
-export const shareSchema = (name: ProjectionName): string =>
+export const shareSchema = (name: string): string =>
   `SELECT pg_advisory_xact_lock_shared(${advisoryLocks.projectionSchema}, ${lockNumber(name)})`;
 
 /** A statement that waits for batches in flight and blocks others until the transaction ends. */
-export const ownSchema = (name: ProjectionName): string =>
+export const ownSchema = (name: string): string =>
   `SELECT pg_advisory_xact_lock(${advisoryLocks.projectionSchema}, ${lockNumber(name)})`;
 
 const selectCheckpoints = (schema: ProjectionSchema): string =>

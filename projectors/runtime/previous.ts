@@ -1,11 +1,6 @@
 import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
-import {
-  liveSchema,
-  previousSchema,
-  projectionNames,
-  type ProjectionName,
-  type ProjectionSchema,
-} from './projection.js';
+import { projectionNames } from '../projections.js';
+import { liveSchema, previousSchema, type ProjectionSchema } from './projection.js';
 
 /** There is no usable previous schema. */
 export class NoPreviousProjection extends Error {
@@ -34,7 +29,7 @@ const shapeOf = async (client: Queryable, schema: ProjectionSchema): Promise<Set
  *
  * @throws NoPreviousProjection
  */
-export const requirePrevious = async (client: Queryable, name: ProjectionName): Promise<void> => {
+export const requirePrevious = async (client: Queryable, name: string): Promise<void> => {
   const previous = await shapeOf(client, previousSchema(name));
   if (previous.size === 0) {
     throw new NoPreviousProjection(
@@ -49,7 +44,7 @@ export const requirePrevious = async (client: Queryable, name: ProjectionName): 
 };
 
 /** Stores the current time as the time of the replacement. */
-export const noteReplaced = async (tx: Client, name: ProjectionName): Promise<void> => {
+export const noteReplaced = async (tx: Client, name: string): Promise<void> => {
   // COMMENT accepts no expression.
   await tx.query(
     `DO $$ BEGIN
@@ -62,7 +57,7 @@ export const noteReplaced = async (tx: Client, name: ProjectionName): Promise<vo
 const retentionDays = 7;
 
 /** Returns the projections whose previous schema is older, or has no time. */
-export const namesOfOldPrevious = async (client: Queryable): Promise<readonly ProjectionName[]> => {
+export const namesOfOldPrevious = async (client: Queryable): Promise<readonly string[]> => {
   const { rows } = await client.query<{ schema: string }>(
     `SELECT nspname AS schema FROM pg_namespace
      WHERE nspname = ANY ($1) AND coalesce(obj_description(oid, 'pg_namespace')::timestamptz, 'epoch')

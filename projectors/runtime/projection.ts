@@ -3,11 +3,6 @@ import type { Client } from '../../ops/platform/postgres/pool.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 
-/** Append new names, because the index of a name is the number of its advisory locks. */
-export const projectionNames = ['redirects', 'quotas', 'stats', 'history'] as const;
-
-export type ProjectionName = (typeof projectionNames)[number];
-
 export type ReadSequences = (
   tx: Client,
   schema: ProjectionSchema,
@@ -21,7 +16,7 @@ export type ReadSequences = (
  * generation of the GC, which copies them.
  */
 export interface Projection<Change = unknown> {
-  readonly name: ProjectionName;
+  readonly name: string;
   readonly topics: readonly TopicName[];
   /** How long events may wait for a larger batch (ms). */
   readonly mayWaitMs?: number;
@@ -56,20 +51,11 @@ export interface Projection<Change = unknown> {
 }
 
 /** A PostgreSQL schema with rows, checkpoints, high-water marks and dead letters. `pg_temp` is private to a session. */
-export type ProjectionSchema =
-  `projection_${ProjectionName}${'' | '_next' | '_previous'}` | typeof archiveSchema | 'pg_temp';
+export type ProjectionSchema = `projection_${string}` | typeof archiveSchema | 'pg_temp';
 
 /** The archive has no read model, but stores its progress in the same tables. It is the group of its readers, too. */
 export const archiveSchema = 'archive';
 
-export const liveSchema = <Name extends ProjectionName>(name: Name) =>
-  `projection_${name}` as const;
-
-export const nextSchema = <Name extends ProjectionName>(name: Name) =>
-  `projection_${name}_next` as const;
-
-export const previousSchema = <Name extends ProjectionName>(name: Name) =>
-  `projection_${name}_previous` as const;
-
-/** The second number of a projection's advisory locks. */
-export const lockNumber = (name: ProjectionName): number => projectionNames.indexOf(name);
+export const liveSchema = (name: string) => `projection_${name}` as const;
+export const nextSchema = (name: string) => `projection_${name}_next` as const;
+export const previousSchema = (name: string) => `projection_${name}_previous` as const;

@@ -15,14 +15,12 @@ import {
 } from './checkpoints.js';
 import { namesOfOldPrevious, noteReplaced, requirePrevious } from './previous.js';
 import { copyPrivileges } from './privileges.js';
+import { lockNumber, projectionNames } from '../projections.js';
 import {
   liveSchema,
-  lockNumber,
   nextSchema,
   previousSchema,
-  projectionNames,
   type Projection,
-  type ProjectionName,
   type ProjectionSchema,
 } from './projection.js';
 
@@ -74,7 +72,7 @@ export const cloneSchema = async (
  */
 export const swapIn = async (
   client: PoolClient,
-  name: ProjectionName,
+  name: string,
   schema: ProjectionSchema,
   finish: () => Promise<void>,
 ): Promise<void> => {
@@ -113,7 +111,7 @@ export const swapIn = async (
 export class RebuildRunning extends Error {
   readonly code = 'REBUILD_RUNNING';
 
-  constructor(name: ProjectionName) {
+  constructor(name: string) {
     super(`The projection ${name} is being rebuilt already; wait until that has ended`);
   }
 }
@@ -140,7 +138,7 @@ const maxRounds = 10;
  */
 export const withRebuildLock = async <Result>(
   pool: Pool,
-  name: ProjectionName,
+  name: string,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> => {
   const lock = [advisoryLocks.projectionRebuild, lockNumber(name)];

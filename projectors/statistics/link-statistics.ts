@@ -34,9 +34,7 @@ const intern = <Value>(known: Map<string, Value>, key: string, value: Value): Va
   return added;
 };
 
-type Visited = EventNamed<'LinkVisited'>['data'];
-
-const valuesOf = (visited: Visited): ClickValues => {
+const valuesOf = (visited: EventNamed<'LinkVisited'>['data']): ClickValues => {
   let key = '';
   // Only a referrer may contain a line feed, so different values have different keys.
   for (const field of dimensionFields) key += `${visited[field]}\n`;

@@ -8,9 +8,6 @@ import { ownActors } from '../../schemas/decision.js';
 import { clickDecider, type ClickRefusal } from './click.js';
 import type { VisitData } from '../../ops/visitors/visit-data.js';
 
-const maxGroup = 500;
-const maxWaiting = 10_000;
-
 /** A visitor who follows a link with a limit. */
 interface LimitedVisit {
   readonly subject: string;
@@ -39,7 +36,12 @@ export class ClickBudget {
         decision.type === 'refused' ? decision.refusal.type : 'taken',
       );
     };
-    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
+    this.#batcher = createBatcher({
+      maxBatch: 500,
+      maxWaiting: 10_000,
+      run,
+      mayBeCausedByOneCommand,
+    });
   }
 
   /** @throws Overloaded; OutcomeUnknown: the click may be spent, so the visitor gets no redirect. */

@@ -151,10 +151,6 @@ export class LinkCache {
 /** A stale link is served if reading it takes longer. */
 const staleAfterMs = 300;
 
-const maxGroup = 1_000;
-/** Look-ups in the queue. Beyond this, visitors get 503. */
-const maxWaiting = 5_000;
-
 /**
  * The cache does not notice when a limit is used up. For a link that also has a password, visitors would fill in the
  * form in vain.
@@ -183,7 +179,13 @@ export class LinkReader {
     shared: SharedCache | null = null,
   ) {
     const run = (subjects: readonly string[]) => this.#readAll(subjects, shared);
-    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
+    // If more look-ups wait, visitors get 503.
+    this.#batcher = createBatcher({
+      maxBatch: 1_000,
+      maxWaiting: 5_000,
+      run,
+      mayBeCausedByOneCommand,
+    });
   }
 
   /** Like `cached`, but not counted: the caller counts a hit, or calls `cached`. */

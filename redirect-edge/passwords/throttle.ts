@@ -49,8 +49,6 @@ export type Admission =
 /** The result of an admitted attempt. Only `wrong` counts. */
 export type Verdict = 'right' | 'wrong' | 'unchecked';
 
-const maxGroup = 500;
-const maxWaiting = 2_000;
 /** The checks of the client's other attempts take a few hashes. */
 const pollMs = 25;
 const undecidedForMs = 5_000;
@@ -152,7 +150,7 @@ export class Throttle {
   readonly #verdicts: Batcher<ThrottledClient & { verdict: Verdict }, undefined>;
 
   constructor(private readonly pool: Pool) {
-    const bounds = { maxBatch: maxGroup, maxWaiting };
+    const bounds = { maxBatch: 500, maxWaiting: 2_000 };
     this.#admissions = createBatcher({ ...bounds, run: (clients) => this.#admitAll(clients) });
     this.#verdicts = createBatcher({ ...bounds, run: (verdicts) => this.#recordAll(verdicts) });
   }

@@ -57,7 +57,6 @@ const robots = 'User-agent: *\nAllow: /\n';
 
 const overloadReportMs = 10_000;
 
-/** Handles all requests to the edge, on plain `node:http`. */
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   const { requests, tracer, logger, domains } = deps;
   const overloads = createFloodLog(overloadReportMs, 1);

@@ -30,14 +30,12 @@ type Headers = Readonly<Record<string, string>>;
 
 export const commonHeaders = { 'Cache-Control': 'no-store', ...noSniff };
 
-/** The path of a request, without the query. */
 export const pathOf = (request: Pick<IncomingMessage, 'url'>): string => {
   const url = request.url ?? '/';
   const end = url.indexOf('?');
   return end === -1 ? url : url.slice(0, end);
 };
 
-/** The query of a request, without its question mark. */
 export const queryOf = (request: Pick<IncomingMessage, 'url'>): string => {
   const url = request.url ?? '/';
   const mark = url.indexOf('?');
@@ -76,7 +74,6 @@ export const sendJson = (
   response.end(text);
 };
 
-/** An error in the general envelope. */
 export const sendError = (
   response: ServerResponse,
   { statusCode, ...error }: ErrorFields,

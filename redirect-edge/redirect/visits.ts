@@ -53,7 +53,6 @@ export interface VisitDeps {
   readonly trustedProxies: ProxyTrust;
 }
 
-/** The links that a request may mean. */
 export interface RequestedLinks {
   readonly domain: ServedDomain;
   /** The subjects of the candidates of a `LinkName`. */

@@ -21,9 +21,7 @@ interface LeftOver {
 export const spoolIdsIn = async (root: string): Promise<readonly string[]> =>
   (await readdir(root)).filter((name) => isUuid(name)).sort();
 
-/**
- * Adopts the spools of ended processes and ships them, one after another, with their source and sequences.
- */
+/** Adopts the spools of ended processes and ships them, one after another, with their source and sequences. */
 export class Adoption {
   /** Adopted spools that are not completely shipped. The first one is being shipped. */
   readonly #orphans: Orphan[] = [];

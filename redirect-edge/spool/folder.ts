@@ -22,11 +22,9 @@ export const newCounters = () => ({
   damaged: 0,
 });
 
-type SpoolCounters = ReturnType<typeof newCounters>;
-
 /** Dependencies of all parts of an edge's spool. */
 export interface SpoolContext {
-  readonly counters: SpoolCounters;
+  readonly counters: ReturnType<typeof newCounters>;
   readonly logger: Logger;
 }
 

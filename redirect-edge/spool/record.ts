@@ -55,10 +55,7 @@ export class RecordBuffer {
     return this.#length + headerBytes + prefixBytes + event.length + 1;
   }
 
-  /**
-   * @param event JSON without a line feed
-   * @throws RangeError if the event is too long; then it is not added
-   */
+  /** @param event JSON without a line feed @throws RangeError if the event is too long; then it is not added */
   add(partition: number, event: string): void {
     if (event.length > maxEventLength) {
       throw new RangeError(
@@ -127,11 +124,7 @@ interface SpoolRecord {
   readonly end: number;
 }
 
-/**
- * The record that starts at an offset; `undefined` if it is incomplete or damaged.
- *
- * @throws UnknownRecordFormat
- */
+/** The record that starts at an offset; `undefined` if it is incomplete or damaged. @throws UnknownRecordFormat */
 export const recordAt = (bytes: Buffer, offset: number): SpoolRecord | undefined => {
   if (offset + headerBytes > bytes.length) return undefined;
   const length = bytes.readUInt32BE(offset);

@@ -70,7 +70,6 @@ export class Backlog {
     if (this.#segments[0]?.first === from.segment) this.#offset = from.offset;
   }
 
-  /** Adds a new segment. */
   add(segment: Segment): void {
     this.#segments.push(segment);
   }

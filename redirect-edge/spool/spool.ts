@@ -82,7 +82,6 @@ class Appender {
     });
   }
 
-  /** The number of written visits. */
   get written(): number {
     return this.#written;
   }

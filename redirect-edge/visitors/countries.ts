@@ -23,11 +23,7 @@ const codeIn = ({ country, country_code }: Network): string | null => {
 /** Decoded records in the cache. Decoding is half of a look-up, and there are about 250 countries. */
 const maxDecoded = 1_000;
 
-/**
- * Opens an MMDB file with countries.
- *
- * @throws ConfigError
- */
+/** Opens an MMDB file with countries. @throws ConfigError */
 export const openCountries = async (file: string | null, logger: Logger): Promise<Countries> => {
   if (file === null) return () => null;
   let reader: Reader<Response>;

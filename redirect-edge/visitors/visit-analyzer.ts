@@ -15,7 +15,6 @@ import type { Countries } from './countries.js';
 import type { VisitorKeys } from './visitor-keys.js';
 import { languageOfSubtag } from '../../schemas/languages.js';
 
-/** The parts of a request that describe its client. */
 export interface ClientParts {
   readonly headers: IncomingHttpHeaders;
   /** The remote address of the connection; empty if the connection is closed. */
@@ -35,7 +34,6 @@ export interface Visitor extends Pick<VisitData, 'country' | 'referrer' | 'langu
   readonly userAgent: string;
   /** Empty if it is unknown or the client opts out of tracking. */
   readonly network: string;
-  /** The id in the request, if there is one. */
   readonly requestId: string | undefined;
 }
 

@@ -8,6 +8,7 @@ import { redirectRule } from '../redirect-rules.js';
 import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
 
+const noData = z.strictObject({});
 const url = z.string().describe('The destination as it was sent, without outer white space.');
 const end = timestamp.nullable().describe('When the link expires; `null`: never.');
 const start = timestamp.describe('Visitors get 404 before this time.');
@@ -74,30 +75,19 @@ const blockReason = z.string().describe('The text of the operator or of the web-
 
 /** The events of the topic of links. Subject: the short code. */
 const linkEvents = defineEvents('links', {
-  /** The event's time is the time of creation. */
   LinkCreated: {
+    description: 'A link was created. The time of the event is the time of creation.',
     version: 4,
     data: creationData,
     retired: [
-      {
-        version: 1,
-        data: firstCreationData,
-        upcast: (first: z.output<typeof firstCreationData>) => first,
-      },
-      {
-        version: 2,
-        data: secondCreationData,
-        upcast: (second: z.output<typeof secondCreationData>) => second,
-      },
-      {
-        version: 3,
-        data: thirdCreationData,
-        upcast: (third: z.output<typeof thirdCreationData>) => third,
-      },
+      { version: 1, data: firstCreationData },
+      { version: 2, data: secondCreationData },
+      { version: 3, data: thirdCreationData },
     ],
   },
-  /** A link of another service was created. The event's time is the time of the import. */
   LinkImported: {
+    description:
+      'A link of another service was created. The time of the event is the time of the import.',
     version: 1,
     data: creationData.extend({
       importId: z.string().describe('The ID of the import.'),
@@ -117,28 +107,22 @@ const linkEvents = defineEvents('links', {
         .describe('The clicks at the source that are imported as visits, after this event.'),
     }),
   },
-  /** An absent field is unchanged; `null` removes the value. */
   LinkEdited: {
+    description:
+      'The destination, rules, limits or password changed. An absent field is unchanged; `null` removes the value.',
     version: 3,
     data: secondEditData.extend({
       rules: rules.nullable().exactOptional(),
       forwardQuery: z.boolean().exactOptional().describe(forwardText),
     }),
     retired: [
-      {
-        version: 1,
-        data: firstEditData,
-        upcast: (first: z.output<typeof firstEditData>) => first,
-      },
-      {
-        version: 2,
-        data: secondEditData,
-        upcast: (second: z.output<typeof secondEditData>) => second,
-      },
+      { version: 1, data: firstEditData },
+      { version: 2, data: secondEditData },
     ],
   },
-  /** An absent field is unchanged; `null` removes the value. */
   LinkDescribed: {
+    description:
+      'The title, note or tags changed. An absent field is unchanged; `null` removes the value.',
     version: 1,
     data: z.strictObject({
       title: title.nullable().exactOptional(),
@@ -146,20 +130,31 @@ const linkEvents = defineEvents('links', {
       tags,
     }),
   },
-  LinkDisabled: { version: 1, data: z.strictObject({}) },
-  LinkEnabled: { version: 1, data: z.strictObject({}) },
-  /** Permanently: the code is never used again. */
-  LinkDeleted: { version: 1, data: z.strictObject({}) },
+  LinkDisabled: { version: 1, description: 'The owner disabled the link.', data: noData },
+  LinkEnabled: { version: 1, description: 'The owner enabled the link again.', data: noData },
+  LinkDeleted: {
+    description: 'The owner deleted the link permanently. Its code is never used again.',
+    version: 1,
+    data: noData,
+  },
   /** A link expires at most once between edits of its end or limit. */
   LinkExpired: {
+    description: 'The link passed its end, or used its last click.',
     version: 1,
     data: z.strictObject({
       reason: z.enum(['time', 'clicks']).register(responseParts, { id: 'ExpiryReason' }),
     }),
   },
-  /** An operator or the web-safety check has blocked the link. */
-  LinkBlocked: { version: 1, data: z.strictObject({ reason: blockReason }) },
-  LinkUnblocked: { version: 1, data: z.strictObject({ reason: blockReason }) },
+  LinkBlocked: {
+    description: 'An operator or the web-safety check blocked the link.',
+    version: 1,
+    data: z.strictObject({ reason: blockReason }),
+  },
+  LinkUnblocked: {
+    description: 'A block of the link ended.',
+    version: 1,
+    data: z.strictObject({ reason: blockReason }),
+  },
 });
 
 const firstVisitData = z.strictObject({
@@ -208,6 +203,8 @@ const visitEvents = defineEvents('visits', {
    * event is written and is part of it, so that a later fold gives the same rows. `null`: unknown, or not recorded.
    */
   LinkVisited: {
+    description:
+      'A visitor or a bot was redirected. `null`: unknown, or not recorded because the visitor opted out of tracking.',
     version: 3,
     data: secondVisitData.extend({
       target: z
@@ -300,6 +297,7 @@ const thirdKeyChange = secondKeyChange.extend({
 /** Subject: the key's id. */
 const keyEvents = defineEvents('accounts', {
   ApiKeyCreated: {
+    description: 'A key was created.',
     version: 3,
     data: secondKeyData.extend({ scopes }),
     retired: [
@@ -323,8 +321,8 @@ const keyEvents = defineEvents('accounts', {
       },
     ],
   },
-  /** All values after the change. */
   ApiKeyChanged: {
+    description: 'The key changed. All fields have the values after the change.',
     version: 4,
     data: thirdKeyChange.extend({ scopes }),
     retired: [
@@ -355,23 +353,29 @@ const keyEvents = defineEvents('accounts', {
       },
     ],
   },
-  /** The key has a new secret. */
   ApiKeyRotated: {
+    description: 'The key has a new secret.',
     version: 1,
     data: z.strictObject({
       hash: keyHash,
       earlierEndAt: timestamp.describe('All earlier secrets end at this time or earlier.'),
     }),
   },
-  /** Permanently. */
-  ApiKeyRevoked: { version: 1, data: z.strictObject({}) },
+  ApiKeyRevoked: { version: 1, description: 'The key was revoked permanently.', data: noData },
 });
 
 /** Subject: the alias, lower case. */
 const overrideEvents = defineEvents('accounts', {
-  /** One account may use the reserved alias. */
-  AliasOverrideGranted: { version: 1, data: z.strictObject({ account: z.string() }) },
-  AliasOverrideRevoked: { version: 1, data: z.strictObject({}) },
+  AliasOverrideGranted: {
+    description: 'An operator allowed one account to use a reserved alias.',
+    version: 1,
+    data: z.strictObject({ account: z.string() }),
+  },
+  AliasOverrideRevoked: {
+    description: 'An operator withdrew the permission to use a reserved alias.',
+    version: 1,
+    data: noData,
+  },
 });
 
 /** Where visitors of a domain are redirected instead of a page; `null`: they get the page. */
@@ -388,14 +392,27 @@ const by = z
 
 /** Subject: the domain, a lower-case ASCII host without port. The event's `account` claims or has the domain. */
 const domainEvents = defineEvents('accounts', {
-  /** An account wants the domain. Several accounts may; the first account that verifies the domain gets it. */
-  DomainClaimed: { version: 1, data: z.strictObject({ token }) },
-  /** The account has the domain. */
-  DomainVerified: { version: 1, data: z.strictObject({ by }) },
-  /** All values after the change. */
-  DomainChanged: { version: 1, data: z.strictObject(domainRedirects) },
-  /** The account no longer has the domain, or its claim. Its links are not found until it has the domain again. */
-  DomainReleased: { version: 1, data: z.strictObject({}) },
+  DomainClaimed: {
+    description: 'The account claimed the domain, which is not verified yet.',
+    version: 1,
+    data: z.strictObject({ token }),
+  },
+  DomainVerified: {
+    description: 'The account has the domain.',
+    version: 1,
+    data: z.strictObject({ by }),
+  },
+  DomainChanged: {
+    description:
+      'The redirects of the domain changed. All fields have the values after the change; `null`: visitors get a page.',
+    version: 1,
+    data: z.strictObject(domainRedirects),
+  },
+  DomainReleased: {
+    description: 'The account no longer has the domain, or its claim.',
+    version: 1,
+    data: noData,
+  },
 });
 
 const webhookTerms = {
@@ -404,7 +421,10 @@ const webhookTerms = {
     .array(z.string())
     .nullable()
     .describe('Names of events; `null`: all except `LinkVisited`.'),
-  domain: z.string().nullable().describe('Only events of links on this domain; `null`: all.'),
+  domain: z
+    .string()
+    .nullable()
+    .describe('Only events of links on this domain; empty: the default domain; `null`: all.'),
   description: z.string().nullable().describe('For the owner; `null`: none.'),
 };
 
@@ -415,11 +435,13 @@ const failure = z.string().describe('Why Linklog stopped the deliveries.');
 /** Subject: the webhook's id. */
 const webhookEvents = defineEvents('accounts', {
   WebhookCreated: {
+    description: 'A webhook was created.',
     version: 1,
     data: z.strictObject({ ...webhookTerms, secret: webhookSecret.meta({ secret: true }) }),
   },
-  /** All values after the change. */
   WebhookChanged: {
+    description:
+      'The webhook changed, or its secret was rotated. All fields have the values after the change.',
     version: 1,
     data: z.strictObject({
       ...webhookTerms,
@@ -436,16 +458,18 @@ const webhookEvents = defineEvents('accounts', {
         .meta({ secret: true, description: 'They sign deliveries, the newest first.' }),
     }),
   },
-  /** Linklog delivers nothing until the account enables the webhook. */
-  WebhookDisabled: { version: 1, data: z.strictObject({ reason: failure }) },
-  /** Permanently. */
-  WebhookDeleted: { version: 1, data: z.strictObject({}) },
+  WebhookDisabled: {
+    description: 'Linklog disabled the webhook: nothing is delivered until the account enables it.',
+    version: 1,
+    data: z.strictObject({ reason: failure }),
+  },
+  WebhookDeleted: { version: 1, description: 'The webhook was deleted permanently.', data: noData },
 });
 
 /** Subject: the key's id. */
 const usageEvents = defineEvents('usage', {
-  /** Some or all calls of one key in one minute. */
   CallsMetered: {
+    description: 'Some or all calls of a key in one minute.',
     version: 1,
     data: z.strictObject({
       /** The calls count in its month. */
@@ -453,7 +477,11 @@ const usageEvents = defineEvents('usage', {
       calls: z.int().min(1).describe('Calls of the key in this minute.'),
     }),
   },
-  QrRendered: { version: 1, data: z.strictObject({ code: z.string() }) },
+  QrRendered: {
+    description: 'A key rendered a QR code.',
+    version: 1,
+    data: z.strictObject({ code: z.string() }),
+  },
 });
 
 /** Features that operators can switch off. */
@@ -467,19 +495,24 @@ const on = z.boolean().describe('Whether it is on after the change.');
 
 /** Subject: `platform`. */
 const platformEvents = defineEvents('platform', {
-  MaintenanceSwitched: { version: 1, data: z.strictObject({ on }) },
+  MaintenanceSwitched: {
+    description: 'An operator switched the maintenance mode.',
+    version: 1,
+    data: z.strictObject({ on }),
+  },
   FeatureSwitched: {
+    description: 'An operator switched a feature.',
     version: 1,
     data: z.strictObject({ feature: platformFeature, on }),
   },
   /** Projections do not depend on it. */
   ProjectionWorkRequested: {
+    description: 'An operator requested work on a projection.',
     version: 1,
     data: z.strictObject({ projection: z.string(), work: projectionWork }),
   },
 });
 
-/** All event types, by name. */
 export const catalogue = {
   ...linkEvents,
   ...visitEvents,
@@ -517,7 +550,6 @@ export type PlatformEvent = EventNamed<keyof typeof platformEvents>;
 export const isLinkEvent = isOneOf(linkEvents);
 export const isVisit = isOneOf(visitEvents);
 
-/** The first event of a link. */
 export type CreationEvent = EventNamed<'LinkCreated' | 'LinkImported'>;
 
 const { LinkCreated, LinkImported } = linkEvents;

@@ -32,7 +32,7 @@ const unknownType = (type: string): UnreadableEvent =>
 interface Reader {
   readonly definition: AnyEventType;
   readonly data: z.ZodType;
-  readonly upcasts: readonly ((data: never) => unknown)[];
+  readonly upcasts: readonly (((data: never) => unknown) | undefined)[];
 }
 
 const readersOf = (types: readonly AnyEventType[]): ReadonlyMap<string, Reader> => {
@@ -48,7 +48,7 @@ const readersOf = (types: readonly AnyEventType[]): ReadonlyMap<string, Reader> 
 };
 
 const upcast = ({ upcasts }: Reader, data: unknown): unknown =>
-  upcasts.reduce((older, next) => next(older as never), data);
+  upcasts.reduce((older, next) => next?.(older as never) ?? older, data);
 
 /** Creates a function that parses, validates and upcasts the value of a record. */
 export const eventReader = (types: readonly AnyEventType[]): ((value: string) => LinklogEvent) => {
@@ -118,7 +118,6 @@ const topicByType = new Map<string, TopicName>(
   Object.values(catalogue).map(({ type, topic }) => [type, topics[topic].name]),
 );
 
-/** The topic of an event. */
 export const topicOf = (event: Pick<LinklogEvent, 'type'>): TopicName => {
   const topic = topicByType.get(event.type);
   if (!topic) throw new Error(`No topic for ${event.type}`);

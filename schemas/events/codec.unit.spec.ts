@@ -86,6 +86,7 @@ describe('schemas: codec of events', () => {
 describe('schemas: upcasting', () => {
   const { GuestSeated } = defineEvents('links', {
     GuestSeated: {
+      description: 'A guest took seats.',
       version: 3,
       data: z.strictObject({ guest: z.string(), seats: z.int(), table: z.string().nullable() }),
       retired: [

@@ -62,7 +62,6 @@ export const envelope = z.strictObject({
 /** The parsed envelope, in which `sequence` is a number. */
 export type Envelope = z.output<typeof envelope>;
 
-/** The `source` of the ledger's events. */
 export const ledgerSource = '/linklog/ledger';
 
 const spoolSourcePrefix = '/linklog/spool/';

@@ -6,13 +6,15 @@ import type { topics } from './topics.js';
 interface RetiredVersion {
   readonly version: number;
   readonly data: z.ZodType;
-  /** Converts the data to `version + 1`. Pure and total. */
-  readonly upcast: (data: never) => unknown;
+  /** Converts the data to `version + 1`. Pure and total. Default: the data is valid there. */
+  readonly upcast?: (data: never) => unknown;
 }
 
 /** An event type: its topic, its current data, and all versions that a log may contain. */
 export interface EventType<Name extends string, Version extends number, Data extends z.ZodType> {
   readonly name: Name;
+  /** For the AsyncAPI document: what happened. */
+  readonly description: string;
   readonly topic: keyof typeof topics;
   readonly version: Version;
   readonly type: `linklog.${Name}.v${Version}`;
@@ -23,6 +25,7 @@ export interface EventType<Name extends string, Version extends number, Data ext
 
 /** A declared event type, without the name and topic, which `defineEvents` adds. */
 interface Definition {
+  readonly description: string;
   readonly version: number;
   readonly data: z.ZodType;
   /** Older versions, oldest first. */
@@ -34,9 +37,9 @@ export const defineEvents = <const Definitions extends Readonly<Record<string, D
   topic: keyof typeof topics,
   definitions: Definitions,
 ) => {
-  const types = Object.entries(definitions).map(([name, { version, data, retired = [] }]) => {
-    const type = `linklog.${name}.v${version}` as const;
-    return [name, { name, topic, version, type, data, retired }] as const;
+  const types = Object.entries(definitions).map(([name, { retired = [], ...definition }]) => {
+    const type = `linklog.${name}.v${definition.version}` as const;
+    return [name, { ...definition, name, topic, type, retired }] as const;
   });
   return Object.fromEntries(types) as unknown as {
     readonly [Name in keyof Definitions & string]: EventType<
@@ -47,7 +50,6 @@ export const defineEvents = <const Definitions extends Readonly<Record<string, D
   };
 };
 
-/** The event of a type, in its current version. */
 export type EventOf<T> =
   T extends EventType<infer Name, infer Version, infer Data>
     ? Omit<Envelope, 'type' | 'data'> & {

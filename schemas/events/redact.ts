@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { catalogue, type LinklogEvent } from './catalogue.js';
 import { writeSequence } from './envelope.js';
 
-/** The names of the secret fields of an event's data. */
 export const secretFieldsOf = (data: z.ZodObject): readonly string[] =>
   Object.entries(data.shape)
     .filter(([, schema]) => z.globalRegistry.get(schema as z.ZodType)?.['secret'] === true)

@@ -54,7 +54,6 @@ const layout = new RegExp(
 export interface NewVisit {
   /** The subject of a link, which needs no escape in JSON. */
   readonly subject: string;
-  /** The account of the link. */
   readonly account: string;
   /** Milliseconds since the epoch. */
   readonly at: number;

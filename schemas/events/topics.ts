@@ -16,7 +16,6 @@ const partitionsByTopic = new Map<TopicName, number>(
   Object.values(topics).map(({ name, partitions }) => [name, partitions]),
 );
 
-/** Returns the number of partitions that Linklog uses. */
 export const partitionCountOf = (topic: TopicName): number => partitionsByTopic.get(topic) ?? 1;
 
 export const topicNames: readonly TopicName[] = Object.values(topics).map((topic) => topic.name);

@@ -1,7 +1,6 @@
 import type { AliasOverrideEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
 
-/** The account that may use a reserved alias. */
 export interface AliasOverride {
   /** `null`: no account. */
   readonly account: string | null;

@@ -13,7 +13,6 @@ export interface DomainRedirects {
   readonly expiredRedirect: string | null;
 }
 
-/** The account that has a domain. */
 export interface DomainOwner extends DomainRedirects {
   readonly account: string;
   readonly createdAt: string;

@@ -2,11 +2,9 @@ export type ExpiryReason = 'time' | 'clicks';
 
 /** The reasons for which a link does not redirect. Several may hold at the same time. */
 export interface Restraints {
-  /** The link is deleted permanently. */
   readonly deleted: boolean;
   /** An operator or the web-safety check has blocked the link. */
   readonly blocked: boolean;
-  /** The owner has disabled the link. */
   readonly disabled: boolean;
   /** The reason of LinkExpired. A link whose end has passed may not have the event yet: see `statusAt`. */
   readonly expired: ExpiryReason | null;
@@ -53,6 +51,5 @@ export const statusAt = (
   return startsAt !== null && now < startsAt ? 'scheduled' : 'active';
 };
 
-/** Whether the link redirects, now or from its start on. */
 export const willRedirect = (status: LinkStatus): boolean =>
   status === 'active' || status === 'scheduled';

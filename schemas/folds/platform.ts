@@ -7,7 +7,6 @@ export type PlatformFeature = z.infer<typeof platformFeature>;
 /** Whether maintenance and each feature is on. */
 export type PlatformSwitches = Readonly<Record<PlatformFeature | 'maintenance', boolean>>;
 
-/** The platform's switches. */
 export interface PlatformState {
   readonly maintenance: boolean;
   /** When maintenance was switched on, and the operator who did it; `null` without maintenance. */

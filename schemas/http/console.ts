@@ -16,7 +16,6 @@ export const signInRequest = z.union(
   { error: 'Give key, or token and accept' },
 );
 
-/** The account and key of a session or a one-time address. */
 const consoleKey = z.object({
   account: z.string(),
   key: z.object({

@@ -5,7 +5,6 @@ import { scopeName } from '../scopes.js';
 import { timestamp } from '../events/envelope.js';
 import { urlFaults } from './link-fields.js';
 
-/** The general envelope of errors. */
 export const generalError = z.object({
   statusCode: z
     .int()
@@ -123,6 +122,8 @@ export const messages = {
   passwordsOff: 'Password protection is currently disabled on this platform',
   qrOff: 'QR code generation is currently disabled on this platform',
   expirationOff: 'URL expiration is currently disabled on this platform',
+  statsOfDefaultDomain:
+    'The account has domains: statistics of the default domain alone are not available',
   tooManyLinks: 'Too many links in this period',
   tooManyExports: 'Too many exports are running',
   tooManyImports: 'Too many imports are running',

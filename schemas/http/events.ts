@@ -8,7 +8,6 @@ import { pageLimit } from './paging.js';
 import { repeatable } from './query.js';
 import { call, json, routeGroup } from './route.js';
 
-/** The message of an unknown type. */
 export const typesMessage = `types must be a list of ${feedEventNames.join(', ')}`;
 
 /** Names of event types in a query: `types=LinkCreated,LinkVisited`. */
@@ -38,7 +37,6 @@ export const operatorsEventsQuery = eventsQuery.extend({
 
 export type EventsQuery = z.output<typeof eventsQuery>;
 
-/** A CloudEvent of the feed. */
 export const feedEvent = z
   .looseObject(
     describedLike(envelope, {

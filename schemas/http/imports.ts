@@ -8,7 +8,6 @@ import { domainName } from './link-address.js';
 import { readAs } from './query.js';
 import { call, done, found, json, type OperatorRows, returning, routeGroup } from './route.js';
 
-/** The formats of files. */
 export const importFormats = [
   'csv',
   'linklog',
@@ -24,7 +23,6 @@ export type ImportFormat = (typeof importFormats)[number];
 /** The format in which the command line sends what it reads from Shlink's API. */
 export const shlinkApi = 'shlink-api';
 
-/** The formats of imports by operators. */
 const operatorsImportFormats = [...importFormats, shlinkApi] as const;
 export type ImportSource = (typeof operatorsImportFormats)[number];
 
@@ -86,8 +84,6 @@ export const operatorsImportQuery = z.object({
   account: accountName.default('default'),
 });
 export type ImportQuery = Omit<z.output<typeof operatorsImportQuery>, 'account'>;
-
-const operatorsImportsQuery = z.object({ account: accountName.optional() });
 
 const importStatuses = ['running', 'done', 'stopped', 'failed'] as const;
 export type ImportStatus = (typeof importStatuses)[number];
@@ -222,7 +218,7 @@ export const operatorsImportRoutes = {
     returns: returning(importResponse, 202),
   }),
   listImports: call('GET /imports', 'List the imports of one account or of all accounts', {
-    query: operatorsImportsQuery,
+    query: z.object({ account: accountName.optional() }),
     returns: found(importListResponse),
   }),
   getImport: call('GET /imports/:id', 'Get an import and its progress', {

@@ -72,7 +72,6 @@ export const destination = (isOwnHost: (destination: URL) => boolean) =>
       examples: ['https://example.com/a?b=c'],
     });
 
-/** A destination in a response. */
 export const storedUrl = z.string().describe('The destination, exactly as it was sent.');
 
 /** The fault of the URL in a refused body; `null` if another field is invalid. */
@@ -153,7 +152,6 @@ export const text = (
     });
 };
 
-/** A text of one line. */
 export const lineNamed = (field: string) =>
   text(
     { maxLength: 200 },

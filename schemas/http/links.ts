@@ -81,7 +81,6 @@ export const changeLinkRequest = (
 /** A key without the scope links:read gets only these fields of a link that it changes: neither texts nor clicks. */
 const changedFields = { shortCode: true, domain: true, version: true, status: true } as const;
 
-/** A link as its owner sees it. */
 export const linkDetails = z
   .object({
     shortUrl,

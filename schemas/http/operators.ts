@@ -208,7 +208,6 @@ const aliasOverrideResponse = named('AliasOverride', {
 });
 export type AliasOverrideResponse = z.infer<typeof aliasOverrideResponse>;
 
-/** Operators' calls on the platform and reserved aliases. */
 export const platformRoutes = {
   getPlatform: call('GET /platform', 'Get the switches', { returns: found(platformResponse) }),
   switchPlatform: call('PATCH /platform', 'Switch maintenance and features', {

@@ -62,7 +62,6 @@ export interface RouteRow {
   readonly body?: RequestBody;
   /** Bytes of the body. Default: 65,536. */
   readonly bodyLimit?: number;
-  /** Examples of the body. */
   readonly examples?: Examples;
   /** An example of a body that is a file of any type. */
   readonly file?: string;

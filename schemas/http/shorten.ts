@@ -155,7 +155,6 @@ export const linkRequest = (
     .refine(startsBeforeEnd(now), startsAfterEnd)
     .refine(fitsInLink, linkTooLarge);
 
-/** An item of a batch. */
 export const batchItemRequest = (...options: Parameters<typeof linkRequest>) =>
   linkRequest(...options).transform((item) => ({ ...item, reuse: false }));
 

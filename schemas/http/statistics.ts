@@ -53,7 +53,9 @@ export const statsQuery = queryOf(breakdowns);
 
 /** The query of GET /v2/stats. `all` excludes `links`, which not every period has. */
 export const accountStatsQuery = queryOf([...breakdowns, 'links']).extend({
-  domain: domainName.optional().describe('Only links on this domain.'),
+  domain: domainName
+    .optional()
+    .describe('Only links on this domain. The default domain: only if the account has no other.'),
 });
 
 export interface StatisticsRequest {
@@ -61,7 +63,7 @@ export interface StatisticsRequest {
   readonly include: ReadonlySet<Breakdown | 'links'>;
   /** Values of each list. */
   readonly limit: number;
-  /** Only links on this domain; `null`: all. */
+  /** Only links on this domain, `''` for the default domain; `null`: all. */
   readonly domain: string | null;
 }
 

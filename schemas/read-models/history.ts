@@ -29,14 +29,12 @@ export interface HistoryRow {
   readonly data: string;
 }
 
-/** A row with its offset in the log. */
 export interface PositionedHistoryRow extends HistoryRow {
   /** That of links, `accountsPartition` or `platformPartition`. */
   readonly partition: number;
   readonly record_offset: number;
 }
 
-/** The row of an event of the ledger. */
 export const rowOfEvent = (event: LinklogEvent): HistoryRow => ({
   subject: event.subject,
   sequence: event.sequence,

@@ -71,7 +71,6 @@ export const redirectColumns = Object.keys(redirectTypes) as readonly (keyof Red
 
 const yes = (flag: boolean): true | null => flag || null;
 
-/** The state of a row. */
 export const linkOfRow = (row: RedirectRow): LinkState => {
   const createdAt = row.created_at.toISOString();
   const link: Link = {

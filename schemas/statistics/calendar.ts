@@ -3,7 +3,6 @@
 export const quarterMs = 900_000;
 export const quartersOfDay = 96;
 
-/** A quarter of an hour. */
 export interface Quarter {
   readonly day: number;
   readonly quarter: number;

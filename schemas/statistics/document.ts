@@ -13,7 +13,6 @@ export const dimensions = {
 } as const;
 
 export type Dimension = keyof typeof dimensions;
-type DimensionField = (typeof dimensions)[Dimension];
 
 export const dimensionNames = Object.keys(dimensions) as readonly Dimension[];
 
@@ -39,12 +38,12 @@ export type ClickValues = readonly Value[];
 /** The fields of the dimensions, in the order of `dimensionNames`. */
 export const dimensionFields = Object.values(dimensions);
 
-export const valuesIn = (fields: Readonly<Record<DimensionField, Value>>): ClickValues =>
-  dimensionFields.map((field) => fields[field]);
+export const valuesIn = (
+  fields: Readonly<Record<(typeof dimensions)[Dimension], Value>>,
+): ClickValues => dimensionFields.map((field) => fields[field]);
 
 export const emptyDocument = (): Document => dimensionNames.map(() => []);
 
-/** The index of the list of `targets`. */
 const targets = dimensionNames.indexOf('targets');
 
 const hasValues = (list: ValueClicks = []): boolean =>

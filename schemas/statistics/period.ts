@@ -7,7 +7,6 @@ export type Interval = (typeof intervals)[number];
 const hourMs = 3_600_000;
 const dayMs = quarterMs * quartersOfDay;
 const maxIntervals = 400;
-const defaultDays = 30;
 
 /** A requested time: with an offset, or local to a zone, or the start of a day there. */
 export type RequestedTime = Temporal.Instant | Temporal.PlainDateTime | Temporal.PlainDate;
@@ -153,7 +152,7 @@ export const periodOf = (
   now: Date,
 ): Period | { readonly refused: string } => {
   const end = to ? instantOf(to, tz) : Temporal.Instant.fromEpochMilliseconds(now.getTime());
-  const begin = from ? instantOf(from, tz) : end.subtract({ hours: defaultDays * 24 });
+  const begin = from ? instantOf(from, tz) : end.subtract({ hours: 30 * 24 });
   if (Temporal.Instant.compare(begin, end) >= 0) return { refused: 'from must be before to' };
 
   const period = { from: toQuarter(begin, 'floor'), to: toQuarter(end, 'ceil'), interval, tz };

@@ -44,7 +44,6 @@ export const mergeSeries = (to: Series, from: Readonly<Series>): void => {
   });
 };
 
-/** The total visits of a series. */
 export const sumOfSeries = (series: Readonly<Series>): VisitCounts => {
   const sum = { clicks: 0, bots: 0 };
   forEachQuarter(series, (_, clicks, bots) => {

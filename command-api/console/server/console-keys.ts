@@ -4,7 +4,6 @@ import type { ConsoleKey } from '../../../schemas/http/console.js';
 import { liveKeys } from '../../admission/live-keys.js';
 import { hashToken, newToken } from './console-sessions.js';
 
-/** The key of a secret. */
 export interface KeyOfSecret extends ConsoleKey {
   /** SHA-256. */
   readonly secretHash: Buffer;

@@ -8,7 +8,6 @@ interface ConsoleSession {
   readonly actor: string | null;
 }
 
-/** A session that starts. */
 interface NewSession extends ConsoleSession {
   /** The family of the browser; `null`: unknown. */
   readonly browser: string | null;

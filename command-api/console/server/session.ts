@@ -43,7 +43,6 @@ const cookiePaths = (path: string): readonly string[] => {
 export const browserOf = ({ headers }: Context): string | null =>
   agentOf(headers['user-agent'] ?? '').data.browser;
 
-/** The session cookie of one listener's console. */
 export const sessionCookie = (name: string, isTrusted: ProxyTrust) => {
   const originOf = ({ req }: Context): URL | null => {
     const origin = requestOrigin(req, isTrusted);
@@ -95,7 +94,6 @@ export const sessionRoutes = (
     readonly changes: (ctx: Context) => Promise<ConsoleChanges | null>;
   },
 ): readonly Route<RequestState>[] => {
-  /** Handles a request that needs a session. */
   const withSession =
     (handle: (token: string, id: string) => Promise<Reply>): Handler<RequestState> =>
     async (ctx, _state, parameter) => {
@@ -135,14 +133,13 @@ export const sessionRoutes = (
       path: '/session/all',
       handler: withSession(async (token) => {
         const listed = await sessions.list(token);
-        const body: SessionList = {
+        return json(200, {
           sessions: listed.map(({ startedAt, usedAt, ...session }) => ({
             ...session,
             startedAt: startedAt.toISOString(),
             usedAt: usedAt.toISOString(),
           })),
-        };
-        return json(200, body);
+        } satisfies SessionList);
       }),
     },
     {

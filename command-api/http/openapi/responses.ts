@@ -59,7 +59,6 @@ export const optionalHeaders = (names: readonly HeaderName[]): SchemaPart =>
 
 export const everyResponse: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control'];
 
-/** Headers of responses to requests with a known key. */
 export const ofKey: readonly HeaderName[] = [
   ...(['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const),
   'X-API-Key-Name',

@@ -160,12 +160,10 @@ const referencedBy = (
   return found;
 };
 
-type Target = 'draft-07' | 'draft-2020-12';
-
 const schemasIn = (
   parts: typeof requestParts,
   io: 'input' | 'output',
-  target: Target = 'draft-2020-12',
+  target: 'draft-07' | 'draft-2020-12' = 'draft-2020-12',
 ): Record<string, JsonSchema> => {
   const { schemas } = z.toJSONSchema(parts, { io, target, uri: pathOf });
   return Object.fromEntries(

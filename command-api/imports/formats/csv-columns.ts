@@ -64,7 +64,6 @@ const headerName = (cell: string): string => cell.toLowerCase().replaceAll(/[\s_
 export interface Layout {
   readonly delimiter: string;
   readonly hasHeader: boolean;
-  /** Number of columns. */
   readonly width: number;
   /** The names of the columns as in the header; empty if there is none. */
   readonly names: Cells;
@@ -74,7 +73,6 @@ export interface Layout {
   readonly duplicate: string | null;
 }
 
-/** The most columns of a file. */
 export const maxColumns = 200;
 
 const readHeader = (

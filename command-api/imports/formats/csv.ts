@@ -148,7 +148,6 @@ const toRecord = (
   return values.link(link);
 };
 
-/** Reads the files of a format. */
 export const csvReader = (format: CsvFormat): SourceReader =>
   async function* ({ head, text }, options) {
     const layout = layoutOf(head.slice(0, scanLength), format);

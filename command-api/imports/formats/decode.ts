@@ -222,7 +222,6 @@ const decodeAs = (encoding: string, pieces: AsyncIterable<Buffer>): AsyncIterabl
   return withLast(blocks(), () => decode(rest));
 };
 
-/** The encoding that a byte order mark names. */
 const encodingOfMark = (start: Uint8Array): { encoding: string; markLength: number } | null => {
   const [first, second, third] = start;
   if (first === 0xff && second === 0xfe) return { encoding: 'utf-16le', markLength: 2 };

@@ -9,7 +9,6 @@ import { scanLength } from './scan.js';
 import { readShlinkApi } from './shlink-api.js';
 import { readYourls } from './yourls.js';
 
-/** The readers of import files by format. */
 export const readers: Readonly<Record<ImportSource, SourceReader>> = {
   csv: csvReader(csv),
   linklog: readLinklog,
@@ -49,10 +48,7 @@ const detectJson = (head: string): ImportFormat | null => {
   return 'code' in object && 'url' in object ? 'linklog' : null;
 };
 
-/**
- * @param head the first 64 KB of the text, or the whole text
- * @returns `null` if it is none of the formats
- */
+/** @param head the first 64 KB of the text, or the whole text @returns `null` if it is none of the formats */
 export const detectFormat = (head: string): ImportFormat | null => {
   const text = head.slice(0, scanLength);
   if (/^[\s\ufeff]*[[{]/.test(text)) return detectJson(text);

@@ -1,7 +1,6 @@
 /** The records of an import file, as a reader of its format returns them, and how readers build them. Nothing is validated yet. */
 import type { PortableLink } from '../command.js';
 
-/** A link of another service, with its values as in the file. */
 export interface SourceLink extends PortableLink {
   /** Percent-decoded, without slash before it; otherwise as in the file. */
   readonly code: string;
@@ -92,7 +91,6 @@ export const storageFault = (text: string): string | null => {
 export const cut = (text: string, length: number): string =>
   text.slice(0, length).replaceAll(/[\0\ud800-\udfff]/gu, '?');
 
-/** A value as a message quotes it. */
 export const quote = (text: string): string =>
   text.length > maxQuoted ? `"${cut(text, maxQuoted)}…"` : `"${cut(text, maxQuoted)}"`;
 
@@ -133,7 +131,6 @@ export interface Kind<T> {
   readonly read: (text: string) => T | null;
 }
 
-/** Reads the values of a record, and builds its link. */
 export class LinkValues {
   /** About values that were left out. */
   readonly messages: string[] = [];

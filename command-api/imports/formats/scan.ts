@@ -63,7 +63,6 @@ async function* joinChunks(text: AsyncIterable<string>): AsyncIterable<string> {
   if (joined !== '') yield joined;
 }
 
-/** An item, and the line on which it starts. */
 interface ScannedItem<T> {
   readonly row: number;
   readonly item: T;

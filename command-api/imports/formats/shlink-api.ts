@@ -74,7 +74,6 @@ const line = z.object({
   link: shlinkLink.nullish(),
   rules: recordList(shlinkRule).nullish(),
   visit: shlinkVisit.nullish(),
-  /** Code and domain of the visit. */
   shortCode: optionalText,
   domain: optionalText,
 });

@@ -82,7 +82,6 @@ const escapes: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** The content of a string with its quotes. */
 const unquote = (quoted: string): string => {
   const mark = quoted.charAt(0);
   const content = quoted.slice(1, -1);
@@ -125,7 +124,6 @@ const keyWords = new Set([
   ...['primary', 'key', 'index', 'unique', 'fulltext', 'spatial', 'constraint', 'foreign', 'check'],
 ]);
 
-/** The head of a statement. */
 export class StatementHead {
   token: Token;
 

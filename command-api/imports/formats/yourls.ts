@@ -47,8 +47,6 @@ const textOf = (value: SqlValue | null | undefined): string | null => {
 
 const nonEmpty = (text: string | null): string | null => (text === '' ? null : text);
 
-type Row = Extract<SqlRecord, { values: unknown }>;
-
 /** The positions of the columns. */
 type Layout = ReadonlyMap<string, number>;
 
@@ -61,7 +59,7 @@ const layoutOf = (kind: TableKind, columns: readonly string[]): Layout | null =>
 type ReadColumn = (column: string) => string | null;
 
 const columnsOf =
-  (layout: Layout, { values }: Row): ReadColumn =>
+  (layout: Layout, { values }: Extract<SqlRecord, { values: unknown }>): ReadColumn =>
   (column) =>
     textOf(values[layout.get(column) ?? -1]);
 

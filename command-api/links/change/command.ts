@@ -146,7 +146,6 @@ const descriptionOf = (change: LinkChange, link: Link): EventNamed<'LinkDescribe
 
 const isEmpty = (data: object): boolean => Object.keys(data).length === 0;
 
-/** The limit that a link has reached. */
 const reachedLimit = (link: LedgerLinkState, now: Date): ExpiryReason | null => {
   if (link.status === 'none') return null;
   if (link.maxClicks !== null && link.clicks >= link.maxClicks) return 'clicks';

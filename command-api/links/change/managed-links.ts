@@ -62,7 +62,6 @@ export interface ManagedLinksDeps {
   readonly passwords: Pick<PasswordHasher, 'hashAll'>;
 }
 
-/** The client of a request for links. */
 export interface LinkCaller {
   readonly actor: Actor;
   /** Only links of this account are visible; `null`: all links. */
@@ -129,7 +128,6 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
 /** A change is decided again after a web-safety check, after hashing, and after conflicting changes. */
 const maxRounds = 6;
 
-/** A requested change and its progress. */
 interface Attempt {
   readonly requested: RequestedChange;
   readonly countedClicks: number;
@@ -185,7 +183,6 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
     return unchecked;
   };
 
-  /** The details of links, in the same order. */
   const details = async (
     links: readonly VersionedLink[],
     now: Date,

@@ -126,7 +126,6 @@ export const destinationOf = ({ data, subject }: CommandRequest<CreateLink>): De
   domain: linkOfSubject(subject).domain,
 });
 
-/** Counts of links by a root key. */
 interface LinkCounts {
   /** In the month. */
   links: number;
@@ -138,7 +137,6 @@ interface LockedLinks {
   readonly now: Date;
   /** The subjects of this set are taken. Others count as free. */
   readonly taken: ReadonlySet<string>;
-  /** The active domains of the requests. */
   readonly domains: ReadonlyMap<string, { readonly account: string }>;
   /** Links for requests with `reuse`, by `nameOf`. */
   readonly reusable: ReadonlyMap<string, ReusedLink>;

@@ -73,10 +73,6 @@ interface CreationResult {
 
 export type ShortenHandler = ReturnType<typeof createShortenHandler>;
 
-/** Maximum number of commands in a group; a batch is one command. */
-const maxGroup = 200;
-const maxWaiting = 5_000;
-
 /** A domain is active on every edge after this time (ms). */
 const domainLiveMs = 1_000;
 
@@ -250,7 +246,8 @@ export const createShortenHandler = <Request = never>(
     }
   };
 
-  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBeCausedByOneCommand });
+  // A batch of links is one command.
+  const batcher = createBatcher({ maxBatch: 200, maxWaiting: 5_000, run, mayBeCausedByOneCommand });
   return {
     /** Creates the links of an operator or of an admitted call, whose key may have ended since. */
     shorten: async (command: ShortenCommand): Promise<ShortenResult> => {

@@ -91,7 +91,6 @@ interface PlainRequest extends CheckedRequest {
   readonly state: RequestCause & Pick<V2State, 'keyHash' | 'stalled'>;
 }
 
-/** The subject of a link with an alias. */
 const aliasSubjectOf = ({ alias, domain }: ShortenRequest): readonly string[] =>
   alias === null ? [] : [subjectOf({ domain, code: alias })];
 
@@ -184,7 +183,6 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   return {
     /** The schema of POST /v2/shorten. */
     schema,
-    /** The schema of an item of a batch. */
     itemSchema,
     linkLimitOf,
     /** Checks a request as far as possible without its key; `null` if it needs the ledger, a service or a hash. */
@@ -252,11 +250,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
         return readyRequest({ parsed: item, refusal }, state);
       });
     },
-    /**
-     * Hashes the passwords. Last, because hashing is expensive.
-     *
-     * @throws Overloaded
-     */
+    /** Hashes the passwords. Last, because hashing is expensive. @throws Overloaded */
     async complete(
       ready: readonly ReadyRequest[],
       { call, uncounted }: V2State,

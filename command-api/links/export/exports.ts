@@ -21,7 +21,7 @@ import {
 } from '../../../schemas/http/export.js';
 import { linkOfSubject } from '../../../schemas/link-subject.js';
 
-export interface Format {
+interface Format {
   readonly contentType: string;
   /** The start of the file. */
   readonly head: string;
@@ -29,7 +29,7 @@ export interface Format {
   readonly line: (link: ExportedLink) => string;
 }
 
-export const exportedLinkOf = ({ link: state, clicks }: ListedLink): ExportedLink => {
+const exportedLinkOf = ({ link: state, clicks }: ListedLink): ExportedLink => {
   const { link, restraints } = state;
   const { domain, code } = linkOfSubject(link.subject);
   return {
@@ -149,7 +149,6 @@ const breakOff = (res: ServerResponse): void => {
   else res.destroy();
 };
 
-/** The running exports of this process. */
 export const createExports = (deps: {
   /** Each export has a connection, so its size limits the exports of this process. */
   readonly pool: Pool;
@@ -158,7 +157,6 @@ export const createExports = (deps: {
   readonly lifeMs?: number;
 }) => {
   const { pool, outbox, logger, lifeMs = defaultLifeMs } = deps;
-  /** The running exports by account. */
   const running: string[] = [];
 
   const hasRoomFor = (account: string): boolean =>

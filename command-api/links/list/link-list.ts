@@ -72,7 +72,6 @@ interface ListRequest {
 }
 
 export interface ListedLink {
-  /** The cursor after this link. */
   readonly cursor: ListCursor;
   readonly link: ExistingLink;
   readonly version: number;

@@ -15,12 +15,10 @@ export interface ListQuery extends Omit<LinkQuery, 'domain'> {
   readonly account: string | null;
 }
 
-/** A query for the links of one account. */
 export interface AccountQuery extends ListQuery {
   readonly account: string;
 }
 
-/** Whether a destination of the link has the host of a query. */
 export const hasDestination = (
   { destination }: Pick<LinkQuery, 'destination'>,
   link: RuledLink,
@@ -28,7 +26,6 @@ export const hasDestination = (
   destination === undefined ||
   destinationsOf(link).some((url) => parseUrl(url)?.hostname === destination);
 
-/** Whether a link matches the texts of a query. */
 const matchesTexts = (query: ListQuery, link: Link): boolean => {
   const { search, tag: tags } = query;
   if (search !== undefined) {

@@ -34,7 +34,6 @@ interface Examined {
   readonly examined: number;
 }
 
-/** The cursor after a link in a list by creation. */
 export const cursorAfter = (
   { account }: AccountQuery,
   { subject, createdAt }: Pick<Candidate, 'subject' | 'createdAt'>,
@@ -306,15 +305,13 @@ export const isIndexed = (query: AccountQuery): boolean =>
 const byTextIndex = 'SET LOCAL enable_bitmapscan = on; SET LOCAL enable_indexscan = off';
 const inOrder = 'SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexscan = on';
 
-type Indexed = Omit<Examined, 'examined'>;
-
 /** The newest candidates after a cursor, by the text index; `null` if more than `atMost` links match. */
 export const findByTextIndex = async (
   tx: Client,
   ofList: Selection,
   after: ListCursor,
   { wanted, atMost }: { readonly wanted: number; readonly atMost: number },
-): Promise<Indexed | null> => {
+): Promise<Omit<Examined, 'examined'> | null> => {
   const selection = { ...ofList, tag: null };
   const { query } = selection;
   const values = new Values();

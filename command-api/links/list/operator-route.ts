@@ -3,7 +3,6 @@ import { withNamedDomain } from '../addressed-link.js';
 import { withAccount } from '../view.js';
 import { respondWithList } from './route.js';
 
-/** The links of all accounts. */
 export const listHandlers = ((deps) => ({
   listLinks: ({ query: { account = null, ...query }, state }) =>
     respondWithList(deps, { ...withNamedDomain(query, state), account }, new Date(), withAccount),

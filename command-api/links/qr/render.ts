@@ -66,7 +66,6 @@ const encodePng = (
 /** The layout of a QR code in its image, in pixels. */
 interface QrLayout {
   readonly size: number;
-  /** The number of modules per side. */
   readonly modules: number;
   /** The width of a module. */
   readonly scale: number;

@@ -83,7 +83,6 @@ export const foldKeys = foldOf<ApiKeyState, ApiKeyEvent>({
   subjectOf,
 });
 
-/** A visit of a link with a limit, which the ledger decided. */
 type LimitedVisit = EventNamed<'LinkVisited'> & {
   readonly data: { readonly click: number };
 };
@@ -121,7 +120,6 @@ export const creationsIn = (
 
 export type SpendingEvent = CreationEvent | UsageEvent;
 
-/** The id of the root key whose meter the event changes. */
 export const spenderOf = (event: SpendingEvent): string =>
   isCreation(event) ? event.data.keyId : event.subject;
 

@@ -14,9 +14,6 @@ const scrapePauseMs = 1_000;
 /** The note in the HELP text of metrics with the state of the installation, which several processes expose. */
 const sharedNote = 'shared: take the maximum, do not add up';
 
-/** The longest timer delay disables prom-client's monitor. */
-const neverMs = 2 ** 31 - 1;
-
 /** Measures how late a timer fires, which is the wait of a request that arrives at a random time. */
 const watchEventLoop = (delays: Durations): void => {
   let due = performance.now() + loopCheckMs;
@@ -33,7 +30,8 @@ export const createMetrics = () => {
   const registry = new Registry();
   // prom-client's monitor of the event loop wakes the process 100 times a second, a fifth of the CPU time of an idle
   // process; `watchEventLoop` wakes it twice.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: neverMs });
+  // The longest delay of a timer disables the monitor of prom-client.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 2 ** 31 - 1 });
   for (const figure of ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99']) {
     registry.removeSingleMetric(`nodejs_eventloop_lag_${figure}_seconds`);
   }

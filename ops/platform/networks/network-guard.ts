@@ -37,11 +37,7 @@ const refused = (reason: string): Verdict => ({ type: 'refused', reason });
 /** RFC 6761, 6.3: no DNS server is queried for these names. */
 const localhost = /^(?:.+\.)?localhost\.?$/;
 
-/**
- * Allows https to public addresses, and https and http to the networks.
- *
- * @param networks `null`: none
- */
+/** Allows https to public addresses, and https and http to the networks. @param networks `null`: none */
 export const networkGuard = (lookup: AddressLookup, networks: BlockList | null): NetworkGuard => {
   // An IPv6 zone is local to this machine.
   const isNamed = (address: string): boolean =>

@@ -80,11 +80,7 @@ export class FairQueue {
     }
   }
 
-  /**
-   * Runs all of `works` in their order, or none.
-   *
-   * @throws Overloaded as `ensureCapacity`; the first error of a work
-   */
+  /** Runs all of `works` in their order, or none. @throws Overloaded as `ensureCapacity`; the first error of a work */
   async run<Result>(
     group: string,
     maxInGroup: number,

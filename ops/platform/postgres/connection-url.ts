@@ -14,8 +14,6 @@ const sessionKinds = ['any', 'read-write', 'primary'] as const;
 const fileParameters = ['sslrootcert', 'sslcert', 'sslkey'] as const;
 
 export type SslMode = (typeof sslModes)[number];
-/** `read-write`: not a standby, and `default_transaction_read_only` is off; `primary`: not a standby. */
-type SessionKind = (typeof sessionKinds)[number];
 
 export interface TlsSettings {
   readonly mode: SslMode;
@@ -28,7 +26,8 @@ export interface TlsSettings {
 export interface ConnectionTarget {
   /** A URL for each host, in the order in which they are tried, without the parameters that are parsed here. */
   readonly urls: readonly string[];
-  readonly session: SessionKind;
+  /** `read-write`: not a standby, and `default_transaction_read_only` is off; `primary`: not a standby. */
+  readonly session: (typeof sessionKinds)[number];
   readonly tls: TlsSettings;
 }
 
@@ -111,10 +110,7 @@ const split = (text: string) => {
   return { hosts, names, params, withHosts };
 };
 
-/**
- * @param defaultMode for a URL without `sslmode`
- * @throws ConfigError
- */
+/** @param defaultMode for a URL without `sslmode` @throws ConfigError */
 export const parseConnectionUrl = (
   text: string,
   defaultMode: SslMode = 'prefer',

@@ -64,7 +64,6 @@ export interface Statement {
   readonly values?: readonly unknown[];
 }
 
-/** The statements of a transaction, and its result. */
 export interface Write<Result> {
   readonly statements: readonly Statement[];
   /** Returns the result of the transaction. */
@@ -73,7 +72,6 @@ export interface Write<Result> {
   readonly afterCommit?: (() => void) | undefined;
 }
 
-/** A write without a result. */
 export const writeOnly = (statements: readonly Statement[]): Write<void> => ({
   statements,
   resultOf: () => undefined,

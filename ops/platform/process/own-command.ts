@@ -7,7 +7,6 @@ interface Invocation {
   /** The path of the started program, as it was given. */
   readonly program: string;
   readonly workingDir: string;
-  /** The folder of the project. */
   readonly root: string;
   /** Folders of the default PATH. */
   readonly binDirs: readonly string[];

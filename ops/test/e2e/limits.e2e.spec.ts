@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { projectionNames } from '../../../projectors/runtime/projection.js';
+import { projectionNames } from '../../../projectors/projections.js';
 import { sendRequest, type HttpResponse } from '../support/http.js';
 import { onStack } from '../support/product.js';
 import { dependenciesAt, expectEnvelope, expectError, sharedProduct } from './harness.js';

@@ -12,7 +12,7 @@ import { testRedis } from '../support/redis.js';
 import { eventually } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { temporaryDir } from '../support/process.js';
-import { projectionNames } from '../../../projectors/runtime/projection.js';
+import { projectionNames } from '../../../projectors/projections.js';
 import { isUsable, needs } from '../support/needs.js';
 
 const requests = 'linklog_http_request_duration_seconds_count';

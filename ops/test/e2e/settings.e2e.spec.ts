@@ -220,6 +220,41 @@ describe('product: with other settings', () => {
       expect(exported.text.trim().split('\n')).to.have.length(3);
     });
 
+    it('takes it as a filter of events, webhooks and statistics', async () => {
+      const { key } = await bench.key('PRO', { account: 'filters-by-host' });
+      const domain = 'SHORT.own.example.';
+      const filter = `domain=${domain}`;
+      await bench.link(key, { alias: 'filter-by-host' });
+      const stats = await bench.api(`/v2/stats?${filter}`, key);
+      expect(stats.json()).to.include({ linkCount: 1 });
+      await bench.link(key, { domain: await calls.activate(key), alias: 'filter-elsewhere' });
+      const refused = await bench.api(`/v2/stats?${filter}`, key);
+      expect(refused.status, refused.text).to.equal(400);
+      const subjectsOf = async (query: string): Promise<readonly string[]> => {
+        const { events } = (await bench.api(`/v2/events?${query}`, key)).json() as {
+          readonly events: readonly { readonly subject: string }[];
+        };
+        return events.map(({ subject }) => subject);
+      };
+      await eventuallyPasses(async () => {
+        for (const query of [filter, `${filter}&shortCode=filter-by-host`]) {
+          expect(await subjectsOf(query)).to.deep.equal(['filter-by-host']);
+        }
+      });
+      const change = (path: string, method: 'POST' | 'PATCH', body: object) =>
+        bench.api(path, key, { method, body });
+      const url = 'https://8.8.8.8/';
+      const created = (await change('/v2/webhooks', 'POST', { url, domain })).json() as {
+        readonly id: string;
+      };
+      expect(created).to.include({ domain: 'short.own.example' });
+      const path = `/v2/webhooks/${created.id}`;
+      const changed = async (to: string | null) =>
+        (await change(path, 'PATCH', { domain: to })).json();
+      expect(await changed(null)).to.include({ domain: null });
+      expect(await changed(domain)).to.include({ domain: 'short.own.example' });
+    });
+
     it('rejects claims of the own hosts, and links to them', async () => {
       const domain = await calls.activate(pro.key);
       for (const name of [

@@ -203,7 +203,8 @@ export const expectedEvents = (
     if (event?.account !== account || !types.has(event.type)) return [];
     const isOfLink = topic !== topics.accounts.name;
     if (subject !== null && !(isOfLink && event.subject === subject)) return [];
-    if (domain !== null && !(isOfLink && linkOfSubject(event.subject).domain === domain)) return [];
+    if (domain !== null && !(isOfLink && (linkOfSubject(event.subject).domain ?? '') === domain))
+      return [];
     return event;
   });
 

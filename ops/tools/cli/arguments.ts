@@ -66,7 +66,6 @@ export const notEmpty =
 /** A text that names a link: see `pastedLink`. */
 export const linkArgument = (word: string): string => notEmpty('short code')(trimInvisible(word));
 
-/** The description of an argument that names a link. */
 export const linkDescription = 'short code, domain/code or short URL';
 
 /** Returns a parser of a whole number. @throws CliError */
@@ -103,11 +102,7 @@ export const required = <Value>(
 
 const isoTime = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
 
-/**
- * Parses an ISO 8601 time with its zone into the format of `toISOString`.
- *
- * @throws CliError
- */
+/** Parses an ISO 8601 time with its zone into the format of `toISOString`. @throws CliError */
 export const timeOf = (text: string): string => {
   if (isoTime.safeParse(text).success) return new Date(text).toISOString();
   throw new CliError(
@@ -127,11 +122,7 @@ const durationUnits: Readonly<Record<string, number>> = {
   w: 604_800,
 };
 
-/**
- * Parses `30d`, `12h`, `90m`, `2w`, `45s` or a number of seconds into seconds.
- *
- * @throws CliError
- */
+/** Parses `30d`, `12h`, `90m`, `2w`, `45s` or a number of seconds into seconds. @throws CliError */
 export const durationOf = (word: string): number => {
   const [, digits, unit = ''] = /^(\d{1,15})([smhdw]?)$/.exec(word) ?? [];
   const seconds = digits === undefined ? NaN : Number(digits) * (durationUnits[unit] ?? NaN);

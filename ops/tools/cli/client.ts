@@ -25,12 +25,10 @@ export type Query = Readonly<Record<string, string | readonly string[] | undefin
 
 /** The values of an operation's request. */
 interface CallOptions extends SendOptions {
-  /** Parameters of the path. */
   readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: Query;
 }
 
-/** Operations whose responses are pages. */
 type PagedOperation = 'listKeys' | 'listDomains' | 'getLinkHistory';
 
 interface ListLinksQuery {
@@ -66,7 +64,6 @@ const queryOf = (parameters: Query): string => {
 
 const rows: OperatorRows = operatorTable;
 
-/** The request of an operation. */
 const requestOf = (
   operation: OperatorOperation,
   { parameters = {}, query = {} }: CallOptions,

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { inheritedEnvironment } from '../../config/config.js';
-import { projectionNames } from '../../../projectors/runtime/projection.js';
+import { projectionNames } from '../../../projectors/projections.js';
 import { planNames } from '../../../schemas/plans.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
 import { folderFixture } from '../../test/support/fixtures.js';

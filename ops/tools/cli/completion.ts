@@ -3,10 +3,8 @@ import type { Argument, Command as CommanderCommand, Option } from 'commander';
 import { choicesOf, oneOf } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 
-/** The values of an option or an argument. */
 interface Values {
   readonly choices: readonly string[];
-  /** Whether the values are paths. */
   readonly isPath: boolean;
 }
 
@@ -22,7 +20,6 @@ interface CompletedCommand {
   readonly path: string;
   readonly subcommands: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly CompletedOption[];
-  /** The values of its first argument. */
   readonly argument: Values;
 }
 

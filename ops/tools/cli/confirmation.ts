@@ -1,7 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { CliError } from './errors.js';
 
-/** The terminal of a command. */
 export interface Terminal {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly output: NodeJS.WritableStream & { readonly isTTY?: boolean };

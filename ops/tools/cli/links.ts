@@ -113,7 +113,7 @@ const readRules = async (file: string): Promise<unknown> => {
   }
 };
 
-/** A field with `null` is removed. @throws CliError */
+/** A field with `null` is removed, one with `undefined` is not sent. @throws CliError */
 const changeOf = async (options: EditOptions): Promise<object> => {
   const { url, expiresIn, expiresAt, startsAt, maxClicks } = options;
   const { password, title, note, tag, tags, rules, forwardQuery } = options;
@@ -122,21 +122,16 @@ const changeOf = async (options: EditOptions): Promise<object> => {
     throw new CliError('USAGE', '--password and --rules - exclude each other');
   }
   const change = {
-    ...(url !== undefined && { url }),
-    ...(expiresIn !== undefined && { expiresIn: expiresIn === 'never' ? null : expiresIn }),
-    ...(expiresAt !== undefined && { expiresAt }),
-    ...(startsAt !== undefined && { startsAt: startsAt === 'now' ? null : startsAt }),
-    ...(maxClicks !== undefined && { maxClicks: maxClicks === 'none' ? null : maxClicks }),
-    ...(title !== undefined && { title: title === false ? null : title }),
-    ...(note !== undefined && { note: note === false ? null : note }),
-    ...(tag && { tags: tag }),
-    ...(!tags && { tags: null }),
-    ...(rules !== undefined && { rules: rules === false ? null : await readRules(rules) }),
-    ...(forwardQuery !== undefined && { forwardQuery }),
-    ...(password === false && { password: null }),
+    ...{ url, expiresAt, forwardQuery, tags: tags ? tag : null },
+    expiresIn: expiresIn === 'never' ? null : expiresIn,
+    startsAt: startsAt === 'now' ? null : startsAt,
+    maxClicks: maxClicks === 'none' ? null : maxClicks,
+    title: title === false ? null : title,
+    note: note === false ? null : note,
+    rules: rules === false ? null : rules && (await readRules(rules)),
+    password: password === false ? null : password && (await readPassword()),
   };
-  if (password === true) return { ...change, password: await readPassword() };
-  if (Object.keys(change).length > 0) return change;
+  if (Object.values(change).some((value) => value !== undefined)) return change;
   throw new CliError(
     'USAGE',
     'nothing to change: use --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, --title, ' +
@@ -216,9 +211,7 @@ export const addLinkCommands = (
       'links create https://example.com/ --account shop --json | jq -r .shortCode',
     )
     .action(async (url: string, { tag, password, ...options }: CreateOptions) => {
-      const request = { url, ...options, tags: tag };
-      const secret = password ? { password: await readPassword() } : {};
-      const body = { ...request, ...secret };
+      const body = { url, ...options, tags: tag, password: password && (await readPassword()) };
       const created = await (await connect()).call('createLink', { body });
       print(changed(created, ({ shortUrl }) => shortUrl));
     });
@@ -358,17 +351,10 @@ export const addLinkCommands = (
       print(changed(deletion, (link) => `Deleted: ${nameOf(link)}`));
     });
 
-  const changes = [
-    [
-      ...(['block', 'blockLink', 'phishing'] as const),
-      'return 410 instead of redirecting, on all nodes within a second',
-    ],
-    [
-      ...(['unblock', 'unblockLink', 'reported by mistake'] as const),
-      'redirect again, unless the link has expired',
-    ],
-  ] as const;
-  for (const [name, operation, reason, description] of changes) {
+  for (const [name, reason, description] of [
+    ['block', 'phishing', 'return 410 instead of redirecting, on all nodes within a second'],
+    ['unblock', 'reported by mistake', 'redirect again, unless the link has expired'],
+  ] as const) {
     links
       .command(name)
       .description(description)
@@ -379,13 +365,9 @@ export const addLinkCommands = (
         const given = required(options.reason, '--reason', `links ${name}`);
         const client = await connect();
         const link = await client.linkOf(code);
-        const change = await client.call(operation, { ...link, body: { reason: given } });
-        print(
-          changed(
-            change,
-            ({ blocked, shortCode }) => `${blocked ? 'Blocked' : 'Unblocked'}: ${shortCode}`,
-          ),
-        );
+        const change = await client.call(`${name}Link`, { ...link, body: { reason: given } });
+        const done = name === 'block' ? 'Blocked' : 'Unblocked';
+        print(changed(change, ({ shortCode }) => `${done}: ${shortCode}`));
       });
   }
 

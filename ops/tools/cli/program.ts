@@ -112,11 +112,7 @@ const addGlobalOptions = (command: CommanderCommand): void => {
   for (const child of command.commands) addGlobalOptions(child);
 };
 
-/**
- * Runs one command line, without `node` and the script.
- *
- * @returns the exit code; never rejects
- */
+/** Runs one command line, without `node` and the script. @returns the exit code; never rejects */
 export const runCommandLine = async (
   args: readonly string[],
   { out, err, readConfig }: CliContext,

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { shareSchema } from '../../../projectors/runtime/checkpoints.js';
-import { projectionNames } from '../../../projectors/runtime/projection.js';
+import { projectionNames } from '../../../projectors/projections.js';
 import { dump } from '../../../projectors/testing/tables.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { blocked, created, recordOf } from '../../../schemas/testing/events.js';

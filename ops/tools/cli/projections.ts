@@ -1,12 +1,7 @@
 import { recordProjectionWork } from '../../../command-api/projections/handler.js';
 import { restartArchive } from '../../../projectors/log/archive/work.js';
-import { projections } from '../../../projectors/projections.js';
-import {
-  archiveSchema,
-  projectionNames,
-  type ProjectionName,
-  type Projection,
-} from '../../../projectors/runtime/projection.js';
+import { projectionNames, projections } from '../../../projectors/projections.js';
+import { archiveSchema, type Projection } from '../../../projectors/runtime/projection.js';
 import { rebuild as rebuildProjection, rollBack } from '../../../projectors/runtime/rebuild.js';
 import { redrive as redriveProjection } from '../../../projectors/runtime/redrive.js';
 import type { ProjectionWork } from '../../../schemas/events/catalogue.js';
@@ -23,7 +18,7 @@ type ReaderName = (typeof readerNames)[number];
 
 const readerName = oneOf('projection', readerNames);
 
-const projectionOf = (name: ProjectionName): Projection => {
+const projectionOf = (name: string): Projection => {
   const found = projections.find((projection) => projection.name === name);
   if (!found) throw new Error(`projections.ts has no projection ${name}`);
   return found;

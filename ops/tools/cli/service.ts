@@ -23,11 +23,7 @@ export const noService = (what: string, dataDir: string): string =>
   `${what}, and none runs in DATA_DIR ${dataDir}: start it, or set DATA_DIR to its data directory, ` +
   'or ADMIN_HOST and ADMIN_PORT to its address';
 
-/**
- * Finds the service by its data directory, otherwise by the configured address.
- *
- * @throws CliError, ConfigError
- */
+/** Finds the service by its data directory, otherwise by the configured address. @throws CliError, ConfigError */
 export const findService = async (config: Config): Promise<Service> => {
   const { dataDir, admin, adminToken, shortUrlHost } = config;
   try {

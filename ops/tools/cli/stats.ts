@@ -11,7 +11,7 @@ import {
   type AccountStatsResponse,
   type StatsResponse,
 } from '../../../schemas/http/statistics.js';
-import { subjectOf } from '../../../schemas/link-subject.js';
+import { defaultDomainOf, filteredDomain, subjectOf } from '../../../schemas/link-subject.js';
 import { dimensionNames } from '../../../schemas/statistics/document.js';
 import { linkArgument, linkDescription } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
@@ -177,14 +177,15 @@ export const addStatsCommand = (program: Command, { readConfig, print }: Command
         new Date(),
       );
       if ('refused' in request) throw new CliError('USAGE', request.refused);
+      const domain = filteredDomain(request.domain, defaultDomainOf(config.shortUrlHost));
       const found = await withDatabase(config, async ({ pool, outbox }) =>
         link === undefined
-          ? findAccountStats(pool, outbox, account, request)
+          ? findAccountStats(pool, outbox, account, { ...request, domain })
           : findLinkStats(pool, outbox, await subjectNamed(pool, config, link), request),
       );
       if (found === null) throw new CliError('REFUSED', messages.codeNotFound);
       if (found === 'incomplete') throw new CliError('REFUSED', messages.statsIncomplete);
-      if (found === 'tooManyLinks') throw new CliError('REFUSED', messages.tooManyLinks);
+      if (typeof found === 'string') throw new CliError('REFUSED', messages[found]);
       const stats = 'stats' in found ? found.stats : found;
       print({ json: stats, text: csv ? csvOf(stats) : textOf(stats) });
     });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { projectionNames } from '../../../projectors/runtime/projection.js';
+import { projectionNames } from '../../../projectors/projections.js';
 import { feedEventNames } from '../../../schemas/feed.js';
 import { importFormats, rowOutcomes } from '../../../schemas/http/imports.js';
 import { linklogVersion } from '../../platform/files/project-file.js';

@@ -7,7 +7,6 @@ import type { UrlFault } from '../../../../schemas/http/link-fields.js';
 import { texts } from '../../texts.js';
 
 export type Failure =
-  /** The service cannot be reached. */
   | { readonly kind: 'offline' }
   /** The rate limit is reached, or the service is unavailable. */
   | {

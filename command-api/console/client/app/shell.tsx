@@ -230,7 +230,6 @@ export const Page = ({ title, aside, children }: PageProps) => {
   );
 };
 
-/** The page of unknown addresses. */
 const NoPage = () => (
   <Page title={text.noPage}>
     <p>
@@ -239,7 +238,6 @@ const NoPage = () => (
   </Page>
 );
 
-/** Shows a console in the document. */
 export const startConsole = (console: ComponentChildren): void => {
   document.documentElement.lang = language;
   const root = document.querySelector('#app');

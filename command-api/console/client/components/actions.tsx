@@ -190,7 +190,6 @@ export const useActions = (reload: () => void) => {
           {action.unseen !== undefined && <span class="unseen"> {action.unseen}</span>}
         </button>
       )),
-    /** A card with the form of an action. */
     form: (action: Action) => (
       <CallForm
         key={formNumber}

@@ -9,7 +9,6 @@ interface Props {
   readonly children: (control: { readonly id: string; 'aria-describedby'?: string }) => JSX.Element;
 }
 
-/** A control with a label and a hint. */
 export const Field = ({ label, hint, children }: Props) => {
   const id = useId();
   return (
@@ -66,7 +65,6 @@ interface CheckProps {
   readonly onChecked?: (isChecked: boolean) => void;
 }
 
-/** A checkbox with its label. */
 export const Check = ({ label, onChecked, ...rest }: CheckProps) => (
   <label class="check">
     <input

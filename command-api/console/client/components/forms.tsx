@@ -18,7 +18,6 @@ interface CallProps<Value> {
 }
 
 interface FormProps<Value> extends CallProps<Value> {
-  /** The heading of a card. */
   readonly title?: string;
   readonly isCard?: boolean;
   /** Called when nothing is to be sent. */

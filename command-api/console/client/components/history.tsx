@@ -22,7 +22,6 @@ interface EntryProps {
   readonly subject?: string;
 }
 
-/** An event of a history: its type, time, actor and changes. */
 export const EventEntry = ({
   entry: { type, time, actor, changes },
   actorNames,

@@ -64,7 +64,6 @@ interface Props {
   readonly link?: Pick<LinkDetails, 'title' | 'note' | 'tags'>;
 }
 
-/** The texts of a link that only its owner sees. */
 export const LinkTexts = ({ link }: Props) => (
   <>
     <div class="columns">

@@ -44,7 +44,6 @@ interface SelectProps {
   /** The label of the empty value. */
   readonly none: string;
   readonly value?: string;
-  /** The name of the field in a form. */
   readonly name?: string;
   readonly onChange?: (domain: string) => void;
 }

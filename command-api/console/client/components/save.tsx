@@ -22,7 +22,6 @@ export const DownloadCsv = ({ fileName, title, rowsOf }: Props) => (
   </button>
 );
 
-/** Downloads a file. */
 export const saveFile = (name: string, content: Blob): void => {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(content);

@@ -3,7 +3,6 @@ import { texts } from '../../texts.js';
 
 const text = texts.components;
 
-/** Links to other pages of the list. */
 export const ListPages = (props: {
   readonly first: string | null;
   /** Absent or `null`: unknown, or the first page. */
@@ -33,7 +32,6 @@ export const ListPages = (props: {
   );
 };
 
-/** A number with its label, in words. */
 type Figure = readonly [label: string, value: string, isBad?: boolean];
 
 /** Numbers that belong together. */
@@ -48,13 +46,33 @@ export const Figures = ({ figures }: { readonly figures: readonly Figure[] }) =>
   </dl>
 );
 
-interface Props {
+interface HeadProps {
+  readonly columns: readonly (string | { readonly number: string })[];
+}
+
+export const TableHead = ({ columns }: HeadProps) => (
+  <thead>
+    <tr>
+      {columns.map((column) =>
+        typeof column === 'string' ? (
+          <th key={column} scope="col">
+            {column}
+          </th>
+        ) : (
+          <th key={column.number} scope="col" class="number">
+            {column.number}
+          </th>
+        ),
+      )}
+    </tr>
+  </thead>
+);
+
+interface Props extends HeadProps {
   /** Read by screen readers. */
   readonly label: string;
-  readonly columns: readonly (string | { readonly number: string })[];
   /** Whether long tables scroll within the page. */
   readonly isPreview?: boolean;
-  /** The rows. */
   readonly children: ComponentChildren;
 }
 
@@ -67,21 +85,7 @@ export const ScrollTable = ({ label, columns, isPreview = false, children }: Pro
     aria-label={label}
   >
     <table>
-      <thead>
-        <tr>
-          {columns.map((column) =>
-            typeof column === 'string' ? (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ) : (
-              <th key={column.number} scope="col" class="number">
-                {column.number}
-              </th>
-            ),
-          )}
-        </tr>
-      </thead>
+      <TableHead columns={columns} />
       <tbody>{children}</tbody>
     </table>
   </div>

@@ -38,7 +38,6 @@ const OneImport = ({ id }: { readonly id: string }) => {
   );
 };
 
-/** An import, which may be running. */
 export const ImportPage = () => {
   const { id = '' } = useRoute().params;
   // A new key resets the state for another import.
@@ -106,7 +105,6 @@ const FormAndList = () => {
   );
 };
 
-/** Imports a file, and lists earlier imports. */
 export const Imports = () => (
   <Page title={texts.app.import}>
     <NeedsScope scope="links:import">

@@ -16,7 +16,6 @@ const text = texts.imports;
 /** The parameters of `POST /v2/imports`. */
 type Options = Readonly<Record<string, string>>;
 
-/** A file that the API checks or has checked. */
 interface Checked {
   readonly id: string;
   readonly file: File;
@@ -76,7 +75,6 @@ const Uploading = ({ upload: { file, failure, cancel } }: { readonly upload: Upl
   </>
 );
 
-/** Imports a file that was checked. */
 const StartImport = (props: {
   readonly checked: Checked;
   readonly result: ImportResponse;

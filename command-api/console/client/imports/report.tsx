@@ -27,11 +27,7 @@ const { common, imports: text } = texts;
 
 const outcomesPath = (id: string): string => `/v2/imports/${id}/rows`;
 
-/**
- * Reads the outcomes of an import while they arrive.
- *
- * @param onRows returns whether to read on
- */
+/** Reads the outcomes of an import while they arrive. @param onRows returns whether to read on */
 const readOutcomes = async (
   id: string,
   onRows: (rows: readonly ImportedRow[]) => boolean,

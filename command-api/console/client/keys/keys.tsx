@@ -7,11 +7,11 @@ import { callApi } from '../app/api.js';
 import { useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { type Action, question, rotation, useActions } from '../components/actions.js';
-import { Input, Select } from '../components/field.js';
+import { Select } from '../components/field.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
 import { NeedsScope, useOwner } from '../app/owner.js';
 import { richText } from '../components/rich-text.js';
-import { keyLifetimes, ScopeFields, ScopeTags } from './scope-fields.js';
+import { keyLifetimes, KeyName, ScopeFields, ScopeTags } from './scope-fields.js';
 
 const { common, keys: text } = texts;
 
@@ -50,13 +50,7 @@ const actionsOf = (subject: OwnKeyResponse, { scopes, keyId }: Owner): readonly 
         verb: common.save,
         content: (
           <>
-            <Input
-              label={text.name}
-              name="name"
-              required
-              maxLength={100}
-              defaultValue={subject.name}
-            />
+            <KeyName defaultValue={subject.name} />
             <ScopeFields offered={scopes} chosen={subject.scopes} />
           </>
         ),
@@ -129,13 +123,7 @@ const create = ({ scopes }: Owner): Action => ({
     content: (
       <>
         <div class="columns">
-          <Input
-            label={text.name}
-            name="name"
-            required
-            maxLength={100}
-            placeholder={common.nameExample}
-          />
+          <KeyName placeholder={common.nameExample} />
           <Select label={common.expires} name="expiresIn" value="" options={keyLifetimes} />
         </div>
         <ScopeFields offered={scopes} chosen={presetScopes('read', scopes)} />

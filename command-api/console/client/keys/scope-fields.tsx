@@ -1,8 +1,9 @@
+import type { InputHTMLAttributes } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { presetOf, presetScopes, presetsOf } from '../../scope-presets.js';
 import { texts } from '../../texts.js';
-import { Check, Select, withValue } from '../components/field.js';
+import { Check, Input, Select, withValue } from '../components/field.js';
 
 const text = texts.keys;
 const { never, inADay, in30Days, inAYear } = texts.components;
@@ -16,6 +17,10 @@ export const keyLifetimes = [
   ['2592000', in30Days],
   ['31536000', inAYear],
 ] as const;
+
+export const KeyName = (props: InputHTMLAttributes & { readonly label?: string }) => (
+  <Input label={text.name} name="name" required maxLength={100} {...props} />
+);
 
 interface Props {
   readonly offered: readonly Scope[];

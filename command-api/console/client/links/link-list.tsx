@@ -125,7 +125,6 @@ const SelectAll = ({ links, selection }: Pick<TableProps, 'links'> & { selection
   );
 };
 
-/** A page of a list of links. */
 const LinkTable = ({ links, ...rest }: TableProps) => (
   <table>
     <caption class="unseen">{text.onThisPage(links.length)}</caption>
@@ -157,7 +156,6 @@ const LinkTable = ({ links, ...rest }: TableProps) => (
 
 const pageSize = 50;
 
-/** The maximum of `count`. */
 const maxCount = 1_000;
 
 interface List<Page> extends Loaded<Page> {
@@ -190,7 +188,6 @@ export const useLinkList = <Page extends LinkPage>(hasAccounts: boolean): List<P
 
 interface Props {
   readonly list: List<LinkPage>;
-  /** The links of the page. */
   readonly links: readonly (LinkDetails & { readonly account?: string })[];
   /** Whether the links are those of all accounts, for operators. */
   readonly hasAccounts?: boolean;

@@ -128,7 +128,6 @@ const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
   </div>
 );
 
-/** The links of the account, page by page. */
 export const Links = () => {
   const list = useLinkList<LinkPage>(false);
   const { filter, query, value, isLoading } = list;

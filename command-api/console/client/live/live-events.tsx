@@ -1,6 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { linkEventNames } from '../../format.js';
-import { formatClock } from '../../format.js';
+import { formatClock, linkEventNames } from '../../format.js';
 import { linkPage, withQuery } from '../../link-address.js';
 import { describeEvent, isVisit, linkOf, type LiveEvent, newestOf } from '../../live-events.js';
 import { texts } from '../../texts.js';

@@ -30,7 +30,6 @@ const { common, make: text } = texts;
 
 const storageKey = 'linklog.utm';
 
-/** The values of the last link. */
 const readLast = (): UtmValues => {
   try {
     return readUtm(localStorage.getItem(storageKey));
@@ -239,7 +238,6 @@ const Form = (props: {
 };
 
 interface Props {
-  /** The field of the domain. */
   readonly domain: ComponentChildren;
   /** The values of the first form. */
   readonly prefilled: Prefilled;

@@ -9,7 +9,7 @@ import { question, useActions, type Action } from '../components/actions.js';
 import { Input, Select, withValue } from '../components/field.js';
 import { nextPage, ResourceList, type Description } from '../components/resource-list.js';
 import { richText } from '../components/rich-text.js';
-import { allScopes, keyLifetimes, ScopeFields } from '../keys/scope-fields.js';
+import { allScopes, keyLifetimes, KeyName, ScopeFields } from '../keys/scope-fields.js';
 
 const { common, operators: text } = texts;
 
@@ -25,13 +25,7 @@ const create: Action = {
     verb: text.createKey,
     content: (
       <>
-        <Input
-          label={text.name}
-          name="name"
-          required
-          maxLength={100}
-          placeholder={common.nameExample}
-        />
+        <KeyName label={text.name} placeholder={common.nameExample} />
         <Select label={text.plan} name="plan" value="FREE" options={plans} />
         <Input
           label={common.account}
@@ -66,7 +60,7 @@ const actionsOf = ({ id, name, active, scopes }: KeyWithUsageResponse): readonly
         verb: common.save,
         content: (
           <>
-            <Input label={text.name} name="name" required maxLength={100} defaultValue={name} />
+            <KeyName label={text.name} defaultValue={name} />
             <Select
               label={common.expires}
               name="expiresIn"
@@ -99,7 +93,6 @@ const actionsOf = ({ id, name, active, scopes }: KeyWithUsageResponse): readonly
   ];
 };
 
-/** The keys of all accounts, page by page. */
 export const AllKeys = () => {
   const loaded = useAddressedPage<z.infer<typeof keyPageResponse>>('/admin/keys');
   const tools = useActions(loaded.reload);

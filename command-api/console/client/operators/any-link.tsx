@@ -81,7 +81,6 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
   );
 };
 
-/** A link of any account, with history and settings. */
 export const AnyLink = () => {
   const { address, tab } = useLinkRoute();
   // A new key resets the state for another link.

@@ -6,7 +6,7 @@ import { texts } from '../../texts.js';
 import { readHealth } from '../app/api.js';
 import { useApi, useLoad, useRefresh } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import { Figures, ScrollTable } from '../components/tables.js';
+import { Figures, ScrollTable, TableHead } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 
 const { common, operators: text } = texts;
@@ -15,12 +15,7 @@ const Dependencies = ({ dependencies }: Pick<HealthResponse, 'dependencies'>) =>
   <section class="card" aria-labelledby="dependencies">
     <h2 id="dependencies">{text.dependencies}</h2>
     <table>
-      <thead>
-        <tr>
-          <th scope="col">{text.name}</th>
-          <th scope="col">{text.state}</th>
-        </tr>
-      </thead>
+      <TableHead columns={[text.name, text.state]} />
       <tbody>
         {Object.entries(dependencies).map(([name, { state, code }]) => (
           <tr key={name}>
@@ -39,20 +34,12 @@ const Projections = ({ projections }: Pick<HealthResponse, 'projections'>) => (
   <section class="card scroll" aria-labelledby="projections" tabIndex={0}>
     <h2 id="projections">{texts.app.projections}</h2>
     <table>
-      <thead>
-        <tr>
-          <th scope="col">{text.name}</th>
-          <th scope="col" class="number">
-            {text.lag}
-          </th>
-          <th scope="col" class="number">
-            {text.deadLetters}
-          </th>
-          <th scope="col" class="number">
-            {text.parked}
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        columns={[
+          text.name,
+          ...[text.lag, text.deadLetters, text.parked].map((number) => ({ number })),
+        ]}
+      />
       <tbody>
         {projections.map(({ name, lag, deadLetters, parked }) => (
           <tr key={name}>
@@ -95,7 +82,6 @@ const Backlog = ({ spool, compaction }: Pick<HealthResponse, 'spool' | 'compacti
   </section>
 );
 
-/** The processes of all nodes. */
 const Processes = () => {
   const { value, failure, reload } = useApi<ProcessList>('/admin/processes');
   return (

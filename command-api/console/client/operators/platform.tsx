@@ -26,12 +26,10 @@ const features = {
   expiration: text.expiry,
   qr: common.qrCodes,
 } as const;
-type Feature = keyof typeof features;
 
 const Switch = (props: {
   readonly label: string;
   readonly isOn: boolean;
-  /** The body of the PATCH that switches it. */
   readonly bodyOf: (isOn: boolean) => object;
   readonly onSwitched: (platform: PlatformResponse) => void;
 }) => {
@@ -119,7 +117,7 @@ const Switches = () => {
       <Maintenance platform={platform} onSwitched={setSwitched} />
       <section class="card" aria-labelledby="features">
         <h2 id="features">{text.features}</h2>
-        {(Object.keys(features) as Feature[]).map((name) => (
+        {(Object.keys(features) as (keyof typeof features)[]).map((name) => (
           <Switch
             key={name}
             label={features[name]}
@@ -212,7 +210,6 @@ const ReservedAliases = () => {
   );
 };
 
-/** The switches of the platform. */
 export const Platform = () => (
   <Page title={texts.app.platform}>
     <Switches />

@@ -54,7 +54,6 @@ const Running = ({ done, total }: NonNullable<Projection['running']>) =>
     </label>
   );
 
-/** The badge and the label of a projection's state. */
 const stateOf = ({ lag, deadLetters, parked, running }: Projection): readonly [string, string] => {
   if (deadLetters + parked > 0) return ['blocked', text.hasDeadLetters];
   if (running !== null) return ['disabled', text.beingBuilt];

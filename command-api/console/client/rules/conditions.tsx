@@ -141,7 +141,6 @@ interface Props {
   readonly onChange: (when: RuleConditions) => void;
 }
 
-/** The conditions of a rule. */
 export const Conditions = ({ when, onChange }: Props) => (
   <>
     {attributes.map((attribute) => (

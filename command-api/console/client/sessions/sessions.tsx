@@ -20,8 +20,6 @@ const signOutAll: Action = {
   onDone: () => location.assign(`/console${allEnded}`),
 };
 
-const leave = (): void => location.assign('/console');
-
 const describe = (session: SessionList['sessions'][number]): Description => {
   const { id, browser, startedAt, usedAt, isCurrent, actor } = session;
   const name = browser ?? text.unknownBrowser;
@@ -41,7 +39,7 @@ const describe = (session: SessionList['sessions'][number]): Description => {
         call: () => callApi(`${path}/${id}`, { method: 'DELETE' }),
         done: text.signedOut,
         isRemoval: true,
-        ...(isCurrent && { onDone: leave }),
+        ...(isCurrent && { onDone: (): void => location.assign('/console') }),
       },
     ],
     content: <p class="soft">{text.times(formatTime(startedAt), formatTime(usedAt))}</p>,

@@ -70,11 +70,7 @@ interface StatsOptions {
   readonly base?: '/v2/stats' | '/admin/stats';
 }
 
-/**
- * Loads the statistics of the period in the address, and of the compared one.
- *
- * @param shortCode `null`: all links
- */
+/** Loads the statistics of the period in the address, and of the compared one. @param shortCode `null`: all links */
 export const usePeriodStats = <Stats extends PeriodStats>(
   shortCode: string | null,
   { include = 'all', base = '/v2/stats' }: StatsOptions = {},
@@ -106,7 +102,6 @@ export const usePeriodStats = <Stats extends PeriodStats>(
 /** The last day of a period whose end is exclusive. */
 const lastDayOf = (end: string): string => addDays(end.slice(0, 10), -1);
 
-/** The name of a CSV file, with the link and the period. */
 export const fileNameOf = ({ shortCode, domain, value }: LoadedStats, list: string): string => {
   const days = value ? [value.period.from.slice(0, 10), lastDayOf(value.period.to)] : [];
   return [domain, shortCode ?? 'all-links', list, ...days].filter(Boolean).join('-');

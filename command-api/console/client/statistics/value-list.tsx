@@ -108,7 +108,6 @@ const Rows = (props: ListProps) => {
 
 interface Props extends ListProps {
   readonly title: string;
-  /** The name of the CSV file. */
   readonly fileName: string;
 }
 

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { WebhookResponse } from '../../../../schemas/http/webhooks.js';
-import { eventNames } from '../../format.js';
-import { formatDate, formatEventType, formatTime } from '../../format.js';
+import { eventNames, formatDate, formatEventType, formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
 import { fieldsOf } from '../app/hooks.js';
 import { Check, Input } from '../components/field.js';
@@ -94,7 +93,6 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
   );
 };
 
-/** The values of a form with `WebhookFields`. */
 export const termsIn = (data: FormData): Terms => {
   const { url = '', domain = null, description = null } = fieldsOf(data);
   const types = data.has('allButVisits') ? null : data.getAll('type').map(String);

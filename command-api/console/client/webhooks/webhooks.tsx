@@ -62,7 +62,6 @@ const List = () => {
   );
 };
 
-/** The webhooks of the account. */
 export const Webhooks = () => (
   <Page title={texts.app.webhooks}>
     <NeedsScope scope="webhooks:manage">
@@ -195,7 +194,6 @@ const OneWebhook = ({ id }: { readonly id: string }) => {
   );
 };
 
-/** A webhook with its deliveries. */
 export const WebhookPage = () => {
   const { id = '' } = useRoute().params;
   // A new key resets the state for another webhook.

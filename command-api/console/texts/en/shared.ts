@@ -155,7 +155,6 @@ export const components = {
   newPassword: 'New password',
   unchangedHint: 'Empty: unchanged.',
   passwordHint: 'Visitors must enter it.',
-  /** Why the API rejects a URL. */
   urlFaults: {
     missing: 'Enter a URL.',
     scheme: 'The URL must start with http:// or https://.',

@@ -140,7 +140,6 @@ export const rules = {
 };
 
 export const values = {
-  /** Event types. */
   events: {
     LinkCreated: 'Link created',
     LinkImported: 'Link imported',
@@ -177,7 +176,6 @@ export const values = {
   allOthers: 'All others',
   directOrUnknown: 'Direct or unknown',
   noRule: 'No rule',
-  /** Statuses of links. */
   statuses: {
     active: 'Active',
     disabled: 'Disabled',
@@ -186,9 +184,7 @@ export const values = {
     blocked: 'Blocked',
     deleted: 'Deleted',
   },
-  /** Orders of lists of links. */
   orders: { created: 'Newest first', clicks: 'Most clicked first' },
-  /** Attributes of visitors. */
   attributes: {
     countries: 'Country',
     devices: 'Device',
@@ -198,7 +194,6 @@ export const values = {
   },
   /** Days of the week, from Monday. */
   weekdays: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as readonly string[],
-  /** Fields of events. */
   fields: {
     url: 'Destination',
     custom: 'Alias',
@@ -258,7 +253,6 @@ export const values = {
       visitor: 'a visitor',
     },
   },
-  /** Devices and triggers of visits. */
   visits: {
     desktop: 'Desktop',
     mobile: 'Mobile',

@@ -27,7 +27,6 @@ import {
 import { CliError } from '../../cli/errors.js';
 import { happenedBy, partsOf, readParts, type AsOfQuery } from './read.js';
 
-/** Adds the states that events change. */
 const addTo = <State, Event>(
   states: Map<string, State>,
   fold: Fold<State, Event>,

@@ -26,7 +26,6 @@ interface ComparedTable {
   readonly reported: readonly Difference[];
 }
 
-/** Returns the compared columns of each table of the fold. */
 const columnsOf = async ({ client, ignored }: Fold): Promise<readonly Columns[]> => {
   const { rows } = await client.query<Columns>(
     `SELECT c.relname AS "table",

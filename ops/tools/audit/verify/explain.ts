@@ -119,7 +119,6 @@ class Explanation {
     return only === partition;
   }
 
-  /** Adds the event of a record if it matches. */
   add(position: RowPosition, record: LogRecord, readOnce: () => LinklogEvent | null): void {
     if ((this.#key ?? record.key) !== record.key) return;
     const event = readOnce();

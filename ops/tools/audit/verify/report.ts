@@ -1,8 +1,7 @@
-import type { ProjectionName } from '../../../../projectors/runtime/projection.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 
 /** A read model, or the ledger. */
-export type Model = ProjectionName | 'ledger';
+export type Model = string;
 
 /** A position in the log, or in the part of the outbox that is not relayed to Kafka yet. */
 export interface RowPosition {

@@ -92,7 +92,6 @@ const setAsideBy = async ({ client, live, model }: Fold): Promise<SetAside> => {
   return { model, ...(rows[0] ?? { deadLetters: 0, parked: 0 }) };
 };
 
-/** The ranges that each fold has folded. */
 type Folded = ReadonlyMap<Fold, readonly FoldedRange[]>;
 
 const isSameRange = (a: Omit<RowPosition, 'offset'>, b: typeof a): boolean =>
