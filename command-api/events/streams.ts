@@ -71,7 +71,7 @@ const life = { shortestMs: 55 * 60_000, longestMs: 65 * 60_000 };
 const checkMs = 600;
 const renewMs = 10_000;
 /** Events of one portion. While a client does not read, the stream holds one portion as bytes. */
-const limits = { events: 200, bytes: 250_000 };
+const limits = { events: 500, bytes: 250_000 };
 
 export interface StreamRequest {
   readonly filter: FeedFilter;

@@ -118,14 +118,11 @@ export const openFeed = (deps: {
   const heads: Heads = openHeads(log, logger);
   const limitReads = pLimit(concurrentReads);
   const limitCatchUp = pLimit(1);
-  let resumeAt = 0;
   const catchUp = (read: () => Promise<readonly PartitionEvents[]>) =>
     limitCatchUp(async () => {
-      await sleep(Math.max(0, resumeAt - performance.now()));
       const startedAt = performance.now();
       const stored = await read();
-      const endedAt = performance.now();
-      resumeAt = endedAt + (endedAt - startedAt) * pauseFactor;
+      await sleep((performance.now() - startedAt) * pauseFactor);
       return stored;
     });
   const readAheads = createReadAheads();

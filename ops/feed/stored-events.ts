@@ -58,8 +58,8 @@ interface Row extends HistoryRow {
   readonly applied: number | null;
   readonly isRebuildDue: boolean;
   readonly rowOffset: number | null;
-  /** Whether the row is within the bytes of its partition. */
-  readonly isRead: boolean;
+  /** Of the selected rows of the partition up to this one. */
+  readonly bytes: number;
   /** Whether the filter selects the row; otherwise it is the last one that was examined. */
   readonly isSelected: boolean;
 }
@@ -84,9 +84,8 @@ export const readHistory = async (
            FROM unnest($2::smallint[], $3::bigint[]) AS p (index, "from")
            ${joinCheckpoint}
            LEFT JOIN LATERAL (
-             SELECT record_offset AS "rowOffset", "isSelected", bytes - size < $5 AS "isRead",
-               subject, sequence, time, id, type, account, actor, correlationid, causationid, traceparent,
-               CASE WHEN "isSelected" AND bytes - size < $5 THEN data END AS data
+             SELECT record_offset AS "rowOffset", "isSelected", bytes,
+               subject, sequence, time, id, type, account, actor, correlationid, causationid, traceparent, data
              FROM (SELECT *, sum(size) OVER examined AS bytes, row_number() OVER examined AS number
                    FROM (SELECT *, CASE WHEN "isSelected" THEN octet_length(data) ELSE 0 END AS size
                          FROM (SELECT *, type = ANY ($6::text[])
@@ -95,7 +94,7 @@ export const readHistory = async (
                                WHERE account = $1 AND partition = p.index AND record_offset >= p."from" ${ofSubject}
                                ORDER BY record_offset LIMIT ${maxExamined}) page) sized
                    WINDOW examined AS (ORDER BY record_offset)) summed
-             WHERE "isSelected" OR number = ${maxExamined}
+             WHERE ("isSelected" OR number = ${maxExamined}) AND bytes - size < $5
              ORDER BY record_offset LIMIT $4
            ) e ON true
            ORDER BY p.index, "rowOffset"`,
@@ -111,12 +110,11 @@ export const readHistory = async (
     // A partition without events has one row.
     const found = ofPartition.filter(({ rowOffset }) => rowOffset !== null);
     const from = cursor[index] ?? 0;
-    const read = found.filter(({ isRead }) => isRead);
-    const { rowOffset: last = null, isSelected = true } = read.at(-1) ?? {};
-    const isCut = found.length === limits.events || read.length < found.length || !isSelected;
+    const { rowOffset: last = null, isSelected = true, bytes = 0 } = found.at(-1) ?? {};
+    const isCut = found.length === limits.events || bytes >= limits.bytes || !isSelected;
     return {
       index,
-      events: read
+      events: found
         .filter(({ isSelected }) => isSelected)
         .map((row) => feedEventOfRow(row, index, row.rowOffset ?? 0)),
       scanned: Math.max(

@@ -93,52 +93,16 @@ const tagsMissingIn = (link: TaggedLink, other: TaggedLink | undefined): readonl
     .map((tag) => ({ account, created_at, subject, tag }));
 };
 
-interface LinkChange {
-  readonly before: TaggedLink | undefined;
-  readonly after: TaggedLink;
-}
-
+/** Deleted links are not counted. */
 const countedTags = (link: TaggedLink | undefined): ReadonlySet<string> =>
   foldedTags(link?.status === 'deleted' ? undefined : link);
-
-/** Counts the links of tags, without deleted links. */
-const countTags = async (
-  tx: Client,
-  schema: ProjectionSchema,
-  changes: readonly LinkChange[],
-): Promise<void> => {
-  const counts = changes.flatMap(({ before, after }) => {
-    const [former, tags] = [countedTags(before), countedTags(after)];
-    return [...new Set([...former, ...tags])].map((tag) => {
-      const links = Number(tags.has(tag)) - Number(former.has(tag));
-      return { account: after.account, tag, links };
-    });
-  });
-  await tx.query({
-    name: `redirects-tags-counted-${schema}`,
-    text: `INSERT INTO ${schema}.tags (account, tag, links)
-           SELECT account, tag, sum(links) FROM ${unnest(['text', 'text', 'integer'])} AS i (account, tag, links)
-           GROUP BY 1, 2 HAVING sum(links) <> 0 ORDER BY account COLLATE "C", tag COLLATE "C"
-           ON CONFLICT (account, tag) DO UPDATE SET links = tags.links + excluded.links`,
-    values: valuesByField(counts, 'account', 'tag', 'links'),
-  });
-  const removed = counts.filter(({ links }) => links < 0);
-  if (removed.length === 0) return;
-  await tx.query({
-    name: `redirects-tags-unused-${schema}`,
-    text: `DELETE FROM ${schema}.tags
-           WHERE account = ANY ($1::text[]) AND tag = ANY ($2::text[]) AND links = 0`,
-    values: valuesByField(removed, 'account', 'tag'),
-  });
-};
 
 const writeTags = async (
   tx: Client,
   schema: ProjectionSchema,
-  changes: readonly LinkChange[],
+  changes: readonly { readonly before: TaggedLink | undefined; readonly after: TaggedLink }[],
 ): Promise<void> => {
   if (changes.length === 0) return;
-  await countTags(tx, schema, changes);
   const removed = changes.flatMap(({ before, after }) =>
     before ? tagsMissingIn(before, after) : [],
   );
@@ -156,6 +120,30 @@ const writeTags = async (
       name: `redirects-tags-added-${schema}`,
       text: `INSERT INTO ${schema}.link_tags (${tagColumns.join()}) ${tagInput} ON CONFLICT DO NOTHING`,
       values: valuesByField(added, ...tagColumns),
+    });
+  }
+  const counts = changes.flatMap(({ before, after }) => {
+    const [former, tags] = [countedTags(before), countedTags(after)];
+    return [...new Set([...former, ...tags])].map((tag) => {
+      const links = Number(tags.has(tag)) - Number(former.has(tag));
+      return { account: after.account, tag, links };
+    });
+  });
+  // Last, because links of other partitions wait for the locks of these rows until COMMIT.
+  await tx.query({
+    name: `redirects-tags-counted-${schema}`,
+    text: `INSERT INTO ${schema}.tags (account, tag, links)
+           SELECT account, tag, sum(links) FROM ${unnest(['text', 'text', 'integer'])} AS i (account, tag, links)
+           GROUP BY 1, 2 HAVING sum(links) <> 0 ORDER BY account COLLATE "C", tag COLLATE "C"
+           ON CONFLICT (account, tag) DO UPDATE SET links = tags.links + excluded.links`,
+    values: valuesByField(counts, 'account', 'tag', 'links'),
+  });
+  if (counts.some(({ links }) => links < 0)) {
+    await tx.query({
+      name: `redirects-tags-unused-${schema}`,
+      text: `DELETE FROM ${schema}.tags
+             WHERE account = ANY ($1::text[]) AND tag = ANY ($2::text[]) AND links = 0`,
+      values: valuesByField(counts, 'account', 'tag'),
     });
   }
 };

@@ -25,16 +25,13 @@ const Context = createContext(noDomains);
 /** The account's domains, which are loaded once for all pages. */
 export const useDomains = (): Loaded<DomainList> => useContext(Context);
 
-const readAllPages = async (): Promise<Result<DomainList>> => {
-  const domains: DomainPage['domains'] = [];
-  for (let after: string | null = ''; after !== null;) {
-    const path = withQuery('/v2/domains', { limit: '1000', after });
-    const page: Result<DomainPage> = await callApi<DomainPage>(path);
-    if (!page.ok) return page;
-    domains.push(...page.value.domains);
-    after = page.value.next;
-  }
-  return { ok: true, status: 200, value: { domains } };
+const readAllPages = async (after = ''): Promise<Result<DomainList>> => {
+  const path = withQuery('/v2/domains', { limit: '1000', after });
+  const page = await callApi<DomainPage>(path);
+  if (!page.ok || page.value.next === null) return page;
+  const rest = await readAllPages(page.value.next);
+  if (!rest.ok) return rest;
+  return { ...rest, value: { domains: [...page.value.domains, ...rest.value.domains] } };
 };
 
 export const OwnDomains = ({ children }: { readonly children: ComponentChildren }) => {
