@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readDomains } from '../../ops/ledger/domains.js';
+import { readDomains, readDomainsOf } from '../../ops/ledger/domains.js';
 import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 import type { Domain } from '../../schemas/folds/domain.js';
 import { claimLifeMs, recordValueOf } from './command.js';
@@ -71,6 +71,13 @@ describe('command API: domains in the ledger', () => {
     expect(refusalOf(await handler().release(expired, 'late', actor))).to.equal('notFound');
     const shown = domainResponseOf(expired, await read(expired), 'late', 0, new Date());
     expect(shown).to.equal(null);
+    const claimedAfter = new Date(Date.now() - claimLifeMs);
+    const listed = await readDomainsOf(database.pool, 'late', {
+      after: '',
+      limit: 9,
+      claimedAfter,
+    });
+    expect([...listed.keys()]).to.deep.equal([live]);
     // The next claim has another token.
     done(await handler().claim(expired, 'late', 2, actor));
     expect(await recordOf(expired, 'late')).to.not.equal(record);

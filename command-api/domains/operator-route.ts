@@ -3,7 +3,7 @@ import { domainNameOf } from '../../schemas/domain-name.js';
 import type { Domain } from '../../schemas/folds/domain.js';
 import type { OperatorsDomain } from '../../schemas/http/domains.js';
 import type { AdminHandlers } from '../http/operator-requests.js';
-import { json } from '../http/reply.js';
+import { json, pageOf } from '../http/reply.js';
 import { domainResponseOf } from './view.js';
 import { countLinksOn, createDomainHandler, isPublicSuffix } from './handler.js';
 import { invalidDomain, refusalReply, unknownDomain } from './route.js';
@@ -30,9 +30,8 @@ export const domainHandlers = (({ pool, outbox, isOwnName, respond }) => {
   return {
     async listDomains({ query: { after = '', limit } }) {
       const found = await readOwnedDomains(pool, after, limit + 1);
-      const page = new Map([...found].slice(0, limit));
-      const next = found.size > limit ? ([...page.keys()].at(-1) ?? null) : null;
-      return json(200, { domains: await shown(page), next });
+      const { page, next } = pageOf([...found], limit, ([name]) => name);
+      return json(200, { domains: await shown(new Map(page)), next });
     },
 
     async addDomain({ body: { domain: name, account }, state }) {

@@ -4,15 +4,27 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { ResolverUnavailable, type TxtLookup } from '../../ops/platform/networks/dns.js';
 import { domainNameOf } from '../../schemas/domain-name.js';
 import type { Domain } from '../../schemas/folds/domain.js';
-import { changeDomainRequest, claimDomainRequest } from '../../schemas/http/domains.js';
+import {
+  changeDomainRequest,
+  claimDomainRequest,
+  domainPageQuery,
+} from '../../schemas/http/domains.js';
 import { messages } from '../../schemas/http/errors.js';
 import { firstPlanWithDomains } from '../../schemas/plans.js';
 import { type PlanDeps, type V2State, planRefusal } from '../admission/admitted-call.js';
-import { failure, json, noContent, unavailable, whenPublished, type Reply } from '../http/reply.js';
+import {
+  failure,
+  json,
+  noContent,
+  pageOf,
+  unavailable,
+  whenPublished,
+  type Reply,
+} from '../http/reply.js';
 import { actorIn } from '../http/request-actor.js';
-import { parseJsonAs, type Handler } from '../http/requests.js';
+import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
 import { checkGroups, type SafetyCheck, safetyResponses } from '../safety/safety-check.js';
-import { liveClaim, type DomainRefusal } from './command.js';
+import { claimLifeMs, liveClaim, type DomainRefusal } from './command.js';
 import { domainResponseOf, recordNameOf } from './view.js';
 import {
   countLinksOn,
@@ -149,8 +161,17 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     return respond(outcome, (done) => withDomain(200, name, done.domain, state));
   };
 
-  const list: Handler<V2State> = async (_ctx, state) =>
-    json(200, { domains: await shown(await readDomainsOf(pool, state.call.key.account), state) });
+  const list: Handler<V2State> = async (ctx, state) => {
+    const query = parseQuery(domainPageQuery, ctx);
+    if (query.type === 'refused') return query.reply;
+    const { limit, after = '' } = query.value;
+    const { key, now } = state.call;
+    const claimedAfter = new Date(now.getTime() - claimLifeMs);
+    const bounds = { after, limit: limit + 1, claimedAfter };
+    const found = await readDomainsOf(pool, key.account, bounds);
+    const { page, next } = pageOf([...found], limit, ([name]) => name);
+    return json(200, { domains: await shown(new Map(page), state), next });
+  };
 
   const show: Handler<V2State> = async (_ctx, state, parameter) => {
     const found = await find(parameter);

@@ -113,6 +113,37 @@ describe('streams of events', () => {
     await streams.stop();
   });
 
+  it('encode a portion once for all that get it', async () => {
+    const portion = [{ index: 0, offset: 0, json: '{}' }];
+    const written: unknown[] = [];
+    const streams = openStreams({
+      pool: {},
+      feed: {
+        follow() {
+          const later = follow();
+          let next = () => {
+            ({ next } = later);
+            return Promise.resolve(portion);
+          };
+          return { ...later, next: () => next() };
+        },
+        encode: () => 'cursor',
+      },
+      slots: { release: () => Promise.resolve() },
+      logger: createLogger('silent'),
+    } as unknown as Deps);
+    for (const key of ['a', 'b']) {
+      const write = (part: unknown) => Buffer.isBuffer(part) && written.push(part);
+      const response = Object.assign(newResponse(), {
+        write: (part: unknown) => write(part) || true,
+      });
+      streams.start(requestOf(key), response as unknown as ServerResponse);
+    }
+    await eventually('both have the portion', () => written.length === 2);
+    expect(written[0]).to.equal(written[1]);
+    await streams.stop();
+  });
+
   it('release the slot of a request that left before its start, after a renewal in progress', async () => {
     const renewal = deferred();
     const released: string[] = [];

@@ -89,6 +89,9 @@ interface StreamSlot {
   readonly sessionHash: Buffer | null;
 }
 
+/** The messages of portions, which streams share. */
+const messagesOf = new WeakMap<readonly FeedEvent[], Buffer>();
+
 class Stream {
   /** `null`: the stream is an operator's. */
   readonly slot: StreamSlot | null;
@@ -101,7 +104,7 @@ class Stream {
     private readonly res: ServerResponse,
   ) {
     this.slot = slot === 'unlimited' ? null : slot;
-    this.#follower = feed.follow(filter, from, limits);
+    this.#follower = feed.follow(filter, from, limits, true);
   }
 
   /** Sends events until the stream ends or the client disconnects. */
@@ -139,7 +142,10 @@ class Stream {
   async #next(): Promise<Buffer> {
     const before = this.#follower.cursor;
     const events = await this.#follower.next(positionMs);
-    return Buffer.from(events.length > 0 ? this.#messages(events, before) : this.#position());
+    if (events.length === 0) return Buffer.from(this.#position());
+    const messages = messagesOf.get(events) ?? Buffer.from(this.#messages(events, before));
+    messagesOf.set(events, messages);
+    return messages;
   }
 
   #messages(events: readonly FeedEvent[], before: Cursor): string {

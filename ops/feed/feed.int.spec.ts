@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { QueryConfig } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { history } from '../../projectors/history/projection.js';
 import { type CatchUpTarget } from '../../projectors/runtime/catch-up.js';
@@ -42,9 +43,9 @@ import {
 import { rejection } from '../test/support/waiting.js';
 import type { TestDatabase } from '../test/support/database.js';
 import { encodeCursor, feedPartitions, logIdentity, startCursor, type Cursor } from './cursor.js';
-import { openFeed, type Feed, type Follower, type PortionLimits } from './feed.js';
+import { openFeed, type Feed, type Follower } from './feed.js';
 import type { FeedEvent, FeedFilter } from './filter.js';
-import { HistoryIncomplete } from './stored-events.js';
+import { HistoryIncomplete, type PortionLimits } from './stored-events.js';
 
 const logger = createLogger('silent');
 const allTypes = typesOfNames(feedEventNames);
@@ -300,6 +301,29 @@ const describeFeed = (
         }
       });
 
+      it('reads hardly more rows than it returns', async () => {
+        const run = newRun();
+        const [account] = namesOf(run).accounts;
+        const codes = Array.from({ length: 400 }, (_, index) => `r${index}-${run}`);
+        await append(...codes.map((code) => created(code, {}, { account })));
+        await project();
+        let rows = 0;
+        const query = async (statement: QueryConfig) => {
+          const result = await given.pool.query(statement);
+          rows += result.rows.length;
+          return result;
+        };
+        const pool = Object.create(given.pool, { query: { value: query } }) as Pool;
+        const feed = openFeed({ ...given, pool, logger });
+        feeds.push(feed);
+        const { events } = await feed.read(filterOf(account), startCursor, {
+          ...plenty,
+          events: 40,
+        });
+        expect(events).to.have.length(40);
+        expect(rows).to.be.within(40, 60);
+      });
+
       it('counts the visits of other accounts that it has read', async () => {
         const run = newRun();
         const [account, other] = namesOf(run).accounts;
@@ -496,6 +520,28 @@ const describeFeed = (
           ),
           { numRuns: Math.ceil(numRuns / 5) },
         );
+      });
+
+      it('returns the same portions to streams of a filter, whenever they started', async () => {
+        const feed = openTestFeed();
+        const run = newRun();
+        const [account] = namesOf(run).accounts;
+        const [code] = namesOf(run).links;
+        const filter = filterOf(account, { types: typesOfNames(['LinkCreated']) });
+        const streams: Follower[] = [];
+        for (const sequence of [1, 2]) {
+          await append(spooledVisit(code, { spool: `spool-${run}`, sequence, account }));
+          const stream = feed.follow(filter, await feed.ends(), plenty, true);
+          streams.push(stream);
+          followers.push(stream);
+          await isAtHead(feed, stream);
+        }
+        for (const stream of streams) expect(await stream.next(0)).to.deep.equal([]);
+        const portions = Promise.all(streams.map((stream) => stream.next(patientMs)));
+        await append(created(code, {}, { account }));
+        const [first, second] = await portions;
+        expect(first).to.have.length(1).and.to.equal(second);
+        expect(streams[1]?.cursor).to.deep.equal(streams[0]?.cursor);
       });
 
       it('loses nothing if it is slower than the events in memory are replaced', async () => {

@@ -5,6 +5,7 @@
  *   because the records that one portion reads are bounded.
  * - follower: a client that reads portion after portion. At the head of the log, it reads from memory.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { topicNames } from '../../schemas/events/topics.js';
 import { coalesce, WakeUp } from '../platform/concurrency/deferred.js';
@@ -31,6 +32,7 @@ import {
   readVisits,
   requireHistory,
   type PartitionEvents,
+  type PortionLimits,
 } from './stored-events.js';
 
 interface Portion {
@@ -43,12 +45,6 @@ interface Portion {
   readonly skipped: number;
 }
 
-export interface PortionLimits {
-  readonly events: number;
-  /** Bytes of the events; the first one may be larger. */
-  readonly bytes: number;
-}
-
 /** Why a text is no cursor of this log. */
 export type CursorFault = 'malformed' | 'foreign';
 
@@ -58,8 +54,23 @@ const maxRecords = 10_000;
 /** Portions of stored events that followers of a process read at the same time. */
 const concurrentReads = 4;
 
+/** Followers that are behind in the history pause together after each portion, for this multiple of the time of its read. */
+const pauseFactor = 3;
+
+/** A portion reads this multiple of its limits, because its partitions have different numbers of events. */
+const surplus = 1.25;
+
 /** How often a follower polls stored events that are not complete yet (ms). */
 const pollMs = 200;
+
+/** Streams with the same filter get the same portions, each of which is encoded once, if their cursors are equal. */
+interface Group {
+  /** For partitions without events of the filter: where the first stream began. */
+  readonly from: Cursor;
+  streams: number;
+  /** Portions from memory in this iteration of the event loop, by cursor. */
+  readonly portions: Map<string, Portion>;
+}
 
 /** Takes events of all partitions by time, without reordering a partition, up to the limits. */
 const mergePartitions = (
@@ -106,6 +117,14 @@ export const openFeed = (deps: {
   const { pool, log, logger } = deps;
   const heads: Heads = openHeads(log, logger);
   const limitReads = pLimit(concurrentReads);
+  const limitCatchUp = pLimit(1);
+  const catchUp = (read: () => Promise<readonly PartitionEvents[]>) =>
+    limitCatchUp(async () => {
+      const startedAt = performance.now();
+      const stored = await read();
+      await sleep((performance.now() - startedAt) * pauseFactor);
+      return stored;
+    });
   const readAheads = createReadAheads();
   let knownIdentity: string | null = null;
   /** The IDs of a log never change, but Kafka's are unknown before it is reached. */
@@ -131,6 +150,9 @@ export const openFeed = (deps: {
     if (!isWithin(cursor, knownEnds)) knownEnds = await sharedEnds();
     return knownEnds;
   };
+
+  /** Streams by filter. */
+  const groups = new Map<string, Group>();
 
   const storedVisits = async (
     filter: FeedFilter,
@@ -181,8 +203,10 @@ export const openFeed = (deps: {
   ): Promise<readonly PartitionEvents[]> => {
     const visits = indexes.filter(isVisitsIndex);
     const others = indexes.filter((index) => !isVisitsIndex(index));
+    const shareOf = (limit: number): number => Math.ceil((limit * surplus) / others.length);
+    const shares = { events: shareOf(limits.events), bytes: shareOf(limits.bytes) };
     const [history, found] = await Promise.all([
-      readHistory(pool, filter, cursor, others, limits.events),
+      readHistory(pool, filter, cursor, others, shares),
       storedVisits(filter, cursor, visits, limits.events, ahead),
     ]);
     return [...history, ...found];
@@ -249,35 +273,53 @@ export const openFeed = (deps: {
     },
 
     /** Starts to follow the events after a cursor. `close` must be called. */
-    follow(filter: FeedFilter, from: Cursor, limits: PortionLimits) {
+    follow(filter: FeedFilter, from: Cursor, limits: PortionLimits, isStream = false) {
       const indexes = indexesOf(filter);
+      const name = JSON.stringify({ ...filter, types: [...filter.types] });
+      const known = isStream ? groups.get(name) : undefined;
+      const group: Group = known ?? { from, streams: 0, portions: new Map() };
+      group.streams += 1;
+      if (isStream) groups.set(name, group);
       const wakeUp = new WakeUp();
       const ahead = readAheads.open();
       const release = heads.join(filter.account, indexes, () => {
         wakeUp.wake();
       });
-      let cursor = from;
+      let cursor: Cursor = from.map((offset, index) =>
+        indexes.includes(index) ? offset : Math.min(offset, group.from[index] ?? 0),
+      );
       let isClosed = false;
+      let isBehind = false;
 
       const readNext = async (): Promise<{
         readonly portion: Portion;
         readonly atHead: boolean;
       }> => {
+        const key = cursor.join();
+        const shared = group.portions.get(key);
+        if (shared) return { portion: shared, atHead: true };
         const buffered = indexes.map((index) =>
           heads.eventsFrom(filter.account, index, cursor[index] ?? 0),
         );
         const missing = indexes.filter((_, at) => buffered[at] === null);
+        const read = () => readStored(filter, cursor, missing, limits, ahead);
+        const isCatchUp = isBehind && !missing.every(isVisitsIndex);
         const stored =
-          missing.length === 0
-            ? []
-            : await limitReads(() => readStored(filter, cursor, missing, limits, ahead));
+          missing.length === 0 ? [] : await (isCatchUp ? catchUp(read) : limitReads(read));
         const selected = buffered.flatMap((partition) =>
           partition === null
             ? []
             : { ...partition, events: partition.events.filter((event) => selects(filter, event)) },
         );
         const portion = mergePartitions(cursor, [...selected, ...stored], limits);
-        return { portion, atHead: missing.length === 0 };
+        const atHead = missing.length === 0;
+        isBehind = !portion.atEnd;
+        // Events that come later in this iteration would be missing in an empty portion.
+        if (atHead && portion.events.length > 0) {
+          group.portions.set(key, portion);
+          setImmediate(() => group.portions.delete(key));
+        }
+        return { portion, atHead };
       };
 
       return {
@@ -312,7 +354,10 @@ export const openFeed = (deps: {
           cursor = to;
         },
         close(): void {
+          if (isClosed) return;
           isClosed = true;
+          group.streams -= 1;
+          if (isStream && group.streams === 0) groups.delete(name);
           ahead.clear();
           release();
           wakeUp.wake();

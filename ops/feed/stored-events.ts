@@ -11,6 +11,12 @@ import type { Pool } from '../platform/postgres/pool.js';
 import { feedPartitions, type Cursor } from './cursor.js';
 import { feedEventOf, feedEventOfRow, selects, type FeedEvent, type FeedFilter } from './filter.js';
 
+export interface PortionLimits {
+  readonly events: number;
+  /** Bytes of the events; the first one may be larger. */
+  readonly bytes: number;
+}
+
 /** The next events of one partition. */
 export interface PartitionEvents {
   readonly index: number;
@@ -38,8 +44,8 @@ export const requireHistory = async (pool: Pool): Promise<void> => {
   if (rows[0]?.isDue) throw new HistoryIncomplete();
 };
 
-/** Bytes of the events of one partition in one query; the first event may be larger. */
-const maxBytes = 200_000;
+/** Rows of a partition that one query examines in search of selected ones. */
+const maxExamined = 1_000;
 
 /** Joins the checkpoint `c` of the history to an index `p.index`. */
 const joinCheckpoint = `LEFT JOIN projection_history.checkpoints c ON (c.topic, c.partition) =
@@ -56,28 +62,25 @@ interface Row extends HistoryRow {
   readonly applied: number | null;
   readonly isRebuildDue: boolean;
   readonly rowOffset: number | null;
-  /** Whether the filter selects the row, and it is within `maxBytes`. */
-  readonly isRead: boolean;
+  /** Of the selected rows of the partition up to this one. */
+  readonly bytes: number;
+  /** Whether the filter selects the row; otherwise it is the last one that was examined. */
   readonly isSelected: boolean;
 }
 
-/**
- * Reads events of links and accounts: at most `limit` rows of each partition, whether or not the filter selects them.
- *
- * @throws HistoryIncomplete
- */
+/** @param limits of each partition; its first event may have more bytes. @throws HistoryIncomplete */
 export const readHistory = async (
   pool: Pool,
   filter: FeedFilter,
   cursor: Cursor,
   indexes: readonly number[],
-  limit: number,
+  limits: PortionLimits,
 ): Promise<readonly PartitionEvents[]> => {
   if (indexes.length === 0) return [];
   const { account, types, subject, domain } = filter;
   const [after, before] = domain === null ? [null, null] : subjectRangeOf(domain);
   // The events of one link are found by the primary key.
-  const ofSubject = subject === null ? '' : 'AND subject = $8';
+  const ofSubject = subject === null ? '' : 'AND subject = $9';
   const { rows } = await pool.query<Row>({
     name: subject === null ? 'feed-history' : 'feed-history-subject',
     text: `SELECT p.index, c.next_offset AS applied, e.*,
@@ -85,21 +88,23 @@ export const readHistory = async (
            FROM unnest($2::smallint[], $3::bigint[]) AS p (index, "from")
            ${joinCheckpoint}
            LEFT JOIN LATERAL (
-             SELECT record_offset AS "rowOffset", "isSelected", bytes - size < ${maxBytes} AS "isRead",
-               subject, sequence, time, id, type, account, actor, correlationid, causationid, traceparent,
-               CASE WHEN "isSelected" AND bytes - size < ${maxBytes} THEN data END AS data
-             FROM (SELECT *, sum(size) OVER (ORDER BY record_offset) AS bytes
+             SELECT record_offset AS "rowOffset", "isSelected", bytes,
+               subject, sequence, time, id, type, account, actor, correlationid, causationid, traceparent, data
+             FROM (SELECT *, sum(size) OVER examined AS bytes, row_number() OVER examined AS number
                    FROM (SELECT *, CASE WHEN "isSelected" THEN octet_length(data) ELSE 0 END AS size
-                         FROM (SELECT *, type = ANY ($5::text[])
-                                 AND ($6::text IS NULL OR ${isWithin('$6', '$7')}) AS "isSelected"
+                         FROM (SELECT *, type = ANY ($6::text[])
+                                 AND ($7::text IS NULL OR ${isWithin('$7', '$8')}) AS "isSelected"
                                FROM projection_history.events
                                WHERE account = $1 AND partition = p.index AND record_offset >= p."from" ${ofSubject}
-                               ORDER BY record_offset LIMIT $4) page) sized) summed
+                               ORDER BY record_offset LIMIT ${maxExamined}) page) sized
+                   WINDOW examined AS (ORDER BY record_offset)) summed
+             WHERE ("isSelected" OR number = ${maxExamined}) AND bytes - size < $5
+             ORDER BY record_offset LIMIT $4
            ) e ON true
            ORDER BY p.index, "rowOffset"`,
     values: [
       ...[account, indexes, indexes.map((index) => cursor[index])],
-      ...[limit, [...types], after, before],
+      ...[limits.events, limits.bytes, [...types], after, before],
       ...(subject === null ? [] : [subject]),
     ],
   });
@@ -109,12 +114,11 @@ export const readHistory = async (
     // A partition without events has one row.
     const found = ofPartition.filter(({ rowOffset }) => rowOffset !== null);
     const from = cursor[index] ?? 0;
-    const read = found.filter(({ isRead }) => isRead);
-    const last = read.at(-1)?.rowOffset ?? null;
-    const isCut = found.length === limit || read.length < found.length;
+    const { rowOffset: last = null, isSelected = true, bytes = 0 } = found.at(-1) ?? {};
+    const isCut = found.length === limits.events || bytes >= limits.bytes || !isSelected;
     return {
       index,
-      events: read
+      events: found
         .filter(({ isSelected }) => isSelected)
         .map((row) => feedEventOfRow(row, index, row.rowOffset ?? 0)),
       scanned: Math.max(

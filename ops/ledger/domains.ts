@@ -107,17 +107,21 @@ export const readOwnedDomains = async (
   return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
 };
 
-/** The domains that an account has or has claimed, by name. Expired claims are included. */
+/** The domains after a name that an account has, or has claimed after a time, in the order of names. */
 export const readDomainsOf = async (
   postgres: Queryable,
   account: string,
+  bounds: { readonly after: string; readonly limit: number; readonly claimedAfter: Date },
 ): Promise<ReadonlyMap<string, Domain>> => {
+  const { after, limit, claimedAfter } = bounds;
   const { rows } = await postgres.query<DomainRow>({
     name: 'domains-of-account',
     text: `SELECT ${columns} FROM ledger.domains
-           WHERE account = $1 OR claims @> jsonb_build_object($1::text, '{}'::jsonb)
-           ORDER BY domain`,
-    values: [account],
+           WHERE (account = $1 OR claims @> jsonb_build_object($1::text, '{}'::jsonb)
+               AND (claims -> $1 ->> 'claimedAt')::timestamptz > $4)
+             AND domain > $2
+           ORDER BY domain LIMIT $3`,
+    values: [account, after, limit, claimedAfter],
   });
   return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
 };

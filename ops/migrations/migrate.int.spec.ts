@@ -112,6 +112,7 @@ describe('migrations', () => {
     database.pool.query(`DROP SCHEMA delivery CASCADE; DROP SCHEMA imports CASCADE;
       ALTER TABLE archive.streams DROP COLUMN removed;
       DROP TABLE ledger.domains, ledger.webhooks;
+      DROP TABLE projection_redirects.tags;
       DELETE FROM public.migrations WHERE file >= '0104'`);
 
   it('continue after an interruption, with the generation raised from the first step on', async () => {
@@ -123,7 +124,20 @@ describe('migrations', () => {
     expect(rows).to.deep.equal([{ generation }]);
     await database.pool.query('DROP SCHEMA imports');
     await migrate(database.pool);
-    expect((await applied()).at(-1)).to.include({ file: '0107_archive.sql' });
+    expect((await applied()).at(-1)).to.include({ file: '0108_tags.sql' });
+  });
+
+  it('count the links of existing tags', async () => {
+    await removeLast();
+    await database.pool.query(`
+      INSERT INTO projection_redirects.links (subject, account, url, status, tags, created_at, sequence)
+      SELECT subject, 'acme', '', status, '["x"]', now(), 1
+      FROM (VALUES ('a', 'active'), ('b', 'expired'), ('c', 'deleted')) links (subject, status);
+      INSERT INTO projection_redirects.link_tags (account, tag, created_at, subject)
+      SELECT account, 'x', created_at, subject FROM projection_redirects.links`);
+    await migrate(database.pool);
+    const { rows } = await database.pool.query('SELECT * FROM projection_redirects.tags');
+    expect(rows).to.deep.equal([{ account: 'acme', tag: 'x', links: 2 }]);
   });
 
   it('wait for the locks of running processes, which continue meanwhile', async () => {

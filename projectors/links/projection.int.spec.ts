@@ -114,6 +114,27 @@ describe('projectors: projection redirects', () => {
     expect(await tags()).to.deep.equal([{ ...row, tag: 'y', subject: 'def' }]);
   });
 
+  it('counts the links of each folded tag, without deleted links', async () => {
+    const counts = async () =>
+      (await query<{ row: string }>(`SELECT t::text AS row FROM projection_redirects.tags t`))
+        .map(({ row }) => row)
+        .sort();
+    const owner = { account: 'acme' };
+    const describe = (code: string, sequence: number, ...tags: readonly string[]) =>
+      described(code, sequence, { title: null, note: null, tags: [...tags] }, owner);
+    await given.events(
+      ...[created('abc', { tags: ['x', 'y'] }, owner), created('def', { tags: ['Y'] }, owner)],
+      ...[created('ghi', { tags: ['x'] }), created('gone', { tags: ['x', 'old'] }, owner)],
+      deleted('gone', 2, owner),
+    );
+    const other = '(default,x,1)';
+    expect(await counts()).to.deep.equal(['(acme,x,1)', '(acme,y,2)', other]);
+    await given.events(describe('abc', 2, 'X', 'z'), describe('def', 2), describe('def', 3, 'x'));
+    expect(await counts()).to.deep.equal(['(acme,x,2)', '(acme,z,1)', other]);
+    await given.events(deleted('abc', 3, owner));
+    expect(await counts()).to.deep.equal(['(acme,x,1)', other]);
+  });
+
   it('stores the folded texts of a link after its last event', async () => {
     const folded = async () =>
       (

@@ -69,7 +69,7 @@ const writeRows = async (
   });
 };
 
-type TaggedLink = Pick<RedirectRow, 'account' | 'created_at' | 'subject' | 'tags'>;
+type TaggedLink = Pick<RedirectRow, 'account' | 'created_at' | 'status' | 'subject' | 'tags'>;
 
 const tagTypes = {
   account: 'text',
@@ -93,11 +93,16 @@ const tagsMissingIn = (link: TaggedLink, other: TaggedLink | undefined): readonl
     .map((tag) => ({ account, created_at, subject, tag }));
 };
 
+/** Deleted links are not counted. */
+const countedTags = (link: TaggedLink | undefined): ReadonlySet<string> =>
+  foldedTags(link?.status === 'deleted' ? undefined : link);
+
 const writeTags = async (
   tx: Client,
   schema: ProjectionSchema,
   changes: readonly { readonly before: TaggedLink | undefined; readonly after: TaggedLink }[],
 ): Promise<void> => {
+  if (changes.length === 0) return;
   const removed = changes.flatMap(({ before, after }) =>
     before ? tagsMissingIn(before, after) : [],
   );
@@ -115,6 +120,30 @@ const writeTags = async (
       name: `redirects-tags-added-${schema}`,
       text: `INSERT INTO ${schema}.link_tags (${tagColumns.join()}) ${tagInput} ON CONFLICT DO NOTHING`,
       values: valuesByField(added, ...tagColumns),
+    });
+  }
+  const counts = changes.flatMap(({ before, after }) => {
+    const [former, tags] = [countedTags(before), countedTags(after)];
+    return [...new Set([...former, ...tags])].map((tag) => {
+      const links = Number(tags.has(tag)) - Number(former.has(tag));
+      return { account: after.account, tag, links };
+    });
+  });
+  // Last, because links of other partitions wait for the locks of these rows until COMMIT.
+  await tx.query({
+    name: `redirects-tags-counted-${schema}`,
+    text: `INSERT INTO ${schema}.tags (account, tag, links)
+           SELECT account, tag, sum(links) FROM ${unnest(['text', 'text', 'integer'])} AS i (account, tag, links)
+           GROUP BY 1, 2 HAVING sum(links) <> 0 ORDER BY account COLLATE "C", tag COLLATE "C"
+           ON CONFLICT (account, tag) DO UPDATE SET links = tags.links + excluded.links`,
+    values: valuesByField(counts, 'account', 'tag', 'links'),
+  });
+  if (counts.some(({ links }) => links < 0)) {
+    await tx.query({
+      name: `redirects-tags-unused-${schema}`,
+      text: `DELETE FROM ${schema}.tags
+             WHERE account = ANY ($1::text[]) AND tag = ANY ($2::text[]) AND links = 0`,
+      values: valuesByField(counts, 'account', 'tag'),
     });
   }
 };
@@ -150,7 +179,9 @@ export const redirects: Projection<LinkEvent> = {
     await writeRows(tx, schema, { ...commonTypes, folded: 'text' }, rows.filter(isCommon));
     const others = rows.filter((row) => !isCommon(row));
     await writeRows(tx, schema, types, others);
-    const tagChanges = rows.map((after) => ({ before: known.get(after.subject), after }));
+    const tagChanges = rows
+      .map((after) => ({ before: known.get(after.subject), after }))
+      .filter(({ before, after }) => before?.tags ?? after.tags);
     await writeTags(tx, schema, tagChanges);
   },
   // Each event of a link updates the sequence of its row. A link without a row has only events without effect.

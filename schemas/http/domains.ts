@@ -85,6 +85,7 @@ export type DomainResponse = z.infer<typeof domainResponse>;
 
 export const domainListResponse = named('DomainPage', {
   domains: z.array(domainResponse).describe('Active domains, and claims of the last 7 days.'),
+  next: nextPage,
 });
 
 const operatorsDomain = domainResponse
@@ -99,8 +100,8 @@ export const domainPageResponse = named('OperatorsDomainPage', {
   next: nextPage,
 });
 
-/** The query of GET /admin/domains: all active domains, by name. */
-const domainPageQuery = z.object({
+/** A page of domains, by name. */
+export const domainPageQuery = z.object({
   limit: pageLimit.default(100),
   after: readAs(domainNameOf, 'after must be a domain').optional(),
 });
@@ -150,9 +151,12 @@ export const domainRoutes = routeGroup(
     }),
     getDomains: call('GET /domains', 'List the domains of the account', {
       scope: 'links:read',
-      description: 'Active domains, and claims of the last 7 days.',
+      description: 'Active domains, and claims of the last 7 days, by name.',
+      query: domainPageQuery,
       returns: {
-        200: json('The domains.', domainListResponse, { domains: { domains: [domain, claimed] } }),
+        200: json('A page of domains.', domainListResponse, {
+          domains: { domains: [domain, claimed], next: null },
+        }),
       },
     }),
     getDomain: call('GET /domains/:domain', 'Get a domain of the account', {

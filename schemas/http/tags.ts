@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { named } from '../components.js';
 import { foldText } from '../folded-text.js';
 import { tagOr } from './link-fields.js';
-import { limitUpTo } from './paging.js';
+import { limitUpTo, nextPage } from './paging.js';
 
 const searchMessage = 'search must have 1 to 50 characters, without commas and control characters';
 const afterMessage = 'after must be the next of a page';
@@ -19,8 +19,8 @@ export const listTagsQuery = z.object({
     }),
 });
 
-/** The links of a tag are counted up to this number. */
-export const maxTagLinks = 10_000;
+/** The clicks of a tag are summed for at most this number of links. */
+export const maxTagLinks = 1_000;
 
 /** GET /v2/tags: a page of the tags of an account's links. */
 export const tagPage = named('TagPage', {
@@ -28,26 +28,18 @@ export const tagPage = named('TagPage', {
     .array(
       named('TagCount', {
         tag: z.string().describe('In the spelling of the newest link that has it.'),
-        links: z
-          .int()
-          .min(1)
-          .max(maxTagLinks)
-          .describe('Links that are not deleted; 10,000: at least 10,000.'),
+        links: z.int().min(1).describe('Links that are not deleted.'),
         clicks: z
           .int()
           .min(0)
           .nullable()
-          .describe('All clicks of these links; `null` for 10,000 links or more.'),
+          .describe(
+            'All clicks of these links; `null` if more than 1,000 links have the tag, deleted ones included.',
+          ),
       }),
     )
     .max(100)
     .describe('The tags of the page, in the order of their lower-case text.'),
-  next: z
-    .string()
-    .nullable()
-    .describe(
-      'The `after` of the next page; `null` on the last page. A page before the last one may have ' +
-        'fewer tags than `limit`, even none.',
-    ),
+  next: nextPage,
 });
 export type TagPage = z.infer<typeof tagPage>;

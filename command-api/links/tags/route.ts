@@ -1,15 +1,15 @@
 import { foldText } from '../../../schemas/folded-text.js';
 import { listTagsQuery, maxTagLinks, type TagPage } from '../../../schemas/http/tags.js';
 import type { V2State } from '../../admission/admitted-call.js';
-import { json } from '../../http/reply.js';
+import { json, pageOf } from '../../http/reply.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import { areIncomplete } from '../../statistics/statistics.js';
 import { incompleteStats } from '../../statistics/route.js';
 import type { ManagedLinksDeps } from '../change/managed-links.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 
-/** Tags that are examined for one page. Those of deleted links only are not on it. */
-const maxExamined = 200;
+/** The newest links of a tag among which its spelling is searched; the others may all be deleted. */
+const maxSpellings = 100;
 
 interface TagsRequest {
   readonly account: string;
@@ -24,7 +24,8 @@ interface Row {
   /** Folded. */
   readonly tag: string;
   readonly links: number;
-  readonly clicks: number;
+  /** `null`: too many links. */
+  readonly clicks: number | null;
   /** The tags of the newest link. */
   readonly spelling: readonly string[] | null;
 }
@@ -39,39 +40,36 @@ export const listTags = async (
 ): Promise<TagPage> => {
   const { rows } = await pool.query<Row>({
     name: 'tags-list',
-    // The recursion reads one index entry for each tag, not each link.
     text: `
-      WITH RECURSIVE names AS (
-        (SELECT tag FROM projection_redirects.link_tags
-         WHERE account = $1 AND tag >= $2 AND tag > $3 AND tag < $4 ORDER BY tag LIMIT 1)
-        UNION ALL
-        SELECT following.tag FROM names CROSS JOIN LATERAL (
-          SELECT tag FROM projection_redirects.link_tags
-          WHERE account = $1 AND tag > names.tag AND tag < $4 ORDER BY tag LIMIT 1) following
-      ), examined AS (SELECT tag FROM names LIMIT ${maxExamined})
-      SELECT e.tag, count(l.subject) AS links, coalesce(sum(l.clicks), 0)::bigint AS clicks,
-        (array_agg(l.tags ORDER BY l.created_at DESC))[1] AS spelling
-      FROM examined e LEFT JOIN LATERAL (
-        SELECT r.subject, r.tags, r.created_at, coalesce(s.clicks, 0) AS clicks
-        FROM projection_redirects.link_tags t
-        JOIN projection_redirects.links r ON r.subject = t.subject
-        LEFT JOIN projection_stats.links s ON s.subject = t.subject
-        WHERE t.account = $1 AND t.tag = e.tag AND r.status <> 'deleted'
-        ORDER BY t.created_at DESC, t.subject DESC LIMIT ${maxTagLinks}) l ON true
-      GROUP BY e.tag ORDER BY e.tag`,
-    values: [account, prefix, after, prefix + last],
+      SELECT counted.*, newest.tags AS spelling, clicked.clicks
+      FROM (SELECT tag, links FROM projection_redirects.tags
+            WHERE account = $1 AND tag >= $2 AND tag > $3 AND tag < $4 ORDER BY tag LIMIT $5) counted
+      LEFT JOIN LATERAL (
+        SELECT l.tags FROM (
+          SELECT subject, created_at FROM projection_redirects.link_tags t
+          WHERE t.account = $1 AND t.tag = counted.tag
+          ORDER BY created_at DESC, subject DESC LIMIT ${maxSpellings}) t
+        JOIN projection_redirects.links l ON l.subject = t.subject
+        WHERE l.status <> 'deleted' ORDER BY t.created_at DESC, t.subject DESC LIMIT 1) newest ON true
+      LEFT JOIN LATERAL (
+        SELECT CASE WHEN greatest(counted.links, count(*)) <= ${maxTagLinks}
+          THEN coalesce(sum(s.clicks) FILTER (WHERE l.status <> 'deleted'), 0)::bigint END AS clicks
+        FROM (
+          SELECT subject FROM projection_redirects.link_tags t
+          WHERE counted.links <= ${maxTagLinks} AND t.account = $1 AND t.tag = counted.tag LIMIT ${maxTagLinks + 1}) t
+        JOIN projection_redirects.links l ON l.subject = t.subject
+        LEFT JOIN projection_stats.links s ON s.subject = t.subject) clicked ON true
+      ORDER BY tag`,
+    values: [account, prefix, after, prefix + last, limit + 1],
   });
-  const used = rows.filter(({ links }) => links > 0);
-  const page = used.slice(0, limit);
-  const isExamined = page.length === used.length;
-  const end = isExamined ? rows.at(-1) : page.at(-1);
+  const { page, next } = pageOf(rows, limit, ({ tag }) => tag);
   return {
     tags: page.map(({ tag, links, clicks, spelling }) => ({
       tag: spelling?.find((text) => foldText(text) === tag) ?? tag,
       links,
-      clicks: links === maxTagLinks ? null : clicks,
+      clicks,
     })),
-    next: end && (!isExamined || rows.length === maxExamined) ? end.tag : null,
+    next,
   };
 };
 

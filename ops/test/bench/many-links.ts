@@ -77,6 +77,11 @@ export const fillWithLinks = async (pool: Pool, links: number): Promise<void> =>
      WHERE tags IS NOT NULL ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING`,
   );
   await pool.query(
+    `INSERT INTO projection_redirects.tags (account, tag, links)
+     SELECT account, tag, count(*) FROM projection_redirects.link_tags GROUP BY 1, 2
+     ON CONFLICT (account, tag) DO UPDATE SET links = excluded.links`,
+  );
+  await pool.query(
     `INSERT INTO ledger.links (subject, key_id, account, sequence, last_event_at, created_at)
      SELECT subject, 'bench-key', account, 1, created_at, created_at FROM ${table}`,
   );

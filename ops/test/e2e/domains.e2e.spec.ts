@@ -110,6 +110,23 @@ describe('product: domains of accounts', () => {
     expectFailure(await remove(other.key, domain), 404, unknown);
   });
 
+  it('are listed page by page, by name', async () => {
+    const { key, account } = await newKey();
+    const names = ['b', 'a', 'c'].map((label) => `${label}.${newName()}`);
+    for (const name of names) expectDomain(await add(name, account), 201);
+    const page = async (query: string) => {
+      const response = await bench.api(`/v2/domains?limit=2${query}`, key);
+      const { domains, next } = response.json() as {
+        readonly domains: readonly DomainResponse[];
+        readonly next: string | null;
+      };
+      return { names: domains.map(({ domain }) => domain), next };
+    };
+    const [b = '', a = '', c = ''] = names;
+    expect(await page('')).to.deep.equal({ names: [a, b], next: b });
+    expect(await page(`&after=${b}`)).to.deep.equal({ names: [c], next: null });
+  });
+
   describe('a verification', () => {
     it('gets 409 with the values that were found until the record is there, and 200 then', async () => {
       const { key } = await newKey();

@@ -2,14 +2,16 @@ import type { z } from 'zod';
 import type { domainListResponse } from '../../../../schemas/http/domains.js';
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
-import { callApi } from '../app/api.js';
+import { withQuery } from '../../link-address.js';
+import { callApi, type Result } from '../app/api.js';
 import { useLoad, type Loaded } from '../app/hooks.js';
 import { useScope } from '../app/owner.js';
 import { Select, withValue } from './field.js';
 import { Trouble } from './trouble.js';
 import { texts } from '../../texts.js';
 
-type DomainList = z.infer<typeof domainListResponse>;
+type DomainPage = z.infer<typeof domainListResponse>;
+type DomainList = Pick<DomainPage, 'domains'>;
 
 const noDomains: Loaded<DomainList> = {
   value: { domains: [] },
@@ -23,12 +25,21 @@ const Context = createContext(noDomains);
 /** The account's domains, which are loaded once for all pages. */
 export const useDomains = (): Loaded<DomainList> => useContext(Context);
 
+const readAllPages = async (after = ''): Promise<Result<DomainList>> => {
+  const path = withQuery('/v2/domains', { limit: '1000', after });
+  const page = await callApi<DomainPage>(path);
+  if (!page.ok || page.value.next === null) return page;
+  const rest = await readAllPages(page.value.next);
+  if (!rest.ok) return rest;
+  return { ...rest, value: { domains: [...page.value.domains, ...rest.value.domains] } };
+};
+
 export const OwnDomains = ({ children }: { readonly children: ComponentChildren }) => {
   const canRead = useScope('links:read');
   const loaded = useLoad(
     () =>
       canRead
-        ? callApi<DomainList>('/v2/domains')
+        ? readAllPages()
         : Promise.resolve({ ok: true as const, status: 200, value: { domains: [] } }),
     '',
   );

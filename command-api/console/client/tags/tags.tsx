@@ -154,9 +154,6 @@ const ChangeTag = ({ tag: { tag, links }, isRenaming, onClose }: Props) => {
 
 const pageSize = 100;
 
-/** Links of a tag are counted up to this number. */
-const maxLinks = 10_000;
-
 const addressOf = (tag: string): string =>
   `/console/links?${writeFilter({ ...noFilter, tags: [tag], sort: 'created', after: '' })}`;
 
@@ -185,9 +182,7 @@ const Row = (props: {
           <bdi>{tag.tag}</bdi>
         </a>
       </td>
-      <td class="number">
-        {tag.links < maxLinks ? formatNumber(tag.links) : text.atLeast(tag.links)}
-      </td>
+      <td class="number">{formatNumber(tag.links)}</td>
       <td class="number">{tag.clicks === null ? common.unknown : formatNumber(tag.clicks)}</td>
       {canWrite && (
         <td>

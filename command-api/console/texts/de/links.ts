@@ -179,7 +179,6 @@ export const tags: typeof english.tags = (number) => ({
   rename: 'Umbenennen',
   none: 'Es gibt noch keine Tags. Tags erhalten Links beim Erstellen oder Ändern.',
   noneMatch: 'Kein Tag passt.',
-  atLeast: (count) => `${number(count)} oder mehr`,
   renameTag: (tag) => `Tag ${tag} umbenennen`,
   removeTag: (tag) => `Tag ${tag} entfernen`,
   newName: 'Neuer Name',

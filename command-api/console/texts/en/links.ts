@@ -179,7 +179,6 @@ export const tags = (number: FormatNumber) => ({
   rename: 'Rename',
   none: 'There are no tags yet. Tags are added to links when you create or change them.',
   noneMatch: 'No tag matches.',
-  atLeast: (count: number) => `${number(count)} or more`,
   renameTag: (tag: string) => `Rename the tag ${tag}`,
   removeTag: (tag: string) => `Remove the tag ${tag}`,
   newName: 'New name',
