@@ -121,7 +121,7 @@ describe('migrations', () => {
     expect(rows).to.deep.equal([{ generation }]);
     await database.pool.query('DROP SCHEMA imports');
     await migrate(database.pool);
-    expect((await applied()).at(-1)).to.include({ file: '0105_imports.sql' });
+    expect((await applied()).at(-1)).to.include({ file: '0107_keys_of_account.sql' });
   });
 
   it('wait for the locks of running processes, which continue meanwhile', async () => {
