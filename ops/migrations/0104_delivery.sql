@@ -48,20 +48,11 @@ CREATE TABLE delivery.cursors (
   generation bigint NOT NULL DEFAULT 0,
   -- Why nothing is delivered, although the webhook is enabled: its cursor is not of this log.
   stopped_reason text,
-  -- The process that delivers: a row of delivery.deliverers. A process takes a webhook whose owner has no lease.
+  -- The process that delivers until this time.
   owner text,
-  -- The sequence of the webhook when its owner took it: the owner takes it again after a change.
-  leased_sequence bigint,
-  -- When the last owner released the webhook.
-  free_since timestamptz,
+  leased_until timestamptz,
   -- When the deliveries began to fail without a success in between.
   failing_since timestamptz
-);
-
--- The processes that deliver, each until this time. One lease for all its webhooks costs one row a second.
-CREATE UNLOGGED TABLE delivery.deliverers (
-  id text PRIMARY KEY,
-  leased_until timestamptz NOT NULL
 );
 
 CREATE TABLE delivery.deliveries (

@@ -1,5 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { nullOnThrow } from '../../platform/errors.js';
+
+/** Time of the living threads of a process in milliseconds, without rounding. */
+const threadsMs = (pid: number): number =>
+  readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => {
+    const file = `/proc/${pid}/task/${thread}/schedstat`;
+    const times = nullOnThrow(() => readFileSync(file, 'latin1'), 'ENOENT', 'ESRCH') ?? '0';
+    return sum + Number(times.split(' ')[0]) / 1e6;
+  }, 0);
 
 /** User and system time in milliseconds, with those of ended children. Linux: a tick is 10 ms. */
 const cpuTimes = (pid: number): readonly [own: number, endedChildren: number] => {
@@ -8,7 +16,9 @@ const cpuTimes = (pid: number): readonly [own: number, endedChildren: number] =>
   const [user = NaN, system = NaN, childrenUser = NaN, childrenSystem = NaN] = fields
     .slice(11, 15)
     .map(Number);
-  return [(user + system) * 10, (childrenUser + childrenSystem) * 10];
+  // The ticks include ended threads.
+  const own = Math.max((user + system) * 10, threadsMs(pid));
+  return [own, (childrenUser + childrenSystem) * 10];
 };
 
 /** CPU time of a process and its threads, in milliseconds. Linux only. */
