@@ -64,7 +64,7 @@ interface Row extends HistoryRow {
   readonly rowOffset: number | null;
   /** Of the selected rows of the partition up to this one. */
   readonly bytes: number;
-  /** Whether the filter selects the row; otherwise it is the last one that was examined. */
+  /** Whether the filter selects the row. Otherwise it is the last examined row. */
   readonly isSelected: boolean;
 }
 

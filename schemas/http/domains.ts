@@ -103,7 +103,9 @@ export const domainPageResponse = named('OperatorsDomainPage', {
 /** A page of domains, by name. */
 export const domainPageQuery = z.object({
   limit: pageLimit.default(100),
-  after: readAs(domainNameOf, 'after must be a domain').optional(),
+  after: readAs(domainNameOf, 'after must be a domain')
+    .optional()
+    .meta({ type: 'string', description: 'The `next` of the previous page.' }),
 });
 
 const domain = {

@@ -64,15 +64,20 @@ describe('local servers: docker-compose.yml', () => {
     }
   });
 
-  it('connects only services to an external network, and publishes only APIs and edges, on loopback', () => {
+  it('connects only services to an external network, and publishes only APIs, edges and the archive, on loopback', () => {
     expect(networks).to.deep.equal({
       edge: { ipam: { config: [{ subnet: '172.30.84.0/24' }] } },
       internal: { internal: true },
+      // The archive reaches nothing outside.
+      analysts: { driver_opts: { 'com.docker.network.bridge.enable_ip_masquerade': 'false' } },
     });
     for (const [name, { networks: connected, ports }] of entries) {
       const isService = serviceKinds.some((kind) => name.startsWith(folders[kind]));
-      expect(connected, name).to.deep.equal(isService ? ['edge', 'internal'] : ['internal']);
-      if (!isService || name.startsWith(folders.projector)) expect(ports, name).to.deep.equal([]);
+      const isArchive = name === 'eventstore';
+      const external = isService ? ['edge', 'internal'] : ['internal', 'analysts'];
+      expect(connected, name).to.deep.equal(isService || isArchive ? external : ['internal']);
+      const isPublished = isArchive || (isService && !name.startsWith(folders.projector));
+      if (!isPublished) expect(ports, name).to.deep.equal([]);
       for (const port of ports) expect(port).to.match(/^127\.0\.0\.1:\d+:\d+$/);
     }
   });
