@@ -92,6 +92,19 @@ describe('archive: state', () => {
     expect(double.streams.events(ownerStream)).to.have.length(1);
   });
 
+  it('records the log in an archive that an earlier version of Linklog started', async () => {
+    await append(created('a'));
+    await isArchived();
+    double.streams.cut(ownerStream, 0);
+    await becomes('up');
+    await append(blocked('a', 2));
+    await isArchived();
+    await eventually('the log is recorded', async () => {
+      await archive.check();
+      return double.streams.events(ownerStream)?.length === 1;
+    });
+  });
+
   it('is ACCESS_DENIED for a user who may only read', async () => {
     expect(await state()).to.equal('up');
     double.permitAppends(false);

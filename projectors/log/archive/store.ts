@@ -250,7 +250,7 @@ export const openArchiveStore = (url: string) => {
     return retry(() => appendOnce(stream, expected, events), {
       attempts: 2,
       isRetryable: (error) =>
-        ((error as ArchiveUnavailable).cause as ClientError).type === 'timeout',
+        ((error as ArchiveUnavailable).cause as ClientError | undefined)?.type === 'timeout',
     });
   };
 
