@@ -32,7 +32,7 @@ const unknownType = (type: string): UnreadableEvent =>
 interface Reader {
   readonly definition: AnyEventType;
   readonly data: z.ZodType;
-  readonly upcasts: readonly (((data: never) => unknown) | undefined)[];
+  readonly upcasts: readonly ((data: never) => unknown)[];
 }
 
 /** Creates a function that parses, validates and upcasts the value of a record. */
@@ -62,7 +62,7 @@ export const eventReader = (types: readonly AnyEventType[]): ((value: string) =>
       throw new UnreadableEvent(`${parsed.data.type}: ${z.prettifyError(data.error)}`);
     }
     const current = reader.upcasts.reduce<unknown>(
-      (older, upcast) => upcast?.(older as never) ?? older,
+      (older, upcast) => upcast(older as never),
       data.data,
     );
     return { ...parsed.data, type: reader.definition.type, data: current } as LinklogEvent;
