@@ -32,7 +32,7 @@ const unknownType = (type: string): UnreadableEvent =>
 interface Reader {
   readonly definition: AnyEventType;
   readonly data: z.ZodType;
-  readonly upcasts: readonly (((data: never) => unknown) | undefined)[];
+  readonly upcasts: readonly ((data: never) => unknown)[];
 }
 
 const readersOf = (types: readonly AnyEventType[]): ReadonlyMap<string, Reader> => {
@@ -48,7 +48,7 @@ const readersOf = (types: readonly AnyEventType[]): ReadonlyMap<string, Reader> 
 };
 
 const upcast = ({ upcasts }: Reader, data: unknown): unknown =>
-  upcasts.reduce((older, next) => next?.(older as never) ?? older, data);
+  upcasts.reduce((older, next) => next(older as never), data);
 
 /** Creates a function that parses, validates and upcasts the value of a record. */
 export const eventReader = (types: readonly AnyEventType[]): ((value: string) => LinklogEvent) => {

@@ -6,8 +6,8 @@ import type { topics } from './topics.js';
 interface RetiredVersion {
   readonly version: number;
   readonly data: z.ZodType;
-  /** Converts the data to `version + 1`. Pure and total. Default: the data is valid there. */
-  readonly upcast?: (data: never) => unknown;
+  /** Converts the data to `version + 1`. Pure and total. */
+  readonly upcast: (data: never) => unknown;
 }
 
 /** An event type: its topic, its current data, and all versions that a log may contain. */
@@ -28,8 +28,9 @@ interface Definition {
   readonly description: string;
   readonly version: number;
   readonly data: z.ZodType;
-  /** Older versions, oldest first. */
-  readonly retired?: readonly RetiredVersion[];
+  /** Older versions, oldest first. Without `upcast`, the data is valid in the next version. */
+  readonly retired?: readonly (Pick<RetiredVersion, 'version' | 'data'> &
+    Partial<RetiredVersion>)[];
 }
 
 /** Declares the event types of a topic, by their names. */
@@ -39,7 +40,8 @@ export const defineEvents = <const Definitions extends Readonly<Record<string, D
 ) => {
   const types = Object.entries(definitions).map(([name, { retired = [], ...definition }]) => {
     const type = `linklog.${name}.v${definition.version}` as const;
-    return [name, { ...definition, name, topic, type, retired }] as const;
+    const versions = retired.map((known) => ({ upcast: (data: never): unknown => data, ...known }));
+    return [name, { ...definition, name, topic, type, retired: versions }] as const;
   });
   return Object.fromEntries(types) as unknown as {
     readonly [Name in keyof Definitions & string]: EventType<
