@@ -1,6 +1,7 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { reservedAliases, type ReservedWords } from './reserved-alias.js';
 import { readFileSync } from 'node:fs';
+import { EventLoopShare } from '../../ops/platform/concurrency/periodic.js';
 import { parseList } from '../../ops/platform/parse.js';
 import { projectFile } from '../../ops/platform/files/project-file.js';
 
@@ -39,7 +40,13 @@ type FindForbidden = (aliases: readonly string[], account: string) => Promise<Re
 export const createFindForbidden = (pool: Pool): FindForbidden => {
   const findReservation = reservedAliases(readReservedWords());
   return async (aliases, account) => {
-    const reserved = aliases.filter((alias) => findReservation(alias) !== null);
+    const share = new EventLoopShare();
+    const reserved: string[] = [];
+    // The codes of an import have up to 190 characters, which take 1 ms each.
+    for (const alias of aliases) {
+      if (findReservation(alias) !== null) reserved.push(alias);
+      if (share.isUsedUp) await share.renew();
+    }
     if (reserved.length === 0) return new Set();
     const names = reserved.map((alias) => alias.toLowerCase());
     const accounts = await readAliasOverrides(pool, names);
