@@ -57,7 +57,7 @@ const concurrentReads = 4;
 /** Followers that are behind in the history pause together after each portion, for this multiple of the time of its read. */
 const pauseFactor = 3;
 
-/** A portion reads this multiple of its limits, because its partitions have different numbers of events. */
+/** A follower's portion reads this multiple of its limits, because its partitions have different numbers of events. */
 const surplus = 1.25;
 
 /** How often a follower polls stored events that are not complete yet (ms). */
@@ -203,7 +203,9 @@ export const openFeed = (deps: {
   ): Promise<readonly PartitionEvents[]> => {
     const visits = indexes.filter(isVisitsIndex);
     const others = indexes.filter((index) => !isVisitsIndex(index));
-    const shareOf = (limit: number): number => Math.ceil((limit * surplus) / others.length);
+    // A page has its events by time, although all of them may be in one partition.
+    const share = ahead === noReadAhead ? 1 : surplus / others.length;
+    const shareOf = (limit: number): number => Math.ceil(limit * share);
     const shares = { events: shareOf(limits.events), bytes: shareOf(limits.bytes) };
     const [history, found] = await Promise.all([
       readHistory(pool, filter, cursor, others, shares),

@@ -1,4 +1,4 @@
--- Generation 2: earlier projectors read the lease in delivery.cursors.
+-- Earlier projectors, which generation 2 stops, read the lease in delivery.cursors.
 
 -- The processes that deliver, each until this time. One lease for all its webhooks costs one row a second.
 CREATE UNLOGGED TABLE delivery.deliverers (
