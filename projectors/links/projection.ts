@@ -122,13 +122,10 @@ const writeTags = async (
       values: valuesByField(added, ...tagColumns),
     });
   }
-  const counts = changes.flatMap(({ before, after }) => {
-    const [former, tags] = [countedTags(before), countedTags(after)];
-    return [...new Set([...former, ...tags])].map((tag) => {
-      const links = Number(tags.has(tag)) - Number(former.has(tag));
-      return { account: after.account, tag, links };
-    });
-  });
+  const counts = changes.flatMap(({ before, after }) => [
+    ...[...countedTags(after)].map((tag) => ({ account: after.account, tag, links: 1 })),
+    ...[...countedTags(before)].map((tag) => ({ account: after.account, tag, links: -1 })),
+  ]);
   // Last, because links of other partitions wait for the locks of these rows until COMMIT.
   await tx.query({
     name: `redirects-tags-counted-${schema}`,
