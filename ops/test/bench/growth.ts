@@ -23,8 +23,7 @@ import type { Call, Dimension, Side } from './growth-dimensions.js';
  * `npm run growth [-- --rounds N] [--only PATTERN] [--full]`
  *
  * A small and a large product run at the same time. Both are filled through the API, the log, or with rows of the
- * ledger, and are restarted. Then each call is measured on both by turns: CPU time, which hardly depends on other load on
- * the machine, of Node and of PostgreSQL. Values are in microseconds unless the row has another unit. Exits with code 1
+ * ledger, and are restarted. Then each call is measured on both alternately: CPU time of Node and of PostgreSQL. Values are in microseconds unless the row has another unit. Exits with code 1
  * if a value is more than 1.5 times as large for the large product, and `accepted` has no reason. `--only`: what
  * matches the regular expression. `--full`: 1,000,000 links, and more of other things. Linux only.
  */
@@ -89,8 +88,8 @@ const createSide = async (name: Side['name']): Promise<Side> => {
 
 const sides = [await createSide('small'), await createSide('large')] as const;
 
-/** Measures both products by turns. Returns the medians. */
-const byTurns = async (
+/** Measures both products alternately. Returns the medians. */
+const alternate = async (
   measure: (side: Side) => Promise<ProductCpu>,
   times = rounds,
 ): Promise<Costs> => {
@@ -128,7 +127,7 @@ const callRepeatedly = async (side: Side, call: Call): Promise<number> => {
 const measureCall = async (call: Call): Promise<Costs> => {
   // The first calls are slower: the process compiles its code.
   for (const side of sides) await callRepeatedly(side, call);
-  return byTurns((side) => cpuOf(side, () => callRepeatedly(side, call)));
+  return alternate((side) => cpuOf(side, () => callRepeatedly(side, call)));
 };
 
 /** Smaller differences are noise (µs). */
@@ -147,7 +146,7 @@ const reportCalls = async (name: string, counts: Counts, calls: readonly Call[])
 
 const restSeconds = 10;
 const measureRest = (): Promise<Costs> =>
-  byTurns((side) => cpuOf(side, () => sleep(restSeconds * 1_000, restSeconds)), 2);
+  alternate((side) => cpuOf(side, () => sleep(restSeconds * 1_000, restSeconds)), 2);
 
 const watchMs = 2_000;
 /** CPU time within `watchMs` of a product at rest (ms). */
@@ -189,7 +188,7 @@ const measureDimensions = async (): Promise<void> => {
     await withLedger(side.product, (pool) => pool.query('VACUUM ANALYZE'));
   }
   const links = countsOf(dimensions[0]);
-  report('everything', links, 'a start', await byTurns(measureStart, 3), noise.start);
+  report('everything', links, 'a start', await alternate(measureStart, 3), noise.start);
   for (const side of sides) await untilAtRest(side);
   report('everything', links, 'a second at rest', await measureRest(), noise.second);
   for (const dimension of chosen) {
@@ -216,7 +215,7 @@ const measureCatchUp = async (): Promise<void> => {
   await createLinks(large.product.api, large.key, counts.large, urlOf);
   await untilAtRest(large);
   const measure = ({ name }: Side) => cpuOf(large, () => readStream(large, counts[name]));
-  report('events before a stream', counts, 'an event', await byTurns(measure, 3), noise.event);
+  report('events before a stream', counts, 'an event', await alternate(measure, 3), noise.event);
 };
 
 const linksOfRound = 400;
@@ -226,7 +225,7 @@ const measureStreams = async (): Promise<void> => {
   const streams = await Promise.all(
     sides.map(({ name, product }) => openStreams(product, counts[name], 'own')),
   );
-  const costs = await byTurns((side) =>
+  const costs = await alternate((side) =>
     cpuOf(side, async () => {
       const { latencies } = streams[sides.indexOf(side)] ?? { latencies: [] };
       latencies.length = 0;
@@ -263,7 +262,7 @@ const measureImports = async (): Promise<void> => {
     stored[side.name].postgres = ((await bytesOfImports(side)) - before) / count;
     return count;
   };
-  const costs = await byTurns((side) => cpuOf(side, () => importFile(side)), 1);
+  const costs = await alternate((side) => cpuOf(side, () => importFile(side)), 1);
   report('rows of an import', counts, 'a link', costs, noise.call);
   report('rows of an import', counts, 'stored bytes of a link', stored, noise.call);
 };
@@ -296,7 +295,7 @@ const measureBlocklists = async (): Promise<void> => {
     const counts = { small: 100, large: full ? most : count };
     const entries = (side: Side) =>
       Array.from({ length: counts[side.name] }, (_, index) => entry.replace('{n}', `${index}`));
-    const waits = await byTurns((side) => replaceBlocklist(side, entries(side)), 1);
+    const waits = await alternate((side) => replaceBlocklist(side, entries(side)), 1);
     report(name, counts, 'longest redirect while it is read', waits, noise.redirect);
     await reportCalls(name, counts, [['POST /v2/shorten', { url: 'https://many.example/b' }]]);
   }
