@@ -23,9 +23,10 @@ import type { Call, Dimension, Side } from './growth-dimensions.js';
  * `npm run growth [-- --rounds N] [--only PATTERN] [--full]`
  *
  * A small and a large product run at the same time. Both are filled through the API, the log, or with rows of the
- * ledger, and are restarted. Then each call is measured on both alternately: CPU time of Node and of PostgreSQL. Values are in microseconds unless the row has another unit. Exits with code 1
- * if a value is more than 1.5 times as large for the large product, and `accepted` has no reason. `--only`: what
- * matches the regular expression. `--full`: 1,000,000 links, and more of other things. Linux only.
+ * ledger, and are restarted. Then each call is measured on both alternately: CPU time of Node and of PostgreSQL. Values
+ * are in microseconds unless the row has another unit. Exits with code 1 if a value is more than 1.5 times as large for
+ * the large product, and `accepted` has no reason. `--only`: what matches the regular expression. `--full`: 1,000,000
+ * links, and more of other things. Linux only.
  */
 const { rounds, only, full } = new Command('growth')
   .option('--rounds <count>', 'measurements of each call on each product', wholeNumber, 5)
