@@ -141,7 +141,7 @@ export const addWebhooks = async (side: Side, count: number): Promise<void> => {
   )(side, count);
 };
 
-export const dimensions: readonly Dimension[] = [
+export const dimensions: readonly [Dimension, ...Dimension[]] = [
   {
     ...{ name: 'links of an account', counts: [100, 100_000, 1_000_000], grow: addLinks },
     calls: [

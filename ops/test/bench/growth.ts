@@ -23,10 +23,10 @@ import type { Call, Dimension, Side } from './growth-dimensions.js';
  * `npm run growth [-- --rounds N] [--only PATTERN] [--full]`
  *
  * A small and a large product run at the same time. Both are filled through the API, the log, or with rows of the
- * ledger, and are restarted. Then each call is measured on both alternately: CPU time, which hardly depends on other load on
- * the machine, of Node and of PostgreSQL. Values are in microseconds unless the row has another unit. Exits with code 1
- * if a value is more than 1.5 times as large for the large product, and `accepted` has no reason. `--only`: what
- * matches the regular expression. `--full`: 1,000,000 links, and more of other things. Linux only.
+ * ledger, and are restarted. Then each call is measured on both alternately: CPU time of Node and of PostgreSQL. Values
+ * are in microseconds unless the row has another unit. Exits with code 1 if a value is more than 1.5 times as large for
+ * the large product, and `accepted` has no reason. `--only`: what matches the regular expression. `--full`: 1,000,000
+ * links, and more of other things. Linux only.
  */
 const { rounds, only, full } = new Command('growth')
   .option('--rounds <count>', 'measurements of each call on each product', wholeNumber, 5)
@@ -37,7 +37,12 @@ const { rounds, only, full } = new Command('growth')
 
 const mostGrowth = 1.5;
 /** Costs that may grow, with the reason. */
-const accepted: Readonly<Record<string, string>> = {};
+const accepted: Readonly<Record<string, string>> = {
+  'a created link': 'each stream receives the event',
+  'GET /v2/domains': 'five domains do not fill a page of 100',
+  'GET /admin/domains': 'five domains do not fill a page of 100',
+  'GET /v2/domains/go.bench.example': 'counts the links of the domain',
+};
 
 type Counts = Readonly<Record<Side['name'], number>>;
 type Costs = Readonly<Record<Side['name'], ProductCpu>>;
@@ -85,7 +90,7 @@ const createSide = async (name: Side['name']): Promise<Side> => {
 const sides = [await createSide('small'), await createSide('large')] as const;
 
 /** Measures both products alternately. Returns the medians. */
-const alternately = async (
+const alternate = async (
   measure: (side: Side) => Promise<ProductCpu>,
   times = rounds,
 ): Promise<Costs> => {
@@ -123,7 +128,7 @@ const callRepeatedly = async (side: Side, call: Call): Promise<number> => {
 const measureCall = async (call: Call): Promise<Costs> => {
   // The first calls are slower: the process compiles its code.
   for (const side of sides) await callRepeatedly(side, call);
-  return alternately((side) => cpuOf(side, () => callRepeatedly(side, call)));
+  return alternate((side) => cpuOf(side, () => callRepeatedly(side, call)));
 };
 
 /** Smaller differences are noise (µs). */
@@ -142,7 +147,7 @@ const reportCalls = async (name: string, counts: Counts, calls: readonly Call[])
 
 const restSeconds = 10;
 const measureRest = (): Promise<Costs> =>
-  alternately((side) => cpuOf(side, () => sleep(restSeconds * 1_000, restSeconds)), 2);
+  alternate((side) => cpuOf(side, () => sleep(restSeconds * 1_000, restSeconds)), 2);
 
 const watchMs = 2_000;
 /** CPU time within `watchMs` of a product at rest (ms). */
@@ -183,8 +188,8 @@ const measureDimensions = async (): Promise<void> => {
     await untilAtRest(side);
     await withLedger(side.product, (pool) => pool.query('VACUUM ANALYZE'));
   }
-  const links = countsOf(dimensions[0] as Dimension);
-  report('everything', links, 'a start', await alternately(measureStart, 3), noise.start);
+  const links = countsOf(dimensions[0]);
+  report('everything', links, 'a start', await alternate(measureStart, 3), noise.start);
   for (const side of sides) await untilAtRest(side);
   report('everything', links, 'a second at rest', await measureRest(), noise.second);
   for (const dimension of chosen) {
@@ -209,8 +214,9 @@ const measureCatchUp = async (): Promise<void> => {
   const [, large] = sides;
   const counts = { small: 1_000, large: 20_000 };
   await createLinks(large.product.api, large.key, counts.large, urlOf);
+  await untilAtRest(large);
   const measure = ({ name }: Side) => cpuOf(large, () => readStream(large, counts[name]));
-  report('events before a stream', counts, 'an event', await alternately(measure, 3), noise.event);
+  report('events before a stream', counts, 'an event', await alternate(measure, 3), noise.event);
 };
 
 const linksOfRound = 400;
@@ -220,7 +226,7 @@ const measureStreams = async (): Promise<void> => {
   const streams = await Promise.all(
     sides.map(({ name, product }) => openStreams(product, counts[name], 'own')),
   );
-  const costs = await alternately((side) =>
+  const costs = await alternate((side) =>
     cpuOf(side, async () => {
       const { latencies } = streams[sides.indexOf(side)] ?? { latencies: [] };
       latencies.length = 0;
@@ -257,7 +263,7 @@ const measureImports = async (): Promise<void> => {
     stored[side.name].postgres = ((await bytesOfImports(side)) - before) / count;
     return count;
   };
-  const costs = await alternately((side) => cpuOf(side, () => importFile(side)), 1);
+  const costs = await alternate((side) => cpuOf(side, () => importFile(side)), 1);
   report('rows of an import', counts, 'a link', costs, noise.call);
   report('rows of an import', counts, 'stored bytes of a link', stored, noise.call);
 };
@@ -290,7 +296,7 @@ const measureBlocklists = async (): Promise<void> => {
     const counts = { small: 100, large: full ? most : count };
     const entries = (side: Side) =>
       Array.from({ length: counts[side.name] }, (_, index) => entry.replace('{n}', `${index}`));
-    const waits = await alternately((side) => replaceBlocklist(side, entries(side)), 1);
+    const waits = await alternate((side) => replaceBlocklist(side, entries(side)), 1);
     report(name, counts, 'longest redirect while it is read', waits, noise.redirect);
     await reportCalls(name, counts, [['POST /v2/shorten', { url: 'https://many.example/b' }]]);
   }
