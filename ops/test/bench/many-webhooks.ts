@@ -77,8 +77,12 @@ try {
   );
   const [median, p99] = [percentile(lateMs, 0.5), percentile(lateMs, 0.99)];
   report('median, p99, longest delay', `${median} ms, ${p99} ms, ${Math.max(0, ...lateMs)} ms`);
-  const warnings = product.stderr().match(/a webhook cannot be delivered/g)?.length ?? 0;
-  report('failures of workers', String(warnings));
+  const failures = product
+    .stderr()
+    .split('\n')
+    .filter((line) => line.includes('a webhook cannot be delivered'));
+  process.stderr.write(`${failures[0] ?? ''}\n`);
+  report('failures of workers', String(failures.length));
   await many.stop();
   process.stdout.write(markdownTable(['Figure', 'Value'], rows));
 } finally {
