@@ -148,7 +148,7 @@ const program = new URL('blocklist-thread.js', import.meta.url);
 
 /**
  * The heap of the thread: a million hosts need 100 MB of it. With a limit and a small young generation, V8 collects
- * garbage earlier, which saves 60 MB. A list that needs more is invalid.
+ * garbage earlier. A list that needs more is invalid.
  */
 const resourceLimits = { maxOldGenerationSizeMb: 1_024, maxYoungGenerationSizeMb: 4 };
 
