@@ -205,10 +205,8 @@ export const openFeed = (deps: {
     const others = indexes.filter((index) => !isVisitsIndex(index));
     // A page has its events by time, although all of them may be in one partition.
     const share = ahead === noReadAhead ? 1 : surplus / others.length;
-    const shareOf = (limit: number): number => Math.ceil(limit * share);
-    const shares = { events: shareOf(limits.events), bytes: shareOf(limits.bytes) };
     const [history, found] = await Promise.all([
-      readHistory(pool, filter, cursor, others, shares),
+      readHistory(pool, filter, cursor, others, limits, share),
       storedVisits(filter, cursor, visits, limits.events, ahead),
     ]);
     return [...history, ...found];

@@ -58,7 +58,7 @@ describe('feed: events in the history', () => {
   ): Promise<PartitionEvents> => {
     const cursor = startCursor.with(at, from);
     const limits = { events: limit, bytes: 200_000 };
-    const [found, ...others] = await readHistory(node.pool, filter, cursor, [at], limits);
+    const [found, ...others] = await readHistory(node.pool, filter, cursor, [at], limits, 1);
     if (!found) throw new Error('readHistory() returned no partition');
     expect(others).to.deep.equal([]);
     expect(found.index).to.equal(at);

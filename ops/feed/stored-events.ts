@@ -61,6 +61,8 @@ interface Row extends HistoryRow {
   /** The checkpoint of the projection; `null` before its first batch. */
   readonly applied: number | null;
   readonly isRebuildDue: boolean;
+  /** The rows of the partition before the limit of all partitions. */
+  readonly total: number;
   readonly rowOffset: number | null;
   /** Of the selected rows of the partition up to this one. */
   readonly bytes: number;
@@ -68,29 +70,41 @@ interface Row extends HistoryRow {
   readonly isSelected: boolean;
 }
 
-/** @param limits of each partition; its first event may have more bytes. @throws HistoryIncomplete */
+/**
+ * Reads the first events by time, without reordering a partition, and at least one of each partition.
+ *
+ * @param share of the limits that one partition may use; its first event may have more bytes
+ * @throws HistoryIncomplete
+ */
 export const readHistory = async (
   pool: Pool,
   filter: FeedFilter,
   cursor: Cursor,
   indexes: readonly number[],
   limits: PortionLimits,
+  share: number,
 ): Promise<readonly PartitionEvents[]> => {
   if (indexes.length === 0) return [];
+  const maxBytes = Math.ceil(limits.bytes * share);
   const { account, types, subject, domain } = filter;
   const [after, before] = domain === null ? [null, null] : subjectRangeOf(domain);
   // The events of one link are found by the primary key.
-  const ofSubject = subject === null ? '' : 'AND subject = $9';
+  const ofSubject = subject === null ? '' : 'AND subject = $10';
   const { rows } = await pool.query<Row>({
     name: subject === null ? 'feed-history' : 'feed-history-subject',
-    text: `SELECT p.index, c.next_offset AS applied, e.*,
-             ${isRebuildDue} AS "isRebuildDue"
+    text: `SELECT * FROM (
+           SELECT p.index, c.next_offset AS applied, e.*,
+             ${isRebuildDue} AS "isRebuildDue",
+             count("rowOffset") OVER (PARTITION BY p.index) AS total,
+             row_number() OVER (PARTITION BY p.index ORDER BY "rowOffset") AS number,
+             row_number() OVER (ORDER BY latest, p.index, "rowOffset") AS rank
            FROM unnest($2::smallint[], $3::bigint[]) AS p (index, "from")
            ${joinCheckpoint}
            LEFT JOIN LATERAL (
-             SELECT record_offset AS "rowOffset", "isSelected", bytes,
+             SELECT record_offset AS "rowOffset", "isSelected", bytes, latest,
                subject, sequence, time, id, type, account, actor, correlationid, causationid, traceparent, data
-             FROM (SELECT *, sum(size) OVER examined AS bytes, row_number() OVER examined AS number
+             FROM (SELECT *, sum(size) OVER examined AS bytes, row_number() OVER examined AS number,
+                     max(time) FILTER (WHERE "isSelected") OVER examined AS latest
                    FROM (SELECT *, CASE WHEN "isSelected" THEN octet_length(data) ELSE 0 END AS size
                          FROM (SELECT *, type = ANY ($6::text[])
                                  AND ($7::text IS NULL OR ${isWithin('$7', '$8')}) AS "isSelected"
@@ -100,11 +114,12 @@ export const readHistory = async (
                    WINDOW examined AS (ORDER BY record_offset)) summed
              WHERE ("isSelected" OR number = ${maxExamined}) AND bytes - size < $5
              ORDER BY record_offset LIMIT $4
-           ) e ON true
-           ORDER BY p.index, "rowOffset"`,
+           ) e ON true) merged
+           WHERE number = 1 OR rank <= $9
+           ORDER BY index, "rowOffset"`,
     values: [
       ...[account, indexes, indexes.map((index) => cursor[index])],
-      ...[limits.events, limits.bytes, [...types], after, before],
+      ...[Math.ceil(limits.events * share), maxBytes, [...types], after, before, limits.events],
       ...(subject === null ? [] : [subject]),
     ],
   });
@@ -115,7 +130,12 @@ export const readHistory = async (
     const found = ofPartition.filter(({ rowOffset }) => rowOffset !== null);
     const from = cursor[index] ?? 0;
     const { rowOffset: last = null, isSelected = true, bytes = 0 } = found.at(-1) ?? {};
-    const isCut = found.length === limits.events || bytes >= limits.bytes || !isSelected;
+    const total = ofPartition[0]?.total ?? 0;
+    const isCut =
+      ofPartition.length < total ||
+      total === Math.ceil(limits.events * share) ||
+      bytes >= maxBytes ||
+      !isSelected;
     return {
       index,
       events: found
