@@ -233,6 +233,7 @@ export const startWorker = (deps: WorkerDeps, leased: Leased) => {
     .catch(end)
     .catch((error: unknown) => {
       logFailure(error);
+      // `stop` aborts the pause, which is no failure.
       return sleep(failurePauseMs, undefined, { signal }).catch(() => undefined);
     })
     .finally(() => {

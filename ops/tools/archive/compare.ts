@@ -73,7 +73,8 @@ const load = async (
     const types = unnest(['text', 'bigint', 'uuid', 'bytea', 'boolean']);
     const values = valuesByField(rows, 'stream', 'position', 'id', 'content', 'waiting');
     written = client.query(`INSERT INTO ${table} SELECT * FROM ${types}`, values);
-    // A failed read is thrown before it.
+    // It is awaited above or below. If reading the next portion fails first, that error is thrown, and this one must not
+    // end the process as an unhandled rejection.
     written.catch(() => undefined);
   }
   await written;
