@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { domainNameOf } from './domain-name.js';
+import { domainNameOf, hostNameOf } from './domain-name.js';
 import { codePoint } from './testing/code-point.js';
 
 describe('schemas: domain names', () => {
@@ -35,11 +35,31 @@ describe('schemas: domain names', () => {
     });
   }
 
+  for (const [text, name] of [
+    ['LocalHost.', 'localhost'],
+    ['linklog_edge', 'linklog_edge'],
+    ['0x7f.1', '127.0.0.1'],
+    ['[0:0::1]', '[::1]'],
+    ['::1', null],
+    ['[::1]:80', null],
+    ['[go.example.com]', null],
+    ['a,b', null],
+    ['*', null],
+    ['', null],
+    ['.', null],
+  ] as const) {
+    it(`reads ${JSON.stringify(text)} as the host ${name}`, () => {
+      expect(hostNameOf(text)).to.equal(name);
+    });
+  }
+
   it('reads its own results again, for any text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.domain(), fc.string({ unit: codePoint })), (text) => {
-        const name = domainNameOf(text);
-        if (name !== null) expect(domainNameOf(name)).to.equal(name);
+        for (const read of [domainNameOf, hostNameOf]) {
+          const name = read(text);
+          if (name !== null) expect(read(name)).to.equal(name);
+        }
       }),
     );
   });

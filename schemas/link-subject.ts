@@ -1,4 +1,4 @@
-import { domainNameOf } from './domain-name.js';
+import { hostNameOf } from './domain-name.js';
 import { edgeRoutes } from './edge-routes.js';
 
 export interface LinkIdentity {
@@ -80,9 +80,9 @@ export const linkCodeOf = (text: string): string | null => {
 /** The path of a code in URLs: percent-encoded, except for ASCII. */
 export const pathOfCode = (code: string): string => `/${encodeURIComponent(code)}`;
 
-/** The name of the default domain, which requests may use; `null` if it cannot be the name of a domain. */
+/** The name of the default domain, which requests may use. */
 export const defaultDomainOf = (defaultHost: string | null): string | null =>
-  defaultHost === null ? null : domainNameOf(new URL(defaultHost).hostname);
+  defaultHost === null ? null : hostNameOf(new URL(defaultHost).hostname);
 
 /** The domain of a filter, in which an empty name is the default domain, and `null` all domains. */
 export const filteredDomain = (name: string | null, defaultDomain: string | null): string | null =>

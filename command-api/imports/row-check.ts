@@ -1,7 +1,7 @@
 /** Checks the records of an import file, except against the ledger. Texts are adapted, with a message in the outcome. */
 import type { z } from 'zod';
 import { fitsInLink, linkTooLarge } from '../../schemas/link-size.js';
-import { domainNameOf } from '../../schemas/domain-name.js';
+import { hostNameOf } from '../../schemas/domain-name.js';
 import {
   canonicalText,
   destination,
@@ -106,7 +106,7 @@ const readClicks = (clicks: number, messages: string[]): number => {
 
 /** The domain of a link in its canonical form, as accounts have it; `null`: the file has none. */
 export const domainOf = ({ domain }: SourceLink): string | null =>
-  domain === null ? null : (domainNameOf(domain) ?? domain);
+  domain === null ? null : (hostNameOf(domain) ?? domain);
 
 interface RowCheckDeps {
   /** The name of the default domain; `null`: none that files can use. */

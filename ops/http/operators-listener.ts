@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { domainNameOf } from '../../schemas/domain-name.js';
+import { hostNameOf } from '../../schemas/domain-name.js';
 import { messages } from '../../schemas/http/errors.js';
 import { noSniff, refuse } from './refusal.js';
 import { isIP } from 'node:net';
@@ -59,7 +59,7 @@ export const operatorsListener = (
       return;
     }
     const given = new URLSearchParams(mark < 0 ? '' : url.slice(mark)).get('domain') ?? '';
-    const name = given.toLowerCase() === defaultName ? defaultName : domainNameOf(given);
+    const name = hostNameOf(given);
     const isKnown = name !== null && (name === defaultName || isDomain(name));
     response.writeHead(isKnown ? 200 : 404, {
       'Cache-Control': 'no-store',

@@ -1,14 +1,14 @@
 /** How requests address links on domains. */
 import { z } from 'zod';
-import { domainNameOf } from '../domain-name.js';
+import { hostNameOf } from '../domain-name.js';
 import { linkCodeOf, linkOfSubject, maxCodeLength, subjectOf } from '../link-subject.js';
 import { readAs } from './query.js';
 
-/** A domain in a request, in its canonical form. */
-export const domainName = readAs(
-  domainNameOf,
-  'domain must be a host, such as go.example.com',
-).meta({ type: 'string', examples: ['go.example.com'] });
+/** A domain in a request, in its canonical form. The host of the default domain can be an IP address or one label. */
+export const domainName = readAs(hostNameOf, 'domain must be a host, such as go.example.com').meta({
+  type: 'string',
+  examples: ['go.example.com'],
+});
 
 /** What JSON Schema can express of a code; `maxLength` counts code points. */
 const codeSchema = {
@@ -42,6 +42,6 @@ export const subjectIn = (address: string, defaultDomain: string | null): string
   const { domain, code: text } = linkOfSubject(address);
   const code = linkCodeOf(text);
   if (code === null || domain === null) return code;
-  const name = domainNameOf(domain);
+  const name = hostNameOf(domain);
   return name === null ? null : subjectOf({ domain: name === defaultDomain ? null : name, code });
 };

@@ -117,6 +117,8 @@ describe('product: links on domains', () => {
         { url: destination, alias },
         { url: destination, domain: 'unknown.example' },
         { url: destination, domain, alias },
+        { url: destination, domain: 'local host' },
+        { url: destination, domain: 'other-host' },
         { url: destination, domain: 'localhost' },
         { url: destination, domain: domain.toUpperCase() },
       ];
@@ -125,7 +127,7 @@ describe('product: links on domains', () => {
         result.success ? (result['domain'] ?? null) : result['message'],
       );
       expect(outcomes).to.deep.equal([
-        ...[domain, second, null, inactive, taken, invalidDomain, domain],
+        ...[domain, second, null, inactive, taken, invalidDomain, inactive, null, domain],
       ]);
       expect(results[3]).to.include({ index: 3, statusCode: 400, url: destination });
       expect(await locationOf(second, alias)).to.equal(destination);
@@ -160,10 +162,10 @@ describe('product: links on domains', () => {
       const { shortCode } = await link();
       for (const [method, path] of paths) {
         const at = path.replace(':code', shortCode);
-        for (const query of ['', `?domain=${second}`, '?domain=unknown.example']) {
+        for (const query of ['', `?domain=${second}`, '?domain=unknown.example', '?domain=host']) {
           expectFailure(await send(method, at + query), 404, notFound);
         }
-        for (const query of ['localhost', '', `${domain}%2f${shortCode}`]) {
+        for (const query of ['local%20host', '', `${domain}%2f${shortCode}`]) {
           expectFailure(await send(method, `${at}?domain=${query}`), 400, invalidDomain);
         }
         const twice = await send(method, `${at}?domain=${domain}&domain=${second}`);
