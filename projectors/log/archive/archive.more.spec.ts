@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { archiveUnderKills } from '../../../ops/test/support/archive/kills.js';
 import { idsIn } from '../../../ops/test/support/archive/harness.js';
+import { runLinklogCli } from '../../../ops/test/support/command-line.js';
 import { databaseFixture, eventStoreFixture } from '../../../ops/test/support/fixtures.js';
 import { sendRequest } from '../../../ops/test/support/http.js';
 import { startProduct, type Product } from '../../../ops/test/support/product.js';
@@ -31,13 +32,14 @@ describe('archive: faults and rebuilds', () => {
       }),
     );
 
-  /** Empties the state of the archive, so that it goes through the log from its start. */
-  const rebuild = (): Promise<unknown> =>
-    database.pool.query(
-      ['checkpoints', 'high_water_marks', 'streams', 'dead_letters']
-        .map((table) => `DELETE FROM archive.${table}`)
-        .join(';'),
+  const rebuild = async (): Promise<void> => {
+    const env = { DATABASE_URL: database.url, EVENTSTORE_URL: double.url };
+    const { exitCode, stderr } = await runLinklogCli(
+      ['projections', 'rebuild', 'archive', '--yes'],
+      env,
     );
+    expect(exitCode, stderr).to.equal(0);
+  };
 
   it('writes no event twice in 10 rebuilds under load, with retention on a third of the streams', async () => {
     const { key } = await product.createKey({ plan: 'PRO' });
@@ -56,6 +58,10 @@ describe('archive: faults and rebuilds', () => {
         streams.retain(stream, { $tb: (streams.events(stream)?.at(-1)?.revision ?? 0) + 1 });
       },
       (stream: string) => {
+        streams.retain(stream, { $maxAge: 60 });
+        streams.elapse(61);
+      },
+      (stream: string) => {
         streams.softDelete(stream);
       },
     ];
@@ -63,7 +69,7 @@ describe('archive: faults and rebuilds', () => {
     const lastOf = (stream: string): number => streams.events(stream)?.at(-1)?.revision ?? -1;
     for (let round = 1; round <= 10; round += 1) {
       for (const [index, code] of links.entries()) {
-        if (index % 3 === 0) remove[(index / 3 + round) % 3]?.(`visits-${code}`);
+        if (index % 3 === 0) remove[(index / 3 + round) % 4]?.(`visits-${code}`);
       }
       if (round % 2 === 0) streams.scavenge();
       const loads = [locations(), locations()];
