@@ -50,7 +50,7 @@ describe('schemas: query of GET /v2/links', () => {
   const wrong: Record<string, readonly unknown[]> = {
     limit: ['0', '101', '1e1', '', ['1', '2']],
     after: ['', 'a b', 'a+b', 'x'.repeat(2_049), ['x', 'y']],
-    domain: ['', 'localhost', '127.0.0.1', 'go.example.com:443', ['a.example', 'b.example']],
+    domain: ['', 'a b', 'go.example.com:443', ['a.example', 'b.example']],
     sort: ['', 'Created', ['clicks', 'clicks']],
     search: ['', ' ', 'a', 'ab c', 'x'.repeat(101), 'a\u0000bc', 'abc\ud800', ['abc', 'abc']],
     tag: ['', 'a,', ',', 'x'.repeat(51), ['a', ''], Array.from({ length: 21 }, String)],

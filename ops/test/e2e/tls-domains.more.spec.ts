@@ -88,7 +88,7 @@ describe('product: own domains behind the Caddy of ops/docs/tls.md', () => {
     await writeFile(path.join(caddy.dir, 'key-header'), `Authorization: Bearer ${pro.key}\n`);
     await writeFile(
       path.join(caddy.dir, '.curlrc'),
-      `connect-to = "::127.0.0.1:${caddy.httpsPort}"\ncacert = "${caddy.caFile}"\nfail\n`,
+      `connect-to = "::127.0.0.1:${caddy.httpsPort}"\ncacert = "${caddy.caFile}"\nfail\nshow-error\n`,
     );
     const { stdout } = await promisify(execFile)('bash', ['-ec', codeIn('domains.md', 'sh')], {
       cwd: caddy.dir,
