@@ -89,7 +89,7 @@ export const recordsIn = ({ firstOffset, key, value }: LogRow): readonly LogReco
       });
 
 /** Offsets from `from` to `to` (exclusive). */
-interface OffsetRange {
+export interface OffsetRange {
   readonly partitionId: number;
   readonly from: number;
   readonly to: number;
@@ -204,10 +204,10 @@ class RowRecords implements Records {
   }
 }
 
-const endOf = ({ firstOffset, records }: LogRow): number => firstOffset + records;
+export const endOf = ({ firstOffset, records }: LogRow): number => firstOffset + records;
 
 /** Whether the rows are contiguous and undamaged. */
-const areWhole = (rows: readonly LogRow[]): boolean =>
+export const areWhole = (rows: readonly LogRow[]): boolean =>
   rows.every(({ firstOffset, records, key, value }, index) => {
     const before = rows[index - 1];
     const isNext = before === undefined || firstOffset === endOf(before);

@@ -19,6 +19,7 @@ import {
 } from './postgres-batches.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
 import { startPostgresSubscription } from './postgres-subscription.js';
+import { RecentRows } from './recent-rows.js';
 
 /** Events of `after` that are parsed in one event-loop iteration; an event with a long note takes 0.1 ms. */
 const eventsPerIteration = 16;
@@ -181,6 +182,7 @@ export const openPostgresLog = async (options: {
   const { pool, listener, logger, onRecorded, announcementMs = usualAnnouncementMs } = options;
   const partitions = await loadPartitions(pool);
   const announcements = new Announcements(announcementMs);
+  const recent = new RecentRows(pool, listener);
   const id = await installationOf(pool);
   const logId = (topic: TopicName): string => `postgres:${id}:${topic}`;
 
@@ -227,12 +229,16 @@ export const openPostgresLog = async (options: {
         pool,
         logger,
         listener,
+        recent,
         logId,
         ranges,
         partitionsOf,
       }),
     // Pool and listener belong to the caller.
-    close: () => Promise.resolve(),
+    close() {
+      recent.close();
+      return Promise.resolve();
+    },
   };
 
   const outbox: Outbox = {

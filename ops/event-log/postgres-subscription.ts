@@ -14,6 +14,7 @@ import {
 } from './port.js';
 import { readRows, unpackLater, type DueRecords } from './postgres-batches.js';
 import type { KnownPartition } from './postgres-partitions.js';
+import type { RecentRows } from './recent-rows.js';
 
 /**
  * Interval of polls without a notification (ms). An append is not announced if another one was announced shortly before;
@@ -34,6 +35,7 @@ interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
   readonly pool: Pool;
   readonly logger: Logger;
   readonly listener: NotificationListener;
+  readonly recent: RecentRows;
   readonly partitionsOf: (topic: TopicName) => readonly KnownPartition[];
 }
 
@@ -60,7 +62,7 @@ export const startPostgresSubscription = (
   options: SubscribeOptions,
   context: Context,
 ): Subscription => {
-  const { pool, logger, listener } = context;
+  const { pool, logger, listener, recent } = context;
   const { group, maxBatch = usualBatch, mayWaitMs = usualWaitMs } = options;
   const sharedBatch = Math.min(maxBatch, usualBatch);
   const outage = outageOf(options, logger);
@@ -78,16 +80,17 @@ export const startPostgresSubscription = (
     cursor.moveTo(position, await context.ranges(topic), context.logId(topic));
   };
 
-  /** Reads up to `length` records of each partition. Returns them by partition id. */
+  /** Reads up to `length` records of each partition, a backlog from PostgreSQL. Returns them by partition id. */
   const read = async (
     located: readonly TableCursor[],
     length: number,
+    isBacklog = false,
   ): Promise<ReadonlyMap<number, DueRecords>> => {
     const ranges = located.flatMap(({ known, offset }) =>
       offset === null ? [] : [{ partitionId: known.id, from: offset, to: offset + length }],
     );
     if (ranges.length === 0) return new Map();
-    const rows = await readRows(pool, ranges);
+    const rows = await (isBacklog ? readRows(pool, ranges) : recent.read(ranges));
     return new Map(
       ranges.flatMap(({ partitionId, from, to }) => {
         const found = rows.get(partitionId);
@@ -129,7 +132,9 @@ export const startPostgresSubscription = (
     let result: 'nothing' | 'some' | 'full' = 'nothing';
     for (const cursor of ready) {
       if (signal.aborted || isOutdated()) break;
-      const due = (cursor.isBehind ? await read([cursor], maxBatch) : found).get(cursor.known.id);
+      const due = (cursor.isBehind ? await read([cursor], maxBatch, true) : found).get(
+        cursor.known.id,
+      );
       cursor.isBehind = false;
       if (!due) cursor.recover();
       if (!due || !(await handle(cursor, due))) continue;
