@@ -95,6 +95,8 @@ export interface SubscribeOptions {
   readonly maxBatch?: number;
   /** How long records may wait for a larger batch (ms, by default 300). */
   readonly mayWaitMs?: number;
+  /** Whether to read the log itself, and not rows that other readers of the process have read. */
+  readonly isUnshared?: boolean;
   /** Receives the failures; by default, their lines name the group. */
   readonly outage?: OutageLog;
 }

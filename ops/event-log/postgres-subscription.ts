@@ -80,17 +80,17 @@ export const startPostgresSubscription = (
     cursor.moveTo(position, await context.ranges(topic), context.logId(topic));
   };
 
-  /** Reads up to `length` records of each partition, a backlog from PostgreSQL. Returns them by partition id. */
+  /** Reads up to `length` records of each partition. Returns them by partition id. */
   const read = async (
     located: readonly TableCursor[],
     length: number,
-    isBacklog = false,
+    isDirect = options.isUnshared,
   ): Promise<ReadonlyMap<number, DueRecords>> => {
     const ranges = located.flatMap(({ known, offset }) =>
       offset === null ? [] : [{ partitionId: known.id, from: offset, to: offset + length }],
     );
     if (ranges.length === 0) return new Map();
-    const rows = await (isBacklog ? readRows(pool, ranges) : recent.read(ranges));
+    const rows = await (isDirect ? readRows(pool, ranges) : recent.read(ranges));
     return new Map(
       ranges.flatMap(({ partitionId, from, to }) => {
         const found = rows.get(partitionId);

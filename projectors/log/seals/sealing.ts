@@ -417,6 +417,8 @@ export const startSealing = async (deps: {
     topics: topicNames,
     maxBatch,
     mayWaitMs,
+    // A seal proves what the table has.
+    isUnshared: true,
     position: async (topic, partition) => {
       const topicPartition = { topic, partition };
       const chain = await readChain(pool, topicPartition);
