@@ -43,6 +43,7 @@ const accepted: Readonly<Record<string, string>> = {
   'GET /admin/domains': 'five domains do not fill a page of 100',
   'GET /v2/domains/go.bench.example': 'counts the links of the domain',
   'a second at rest': 'each webhook stores its cursor every minute',
+  'GET /metrics': 'webhooks store their cursors meanwhile',
   'GET /admin/webhooks': 'lists up to 1,000 webhooks, and counts the events that wait for each',
 };
 
