@@ -132,16 +132,21 @@ describe('product: deliveries of webhooks', () => {
   });
 
   describe('of waiting events', () => {
-    for (const [count, sizes] of [
-      [10, Array<number>(10).fill(1)],
-      [220, [maxBatch.events, maxBatch.events, 20]],
-    ] as const) {
-      it(`have one event each up to 10, otherwise at most 100 events: ${count}`, async () => {
-        const { hook } = await deliverTogether(count);
-        expect(hook.deliveries.map(({ events }) => events.length)).to.deep.equal(sizes);
-        for (const { isBatch } of hook.deliveries) expect(isBatch).to.equal(count > 10);
-      });
-    }
+    it('have one event each up to 10', async () => {
+      const { hook } = await deliverTogether(10);
+      for (const { events, isBatch } of hook.deliveries) {
+        expect([events.length, isBatch]).to.deep.equal([1, false]);
+      }
+    });
+
+    it('have at most 100 events, and not many less', async () => {
+      const { hook } = await deliverTogether(420);
+      const sizes = hook.deliveries.map(({ events }) => events.length);
+      for (const size of sizes) expect(size).to.be.at.most(maxBatch.events);
+      // A delivery ends where the events of a partition that were read end, so it depends on the random codes.
+      expect(sizes.length).to.be.within(5, 10);
+      for (const { isBatch } of hook.deliveries) expect(isBatch).to.equal(true);
+    });
 
     it('have at most 256 KiB', async () => {
       const note = 'ü'.repeat(2_000);
