@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventuallyPasses } from '../support/waiting.js';
 import type { RequestOptions } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { RawClient } from '../support/raw-http.js';
@@ -134,6 +135,12 @@ describe('redirect edge: domains', () => {
       expiredRedirect: 'https://ü.example/expired?ä',
     };
     expectDomain(await calls.change(pro.key, own, redirects), 200);
+    await eventuallyPasses(() =>
+      onEveryEdge(async (edge) => {
+        const { headers } = await visit(own, '', accepting(browser), edge);
+        expect(headers.location).to.equal(redirects.rootRedirect);
+      }),
+    );
     const notFound = { statusCode: 404, message: 'Short URL not found' };
     const toExpired = 'https://xn--tda.example/expired?%C3%A4';
     const expired = (errorType: string) => ({ statusCode: 410, errorType });
