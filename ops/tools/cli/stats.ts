@@ -177,7 +177,9 @@ export const addStatsCommand = (program: Command, { readConfig, print }: Command
         new Date(),
       );
       if ('refused' in request) throw new CliError('USAGE', request.refused);
-      const domain = filteredDomain(request.domain, defaultDomainOf(config.shortUrlHost));
+      // Without SHORT_URL_HOST, the service has short URLs of localhost.
+      const defaultDomain = defaultDomainOf(config.shortUrlHost ?? 'http://localhost');
+      const domain = filteredDomain(request.domain, defaultDomain);
       const found = await withDatabase(config, async ({ pool, outbox }) =>
         link === undefined
           ? findAccountStats(pool, outbox, account, { ...request, domain })
