@@ -91,7 +91,11 @@ interface StreamProgress {
  */
 const readDue = (pool: Pool, batch: Batch, log: ReadLog) =>
   transaction(pool, async (tx) => {
-    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    // The lock comes before the snapshot: a rebuild truncates tables, which older snapshots see as empty.
+    await tx.query(
+      `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+       LOCK TABLE ${archiveSchema}.checkpoints IN ACCESS SHARE MODE`,
+    );
     const { topic, partition } = batch;
     await requireAtCheckpoint(tx, archiveSchema, batch, log.logId(topic));
     const reader = new Deduplicator(tx, archiveSchema, log, batch);

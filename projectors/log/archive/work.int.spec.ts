@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import path from 'node:path';
 import { createLogger } from '../../../ops/platform/logging.js';
 import { idsIn } from '../../../ops/test/support/archive/harness.js';
+import { transaction } from '../../../ops/platform/postgres/pool.js';
 import {
   startEventStoreDouble,
   type EventStoreDouble,
@@ -63,6 +64,32 @@ describe("archive: operators' work while the archive runs", () => {
     for (const [index, code] of ['a', 'b', 'c', 'd'].entries()) {
       expectStream(`link-${code}`, events.slice(index, index + 1));
     }
+  });
+
+  it('rebuilds before a batch whose transaction waits for the rebuild', async () => {
+    const { pool } = database;
+    const events = [created('a'), blocked('a', 2), unblocked('a', 3)];
+    const waiting = async (count: number): Promise<boolean> => {
+      const { rowCount } = await pool.query(
+        `SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+         WHERE datname = current_database() AND NOT granted`,
+      );
+      return rowCount === count;
+    };
+    await append(...events.slice(0, 2));
+    await untilCopied();
+    const rebuilt = await transaction(pool, async (tx) => {
+      await tx.query('SELECT FROM archive.streams');
+      const restarted = restartArchive(pool, 'rebuild');
+      await eventually('the rebuild has locked the checkpoints', () => waiting(1));
+      await append(...events.slice(2));
+      await eventually('a batch has begun', () => waiting(2));
+      return { restarted };
+    });
+    await rebuilt.restarted;
+    await untilCopied();
+    expectStream('link-a', events);
+    await archive.check();
   });
 
   it('redrives dead letters and parked events in order, at their revisions', async () => {
