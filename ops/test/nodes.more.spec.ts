@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { inspect, promisify } from 'node:util';
 import { inheritedEnvironment } from '../config/config.js';
 import { folderFixture } from './support/fixtures.js';
 
@@ -33,8 +33,9 @@ describe('other versions of Node in `engines`', () => {
       const node = await install(version);
       expect((await run(node, ['--version'])).stdout).to.match(new RegExp(`^v${version}\\.`));
       const options = { cwd: root, env: inheritedEnvironment(), maxBuffer: Infinity };
-      const { stdout } = await run(node, [mocha, ...specs], options);
-      expect(stdout).to.match(/^ +\d+ passing/m);
+      const outcome = await run(node, [mocha, ...specs], options).catch((error: unknown) => error);
+      expect((outcome as { readonly stdout?: string }).stdout).to.match(/^ +\d+ passing/m);
+      expect(outcome, inspect(outcome)).not.to.be.instanceOf(Error);
     }).timeout(300_000);
   }
 });
