@@ -5,7 +5,7 @@ import type { Logger } from '../ops/platform/logging.js';
 import { groupBy } from '../ops/platform/collections.js';
 import type { SequenceState } from '../ops/event-log/outbox/relay.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
-import type { TopicName } from '../schemas/events/topics.js';
+import { topicNames, type TopicName } from '../schemas/events/topics.js';
 import { spoolSource } from '../schemas/events/envelope.js';
 import type { HealthResponse } from '../schemas/http/health.js';
 import { projections } from './projections.js';
@@ -168,7 +168,7 @@ export const subjectsSetAside = async (
 
 /** Applies the log to every projection while no projector runs. */
 export const catchUpProjections = async (options: {
-  /** Uses two connections. */
+  /** Uses two connections for each projection. */
   readonly pool: Pool;
   readonly log: EventLog;
   readonly logger: Logger;
@@ -176,18 +176,19 @@ export const catchUpProjections = async (options: {
   readonly signal?: AbortSignal | undefined;
 }): Promise<void> => {
   const { pool, log, logger, progress, signal } = options;
-  const work = await Promise.all(
-    projections.map(async (projection) => ({ projection, targets: await endsOf(log, projection) })),
-  );
-  const total = work.flatMap(({ targets }) => targets).reduce((sum, { to }) => sum + to, 0);
+  const readers = projections.map((projection) => ({
+    projection,
+    schema: liveSchema(projection.name),
+    handle: createBatchHandler({ pool, log, logger, projection }),
+  }));
+  const targets = await endsOf(log, topicNames);
+  const readersOf = (topic: TopicName): number =>
+    projections.filter(({ topics }) => topics.includes(topic)).length;
+  const total = targets.reduce((sum, { topic, to }) => sum + to * readersOf(topic), 0);
   let done = 0;
   const onBatch = (_outcome: unknown, records: number): void => {
     done += records;
     progress?.(done, total);
   };
-  for (const { projection, targets } of work) {
-    const handle = createBatchHandler({ pool, log, logger, projection });
-    const schema = liveSchema(projection.name);
-    await catchUp({ pool, log, schema, handle, onBatch, signal }, targets);
-  }
+  await catchUp({ pool, log, readers, onBatch, signal }, targets);
 };

@@ -50,8 +50,8 @@ const sequences: Record<TopicName, string> = {
 };
 
 /** Returns the events of the ledger. */
-export const decided = (records: readonly LogRecord[]): LinklogEvent[] =>
-  readableEvents(records).filter(({ source }) => source === ledgerSource);
+export const decided = (topic: TopicName, records: readonly LogRecord[]): LinklogEvent[] =>
+  readableEvents(topic, records).filter(({ source }) => source === ledgerSource);
 
 interface LedgerAndLog {
   readonly pool: Pool;
@@ -69,7 +69,7 @@ const newestOf = async (
   const from = Math.max(first, next - maxTail, await knownThrough(topic, partition));
   const newest = new Map<string, LinklogEvent>();
   for await (const { records } of log.read(topic, partition, from, next)) {
-    for (const event of decided(records)) {
+    for (const event of decided(topic, records)) {
       // A relay that has lost its lock may repeat older events.
       if (event.sequence > (newest.get(event.subject)?.sequence ?? 0)) {
         newest.set(event.subject, event);

@@ -12,17 +12,25 @@ import { OutcomeUnknown, type Queryable } from '../../ops/platform/postgres/pool
 import type { BatchOutcome, ReadLog } from './batch.js';
 import { readCheckpoint } from './checkpoints.js';
 import type { Projection, ProjectionSchema } from './projection.js';
+import type { TopicName } from '../../schemas/events/topics.js';
 
 /** A partition with the offset up to which it must be applied. */
 export interface CatchUpTarget extends TopicPartition {
   readonly to: number;
 }
 
-interface CatchUpOptions {
-  readonly pool: Queryable;
-  readonly log: ReadLog & Pick<EventLog, 'ranges' | 'read'>;
+/** Applies batches to the tables of one schema. */
+interface CatchUpReader {
+  readonly projection: Pick<Projection, 'topics'>;
   readonly schema: ProjectionSchema;
   readonly handle: (batch: Batch) => Promise<BatchOutcome>;
+}
+
+interface CatchUpOptions {
+  /** Readers of a topic share its batches, each with a connection. */
+  readonly readers: readonly CatchUpReader[];
+  readonly pool: Queryable;
+  readonly log: ReadLog & Pick<EventLog, 'ranges' | 'read'>;
   readonly onBatch: (outcome: BatchOutcome, records: number) => void;
   /** Ends the catch-up after the current batches. */
   readonly signal?: AbortSignal | undefined;
@@ -35,12 +43,12 @@ const concurrency = 2;
 const maxFailures = 8;
 const pauses = { firstMs: 250, longestMs: 16_000 };
 
-/** Returns the current ends of the projection's partitions. */
+/** Returns the current ends of the topics' partitions. */
 export const endsOf = async (
   log: EventLog,
-  projection: Projection,
+  topics: readonly TopicName[],
 ): Promise<readonly CatchUpTarget[]> => {
-  const ends = projection.topics.map(async (topic) =>
+  const ends = topics.map(async (topic) =>
     (await log.ranges(topic)).map(({ partition, next }) => ({ topic, partition, to: next })),
   );
   return (await Promise.all(ends)).flat();
@@ -60,9 +68,9 @@ export async function* joined(batches: AsyncIterable<Batch>, size: number): Asyn
   if (last && records.length > 0) yield { ...last, records };
 }
 
-/** Applies one partition from its checkpoint on, and resumes there after a transient failure. */
+/** Applies one partition from the checkpoints on, and resumes there after a transient failure. */
 const catchUpPartition = async (
-  { pool, log, schema, handle, onBatch }: CatchUpOptions,
+  { pool, log, readers, onBatch }: CatchUpOptions,
   target: CatchUpTarget,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -71,17 +79,26 @@ const catchUpPartition = async (
   const applyAll = async (): Promise<void> => {
     for (;;) {
       const logId = log.logId(topic);
-      const position = await readCheckpoint(pool, schema, topic, partition);
-      const from = position?.offset ?? 0;
-      if (from >= to && position?.logId === logId) return;
       const range = (await log.ranges(topic)).find((known) => known.partition === partition);
       if (!range) throw new RangeError(`${topic} has no partition ${partition}`);
-      checkPosition(topic, range, logId, position ?? { logId, offset: 0 });
-      if (to === 0) return;
+      const due = [];
+      for (const { projection, schema, handle } of readers) {
+        if (!projection.topics.includes(topic)) continue;
+        const position = await readCheckpoint(pool, schema, topic, partition);
+        const { logId: known, offset } = position ?? { logId, offset: 0 };
+        if (offset >= to && known === logId) continue;
+        checkPosition(topic, range, logId, position ?? { logId, offset: 0 });
+        due.push({ offset, handle });
+      }
+      if (to === 0 || due.length === 0) return;
+      const from = Math.min(...due.map(({ offset }) => offset));
       let batches = 0;
       for await (const batch of joined(log.read(topic, partition, from, to), catchUpBatchSize)) {
         signal.throwIfAborted();
-        onBatch(await handle(batch), batch.records.length);
+        await concurrently(due, { concurrency: due.length, signal }, async ({ offset, handle }) => {
+          const records = batch.records.filter((record) => record.offset >= offset);
+          if (records.length > 0) onBatch(await handle({ ...batch, records }), records.length);
+        });
         batches += 1;
         failures = 0;
       }
@@ -101,7 +118,7 @@ const catchUpPartition = async (
 };
 
 /**
- * Applies the targets' partitions from the schema's checkpoints on. The first permanent failure ends all of them.
+ * Applies the targets' partitions from the readers' checkpoints on. The first permanent failure ends all of them.
  *
  * @throws ForeignPosition if the log lacks records after a checkpoint, or is another log
  * @throws the signal's reason

@@ -1,12 +1,7 @@
-import { BoundedMap } from '../../ops/platform/collections.js';
 import type { LogRecord } from '../../ops/event-log/port.js';
+import { readRecentEvent } from '../../ops/event-log/recent-events.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import {
-  readEvent,
-  topicOf,
-  UnknownEventType,
-  UnreadableEvent,
-} from '../../schemas/events/codec.js';
+import { topicOf, UnknownEventType, UnreadableEvent } from '../../schemas/events/codec.js';
 import { ledgerSource } from '../../schemas/events/envelope.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 
@@ -48,28 +43,10 @@ const misplaced = (topic: TopicName, key: string, event: LinklogEvent): string |
   return null;
 };
 
-/**
- * Recent events by their text. Projections read the same events, except visits, within a second; a lookup takes a tenth of
- * the time of parsing.
- */
-const recentEvents = new BoundedMap<string, LinklogEvent>(5_000);
-/** The longest text in the cache (characters), so that it takes at most some 30 MB. Most events have 600. */
-const maxCachedLength = 2_000;
-
-/** @throws UnreadableEvent */
-const eventOf = (topic: TopicName, value: string): LinklogEvent => {
-  if (topic === topics.visits.name || value.length > maxCachedLength) return readEvent(value);
-  const known = recentEvents.get(value);
-  if (known) return known;
-  const event = readEvent(value);
-  recentEvents.set(value, event);
-  return event;
-};
-
 /** Reads a record; older versions of events are upcast. */
 export const readRecord = (topic: TopicName, record: LogRecord): IncomingRecord => {
   try {
-    const event = eventOf(topic, record.value);
+    const event = readRecentEvent(topic, record.value);
     const reason = misplaced(topic, record.key, event);
     if (reason !== null) throw new UnreadableEvent(reason);
     return { record, subject: event.subject, event };

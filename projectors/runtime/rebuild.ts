@@ -183,12 +183,13 @@ const catchUpAndSwap = async (
     const ends = targets.reduce((records, { to }) => records + to, 0);
     expected = Math.max(expected, ends);
     progress?.(done, expected);
-    await catchUp({ pool, log, schema, handle, onBatch, signal }, targets);
+    const readers = [{ projection, schema, handle }];
+    await catchUp({ pool, log, readers, onBatch, signal }, targets);
   };
 
   for (let round = 0; round < maxRounds; round += 1) {
     const before = done;
-    await catchUpTo(await endsOf(log, projection));
+    await catchUpTo(await endsOf(log, projection.topics));
     if (done - before <= catchUpBatchSize) break;
   }
   await swapIn(client, projection.name, schema, async () => {

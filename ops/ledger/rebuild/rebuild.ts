@@ -103,7 +103,7 @@ export const addToLedger = async (
   topic: TopicName,
   records: readonly LogRecord[],
 ): Promise<void> => {
-  const events = readableEvents(records);
+  const events = readableEvents(topic, records);
   for (const add of steps[topic]) await add(tx, schema, events);
 };
 

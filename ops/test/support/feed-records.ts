@@ -188,9 +188,10 @@ export const projectHistory = async (
 ): Promise<void> => {
   const logger = createLogger('silent');
   const handle = createBatchHandler({ pool, log, logger, projection: history });
+  const readers = [{ projection: history, schema: liveSchema('history'), handle }];
   await catchUp(
-    { pool, log, schema: liveSchema('history'), handle, onBatch: () => undefined },
-    targets ?? (await endsOf(log, history)),
+    { pool, log, readers, onBatch: () => undefined },
+    targets ?? (await endsOf(log, history.topics)),
   );
 };
 

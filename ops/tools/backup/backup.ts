@@ -97,7 +97,7 @@ const sentPositions = async (pool: Pool): Promise<readonly SentPosition[]> => {
 /** Returns the offset after the last of these records in the outbox; at least `next`. */
 const offsetAfter = async (
   pool: Pool,
-  { partitionId, next }: SentPosition,
+  { partitionId, topic, next }: SentPosition,
   records: readonly LogRecord[],
 ): Promise<number> => {
   const { rows } = await pool.query<{ after: number }>(
@@ -105,7 +105,7 @@ const offsetAfter = async (
      FROM unnest($3::text[], $4::bigint[]) AS seen (key, sequence)
      JOIN log.records e ON e.key = seen.key AND e.ledger_sequence = seen.sequence
       AND e.partition_id = $1 AND e.first_offset >= $2`,
-    [partitionId, next, ...valuesByField(decided(records), 'subject', 'sequence')],
+    [partitionId, next, ...valuesByField(decided(topic, records), 'subject', 'sequence')],
   );
   return rows[0]?.after ?? next;
 };

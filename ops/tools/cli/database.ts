@@ -209,7 +209,7 @@ export const withNewInstallation = async <Result>(
     const url = postgres?.url ?? databaseUrl ?? '';
     const where = postgres ? `DATA_DIR ${dataDir}` : `the database of DATABASE_URL`;
     try {
-      const connections = { url, name: 'restore', max: 6, deadlines: 'patient' as const };
+      const connections = { url, name: 'restore', max: 10, deadlines: 'patient' as const };
       const prepare = async (pool: Pool): Promise<void> => {
         await requireUnused(pool, where);
         await migrate(pool);

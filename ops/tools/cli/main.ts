@@ -1,11 +1,7 @@
 #!/usr/bin/env node
-import { setFlagsFromString } from 'node:v8';
 import { readConfig } from '../../config/config.js';
 import { reportWarnings } from '../../platform/logging.js';
 import { runCommandLine } from './program.js';
-
-// Collects garbage when the heap has grown by half: a replay uses 175 MB instead of 310, and a quarter more time.
-setFlagsFromString('--heap-growing-percent=50');
 
 // The reader of the output may exit early, as `head` does. That is no failure of the command.
 for (const [name, stream] of [

@@ -158,7 +158,7 @@ export const explain = async (
         signal?.throwIfAborted();
         for (const record of records) {
           let event: LinklogEvent | null | undefined;
-          const readOnce = () => (event ??= readableEvent(record));
+          const readOnce = () => (event ??= readableEvent(topic, record));
           const position = { in: where, topic, partition, offset: record.offset };
           for (const explanation of matching) explanation.add(position, record, readOnce);
         }

@@ -1,6 +1,5 @@
 import type { PoolClient } from 'pg';
 import { applyBatch } from '../../../../projectors/runtime/batch.js';
-import { catchUpBatchSize } from '../../../../projectors/runtime/catch-up.js';
 import { readCheckpoints } from '../../../../projectors/runtime/checkpoints.js';
 import {
   liveSchema,
@@ -35,12 +34,8 @@ export interface Fold {
     readonly tables: readonly string[];
     readonly columns: Readonly<Record<string, readonly string[]>>;
   };
-  /** Returns the ranges that the live tables are a fold of, as the session sees them, in the order to fold them. */
+  /** Returns the ranges that the live tables are a fold of, as the session sees them. */
   readonly ranges: () => Promise<readonly FoldedRange[]>;
-  /** The number of ranges to fold at the same time. */
-  readonly concurrency: number;
-  /** Records. */
-  readonly batchSize: number;
   /** Folds a batch, in the session's transaction. */
   readonly add: (batch: Batch) => Promise<void>;
 }
@@ -70,9 +65,6 @@ export const foldProjection = async (
         read: (from) => log.read(topic, partition, from, next),
       }));
     },
-    // One batch is parsed while PostgreSQL applies another.
-    concurrency: 2,
-    batchSize: catchUpBatchSize,
     async add(batch) {
       const { topic, partition, records } = batch;
       const [first] = records;
@@ -168,9 +160,6 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
           })),
       ]);
     },
-    // Each topic refers to the topics before it.
-    concurrency: 1,
-    batchSize: 2_000,
     async add(batch) {
       await sequences.add(batch);
       await addToLedger(client, 'pg_temp', batch.topic, batch.records);

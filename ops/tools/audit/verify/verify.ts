@@ -1,9 +1,11 @@
 import pLimit from 'p-limit';
 import type { PoolClient } from 'pg';
 import { projections } from '../../../../projectors/projections.js';
-import { joined } from '../../../../projectors/runtime/catch-up.js';
+import { catchUpBatchSize, joined } from '../../../../projectors/runtime/catch-up.js';
 import { requireKnownCheckpoints } from '../../../../projectors/runtime/checkpoints.js';
-import { topics } from '../../../../schemas/events/topics.js';
+import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
+import { groupBy } from '../../../platform/collections.js';
 import { concurrently } from '../../../platform/concurrency/deferred.js';
 import type { Batch, EventLog } from '../../../event-log/port.js';
 import { transactionOn, type Pool } from '../../../platform/postgres/pool.js';
@@ -28,8 +30,17 @@ const maxRounds = 10;
 /** A rebuild that replaces the live tables during a comparison makes another one necessary. */
 const maxComparisons = 5;
 
-/** Each fold reads two partitions: nine connections, including the sessions. */
-const concurrentFolds = 2;
+/** One batch is parsed while PostgreSQL applies another. With the sessions, seven connections. */
+const concurrentRanges = 2;
+
+/**
+ * Records of a batch. The batches of two partitions fit into the cache of recent events, which has no visits: a large
+ * batch folds more visits of the same link with the same number of statements.
+ */
+const batchSize = 2_000;
+const batchSizes: Readonly<Partial<Record<TopicName, number>>> = {
+  [topics.visits.name]: catchUpBatchSize,
+};
 
 /**
  * Comparisons of large tables exceed the services' timeouts, and sessions wait for each other. Cached plans
@@ -94,6 +105,13 @@ const setAsideBy = async ({ client, live, model }: Fold): Promise<SetAside> => {
 
 type Folded = ReadonlyMap<Fold, readonly FoldedRange[]>;
 
+/** What a fold lacks of a range. */
+interface Part {
+  readonly fold: Fold;
+  readonly range: FoldedRange;
+  readonly from: number;
+}
+
 const isSameRange = (a: Omit<RowPosition, 'offset'>, b: typeof a): boolean =>
   a.in === b.in && a.topic === b.topic && a.partition === b.partition;
 
@@ -141,28 +159,40 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
     }
     const ledger = await foldLedger(await open(), log);
     const folds = [...readModels, ledger.fold];
+    /** A session runs one transaction at a time. */
+    const limits = new Map(folds.map((fold) => [fold, pLimit(1)]));
+    const oneAtATime = (fold: Fold, work: () => Promise<void>): Promise<void> =>
+      limits.get(fold)?.(work) ?? work();
 
-    /** Folds a range from an offset on, and records its gaps. */
+    /** Reads a range once, folds it into each model from an offset on, and records its gaps. */
     const foldRange = async (
-      { range, from }: { readonly range: FoldedRange; readonly from: number },
-      size: number,
-      add: (batch: Batch) => Promise<void>,
+      step: Step,
+      parts: readonly Part[],
+      ending: AbortSignal,
     ): Promise<void> => {
-      const { in: where, topic, partition } = range;
-      let next = from;
+      const end = Math.max(...parts.map(({ range }) => range.next));
+      const longest = parts.find(({ range }) => range.next === end)?.range;
+      if (!longest) return;
+      const { in: where, topic, partition } = longest;
+      let next = Math.min(...parts.map(({ from }) => from));
       const expectNext = (offset: number): void => {
         if (offset > next) gaps.push({ in: where, topic, partition, from: next, to: offset });
       };
-      for await (const batch of joined(range.read(from), size)) {
+      for await (const batch of joined(longest.read(next), batchSizes[topic] ?? batchSize)) {
         for (const { offset } of batch.records) {
           expectNext(offset);
           next = offset + 1;
         }
-        await add(batch);
-        done += batch.records.length;
+        await concurrently(parts, { concurrency: parts.length, signal: ending }, async (part) => {
+          const { fold, from, range: own } = part;
+          const records = batch.records.filter(({ offset: at }) => at >= from && at < own.next);
+          if (records.length === 0) return;
+          await oneAtATime(fold, () => step(fold.client, () => fold.add({ ...batch, records })));
+          done += records.length;
+        });
         progress?.(done, Math.max(done, total));
       }
-      expectNext(range.next);
+      expectNext(end);
     };
 
     /**
@@ -171,31 +201,30 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
      */
     const catchUp = async (step: Step, before: Folded): Promise<Folded | null> => {
       const folded = new Map<Fold, readonly FoldedRange[]>();
-      const work = [];
+      const parts: Part[] = [];
       for (const fold of folds) {
         const [known, ranges] = [before.get(fold) ?? [], await fold.ranges()];
         if (known.some((range) => range.next > (endIn(ranges, range) ?? 0))) return null;
         folded.set(fold, ranges);
-        const rest = ranges.map((range) => ({ range, from: endIn(known, range) ?? range.first }));
-        for (const { range, from } of rest) total += range.next - from;
-        work.push({ fold, rest });
+        for (const range of ranges) {
+          const from = endIn(known, range) ?? range.first;
+          total += range.next - from;
+          if (from < range.next) parts.push({ fold, range, from });
+        }
       }
       progress?.(done, Math.max(done, total));
-      await concurrently(
-        work,
-        { concurrency: concurrentFolds, signal },
-        ({ fold, rest }, ending) => {
-          // The session runs one transaction at a time.
-          const oneAtATime = pLimit(1);
-          const { client, concurrency, batchSize } = fold;
-          return concurrently(rest, { concurrency, signal: ending }, (part, stopping) =>
-            foldRange(part, batchSize, async (batch) => {
-              stopping.throwIfAborted();
-              await oneAtATime(() => step(client, () => fold.add(batch)));
-            }),
+      // Events refer only to earlier topics, and records of the outbox only to those of the log.
+      for (const topic of ledgerTopics) {
+        for (const where of ['log', 'outbox'] as const) {
+          const ofTopic = parts.filter(({ range }) => range.topic === topic && range.in === where);
+          const byPartition = groupBy(ofTopic, ({ range }) => range.partition);
+          await concurrently(
+            byPartition.values(),
+            { concurrency: concurrentRanges, signal },
+            (ofRange, ending) => foldRange(step, ofRange, ending),
           );
-        },
-      );
+        }
+      }
       return folded;
     };
 
