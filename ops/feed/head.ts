@@ -10,6 +10,8 @@ import type { PartitionEvents } from './stored-events.js';
 
 /** Bounds the events in memory of an account and partition. A client that is further behind reads the stored events. */
 const maxBuffered = { events: 500, bytes: 500_000 };
+/** Bounds the events in memory of all accounts of a topic (characters). */
+const maxOfTopic = 32_000_000;
 /** How long records may wait for a larger batch (ms). */
 const mayWaitMs = 100;
 /** How long the reader runs without clients (ms). */
@@ -34,7 +36,10 @@ interface AccountEvents {
 const emptyBuffers = (positions: readonly number[] | null): readonly BufferedEvents[] =>
   (positions ?? []).map((since) => ({ since, events: [], bytes: 0 }));
 
-/** Drops the oldest events beyond the bounds. */
+const bytesIn = ({ partitions }: AccountEvents): number =>
+  partitions.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** Drops the oldest events beyond the bounds of an account. */
 const bound = (buffered: BufferedEvents): void => {
   let dropped = 0;
   for (const event of buffered.events) {
@@ -52,7 +57,10 @@ export class TopicHead {
   readonly #firstIndex: number;
   /** The next offset by partition; `null` while the reader does not run. */
   #positions: number[] | null = null;
+  /** The accounts without new events for the longest time come first. */
   readonly #accounts = new Map<string, AccountEvents>();
+  /** Of the events of all accounts. */
+  #bytes = 0;
   #running: { readonly ended: AbortController; readonly done: Promise<void> } | null = null;
   #idle: NodeJS.Timeout | undefined;
   readonly #outage: OutageLog;
@@ -85,6 +93,7 @@ export class TopicHead {
       known.wakeUps.delete(own);
       if (known.wakeUps.size > 0 || this.#accounts.get(account) !== known) return;
       this.#accounts.delete(account);
+      this.#bytes -= bytesIn(known);
       if (this.#accounts.size === 0) {
         this.#idle = setTimeout(() => {
           void this.stop();
@@ -135,6 +144,7 @@ export class TopicHead {
     const positions = ranges.map(({ next }) => next);
     this.#positions = positions;
     for (const known of this.#accounts.values()) known.partitions = emptyBuffers(positions);
+    this.#bytes = 0;
     // After a failure, clients at the former position must read the stored events up to this one.
     for (const { wakeUps } of this.#accounts.values()) for (const wake of wakeUps) wake();
     const subscription: Subscription = this.log.subscribe({
@@ -168,29 +178,51 @@ export class TopicHead {
 
   #add({ partition, records }: Delivery, positions: number[]): void {
     const index = this.#firstIndex + partition;
-    const found: { readonly known: AccountEvents; readonly event: FeedEvent }[] = [];
+    const found: {
+      readonly name: string;
+      readonly known: AccountEvents;
+      readonly event: FeedEvent;
+    }[] = [];
     // Throws before the first change, because a failed batch is delivered again.
     for (const record of records.slice()) {
       // Parses only events of accounts with clients.
       const account = /"account":("(?:[^"\\]|\\.)*")/.exec(record.value)?.[1];
-      const known = account && this.#accounts.get(JSON.parse(account) as string);
+      const name = account === undefined ? '' : (JSON.parse(account) as string);
+      const known = this.#accounts.get(name);
       if (!known) continue;
       const event = readKnownEvent(record.value);
       // The data may have an account too.
-      if (!event || this.#accounts.get(event.account ?? '') !== known) continue;
-      found.push({ known, event: feedEventOf(event, index, record.offset) });
+      if (event?.account !== name) continue;
+      found.push({ name, known, event: feedEventOf(event, index, record.offset) });
     }
-    const changed = new Set<AccountEvents>();
-    for (const { known, event } of found) {
+    const changed = new Map<string, AccountEvents>();
+    for (const { name, known, event } of found) {
       const buffered = known.partitions[partition];
       if (!buffered) continue;
+      const before = buffered.bytes;
       buffered.events.push(event);
       buffered.bytes += event.json.length;
       bound(buffered);
-      changed.add(known);
+      this.#bytes += buffered.bytes - before;
+      changed.set(name, known);
     }
     positions[partition] = (records.at(-1)?.offset ?? -1) + 1;
-    for (const { wakeUps } of changed) for (const wake of wakeUps) wake();
+    for (const [name, known] of changed) {
+      this.#accounts.delete(name);
+      this.#accounts.set(name, known);
+    }
+    this.#boundAll(positions);
+    for (const { wakeUps } of changed.values()) for (const wake of wakeUps) wake();
+  }
+
+  /** Drops the events of the first accounts beyond the bound of the topic. */
+  #boundAll(positions: readonly number[]): void {
+    for (const known of this.#accounts.values()) {
+      if (this.#bytes <= maxOfTopic) return;
+      const bytes = bytesIn(known);
+      this.#bytes -= bytes;
+      if (bytes > 0) known.partitions = emptyBuffers(positions);
+    }
   }
 }
 

@@ -217,6 +217,21 @@ describe('feed: reader at the head of a topic', () => {
     expect(subjectsFrom(606)).to.deep.equal([]);
   });
 
+  it('drops the events of accounts without new ones beyond the bound of all accounts', async () => {
+    const accounts = Array.from({ length: 80 }, (_, number) => `account-${number}`);
+    for (const account of accounts) join(account);
+    await isReading();
+    const note = 'x'.repeat(450_000);
+    for (const account of [...accounts, 'account-0']) {
+      await given.deliver(...recordsOf(described('abc', 2, { note }, { account })));
+    }
+    const inMemory = accounts.filter((account) => subjectsFrom(0, account) !== null);
+    // 71 events have 32 MB; that of account-0 came when it was not complete any more.
+    expect(inMemory).to.deep.equal(accounts.slice(-70));
+    expect(subjectsFrom(accounts.length, 'account-0')).to.deep.equal(['abc']);
+    expect(subjectsFrom(accounts.length + 1, 'account-5')).to.deep.equal([]);
+  });
+
   it('starts at the new end after a failure, without the events before, and wakes all clients', async () => {
     join();
     join('other');
