@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { browserFixture } from './fixtures.js';
 import type { Product } from './product.js';
-import { eventually } from './waiting.js';
+import { eventually, eventuallyPasses } from './waiting.js';
 
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
@@ -117,6 +117,10 @@ export const consoleFixture = (bench: { readonly product: Product }) => {
     return openWindow(bench.product.api, {});
   });
   afterEach('close the console', async () => {
+    // A response may be late.
+    await eventuallyPasses(() => {
+      expect(opened.faults).to.have.length.at.least(provoked.length);
+    });
     await close();
     expect(opened.faults).to.deep.equal(provoked);
   });
