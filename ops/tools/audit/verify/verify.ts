@@ -7,7 +7,7 @@ import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import { groupBy } from '../../../platform/collections.js';
 import { concurrently } from '../../../platform/concurrency/deferred.js';
-import type { Batch, EventLog } from '../../../event-log/port.js';
+import type { EventLog } from '../../../event-log/port.js';
 import { transactionOn, type Pool } from '../../../platform/postgres/pool.js';
 import type { ProgressOptions } from '../../cli/long-work.js';
 import { compareTables } from './compare.js';
