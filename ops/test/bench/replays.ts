@@ -51,7 +51,6 @@ function* events(): Generator<LinklogEvent> {
 }
 
 const dir = await temporaryDir();
-
 const file = path.join(dir, 'backup');
 const server = await startTestServer();
 const postmaster = (await readPostmasterPid(layoutOf(server.dataDir)))?.pid ?? 0;

@@ -16,7 +16,7 @@ import { foldLedger, foldProjection, type Fold, type FoldedRange } from './folds
 import type { Gap, Model, RowPosition, SetAside, Verification } from './report.js';
 
 interface VerifyOptions extends ProgressOptions {
-  /** A pool with patient deadlines. Each model uses a connection, and the readers four. */
+  /** A pool with patient deadlines. Each model uses a connection, and the readers two. */
   readonly pool: Pool;
   readonly log: EventLog;
   /** The maximum number of reported differences for each table; 10 by default. */
@@ -37,10 +37,8 @@ const concurrentRanges = 2;
  * Records of a batch. The batches of two partitions fit into the cache of recent events, which has no visits: a large
  * batch folds more visits of the same link with the same number of statements.
  */
-const batchSize = 2_000;
-const batchSizes: Readonly<Partial<Record<TopicName, number>>> = {
-  [topics.visits.name]: catchUpBatchSize,
-};
+const batchSizeOf = (topic: TopicName): number =>
+  topic === topics.visits.name ? catchUpBatchSize : 2_000;
 
 /**
  * Comparisons of large tables exceed the services' timeouts, and sessions wait for each other. Cached plans
@@ -178,7 +176,7 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
       const expectNext = (offset: number): void => {
         if (offset > next) gaps.push({ in: where, topic, partition, from: next, to: offset });
       };
-      for await (const batch of joined(longest.read(next), batchSizes[topic] ?? batchSize)) {
+      for await (const batch of joined(longest.read(next), batchSizeOf(topic))) {
         for (const { offset } of batch.records) {
           expectNext(offset);
           next = offset + 1;
