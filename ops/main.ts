@@ -23,7 +23,12 @@ runToEnd(async () => {
   const logger = createLogger(config.logLevel);
   logWarnings(logger);
   const signals = endSignals(logger, config.drainDelayMs);
-  const linklog = await startLinklog(config, roles, logger);
+  const ending = new AbortController();
+  void signals.delayed.then(() => {
+    ending.abort();
+  });
+  const linklog = await startLinklog(config, roles, logger, ending.signal);
+  if (!linklog) return;
   void signals.notReady.then(linklog.beginDraining);
   const { addresses, edgeProcesses: edges, firstKey } = linklog;
   printReady({ ...addresses, ...(edges && { edges }) }, addresses.api ?? '', firstKey);

@@ -4,7 +4,6 @@ import { migrate } from '../migrations/migrate.js';
 import type { Config } from '../config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
-import { namingDatabaseUrl } from '../platform/postgres/connection-fault.js';
 import { requireNotifications, type Channel } from '../platform/postgres/listener.js';
 import { createPool, type Pool } from '../platform/postgres/pool.js';
 import type { Tracer } from '../platform/tracing.js';
@@ -12,14 +11,12 @@ import { connectDatabase } from './connections.js';
 import { startInOrder } from '../platform/process/lifecycle.js';
 import { periodically } from '../platform/concurrency/periodic.js';
 
-/** @throws ConfigError or Error that names DATABASE_URL, if PostgreSQL is unsuitable or unreachable */
+/** @throws ConfigError; the error of the connection */
 const prepare = async (url: string, isEmbedded: boolean, logger: Logger): Promise<void> => {
   const pool = createPool({ url, name: 'migrate', max: 2, deadlines: 'patient', logger });
   try {
     if (!isEmbedded) await requireNotifications(url);
     await migrate(pool);
-  } catch (cause) {
-    throw isEmbedded ? cause : namingDatabaseUrl(cause);
   } finally {
     await pool.end();
   }

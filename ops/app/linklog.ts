@@ -3,6 +3,7 @@ import { missingEvents, projectionStatus } from '../../projectors/main.js';
 import type { RedirectEdge } from '../../redirect-edge/main.js';
 import { openCountries } from '../../redirect-edge/visitors/countries.js';
 import { firstFailure, never } from '../platform/concurrency/deferred.js';
+import { retry } from '../platform/concurrency/retry.js';
 import type { Config } from '../config/config.js';
 import { openFeed } from '../feed/feed.js';
 import { watchActiveDomains } from '../ledger/active-domains.js';
@@ -15,7 +16,11 @@ import { createMetrics, measureDisks } from '../platform/metrics/metrics.js';
 import { measureOutbox, measureRelay } from '../event-log/outbox/outbox-metrics.js';
 import { exposePasswords, PasswordHasher } from '../platform/passwords/password-hasher.js';
 import { measureServer } from '../platform/postgres/query-metrics.js';
-import { requireWritable } from '../platform/postgres/connection-fault.js';
+import {
+  isOutage,
+  namingDatabaseUrl,
+  requireWritable,
+} from '../platform/postgres/connection-fault.js';
 import { openRedis, openTracer } from './connections.js';
 import {
   adminTokenOf,
@@ -41,13 +46,11 @@ import { startInOrder } from '../platform/process/lifecycle.js';
 /** Time for requests in flight, and then for shipping the spool (ms each). The whole stop takes 10 s at most. */
 const graceMs = 3_000;
 
-/**
- * Starts the services of these roles in this process, with the embedded PostgreSQL unless DATABASE_URL is set. `stop`
- * responds to the requests in flight, ships or keeps the spool, and completes within 10 s.
- *
- * @throws ConfigError, LockHeld, and the errors of PostgreSQL and the log
- */
-export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: Logger) =>
+/** How long a start is repeated while PostgreSQL is unavailable (ms): it may start later, or its disk may be slow. */
+const retryForMs = 60_000;
+
+/** @throws ConfigError, LockHeld, and the errors of PostgreSQL and the log */
+const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger) =>
   startInOrder(logger, async (onStop) => {
     requireShared(config, roles);
     // A bad file is a configuration error, so the files are read before anything is created.
@@ -263,3 +266,29 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       ]),
     };
   });
+
+/**
+ * Starts the services of these roles in this process, with the embedded PostgreSQL unless DATABASE_URL is set; `null` if
+ * the signal ended the attempts. `stop` responds to the requests in flight, ships or keeps the spool, and completes
+ * within 10 s.
+ *
+ * @throws ConfigError, LockHeld, and the errors of PostgreSQL and the log
+ */
+export const startLinklog = (
+  config: Config,
+  roles: ReadonlySet<Role>,
+  logger: Logger,
+  signal: AbortSignal,
+) => {
+  const end = performance.now() + retryForMs;
+  return retry(() => startOnce(config, roles, logger), {
+    signal,
+    isRetryable: (error) => isOutage(error) && performance.now() < end,
+    onFailure: (err) => {
+      logger.warn({ err }, 'postgres is unavailable; starting again');
+    },
+  }).catch((error: unknown) => {
+    if (signal.aborted) return null;
+    throw config.databaseUrl === null ? error : namingDatabaseUrl(error);
+  });
+};

@@ -50,6 +50,12 @@ export const namingDatabaseUrl = (cause: unknown): unknown => {
   return new Error(`DATABASE_URL: PostgreSQL cannot be reached: ${reason}`, { cause });
 };
 
+/** Whether PostgreSQL is unavailable, and may become available without a person. Errors of files have a path. */
+export const isOutage = (error: unknown): boolean =>
+  isUnavailable(error) &&
+  !(error instanceof Error && 'path' in error) &&
+  !(namingDatabaseUrl(error) instanceof ConfigError);
+
 /** @throws DependencyFault with SQLSTATE 25006 on a standby, or if `default_transaction_read_only` is set */
 export const requireWritable = (pool: Pool): Promise<void> =>
   withConnection(pool, async (client) => {

@@ -69,7 +69,9 @@ const proveArrival = async (client: pg.Client): Promise<never> => {
 };
 
 const connect = (connectionString: string): Promise<pg.Client> =>
-  new RoutedClient({ connectionString, connectionTimeoutMillis: arriveWithinMs }).connect();
+  new RoutedClient({
+    ...{ connectionString, connectionTimeoutMillis: arriveWithinMs, query_timeout: arriveWithinMs },
+  }).connect();
 
 /**
  * Checks that one session receives the notifications of another, which a pooler in transaction mode prevents. A single

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { layoutOf, readPostmasterPid } from '../../local/postgres/layout.js';
 import { fixture } from '../support/fixture.js';
-import { databaseFixture } from '../support/fixtures.js';
+import { databaseFixture, folderFixture } from '../support/fixtures.js';
 import { sendRequest, type HttpResponse } from '../support/http.js';
-import { stopProcess } from '../support/process.js';
+import { launch, readyLine, stopProcess } from '../support/process.js';
 import { postgresOf } from '../support/product.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
@@ -123,6 +123,45 @@ describe('product: while PostgreSQL is unavailable', () => {
     }
     await waitForReadiness(200);
   });
+});
+
+describe('product: at a start while PostgreSQL is unavailable', function () {
+  this.timeout(60_000);
+  const database = databaseFixture('late');
+  const proxy = fixture(
+    () => startTcpProxy(database.url),
+    (proxy) => proxy.close(),
+  );
+  const dir = folderFixture();
+  const againLine = 'postgres is unavailable; starting again';
+  const begin = () => launch({ DATABASE_URL: proxy.url, DATA_DIR: dir.path });
+
+  it('waits for it, and ends with 0 at a signal', async () => {
+    proxy.pause();
+    const { child, ended, stderr } = begin();
+    await eventually('another attempt', () => stderr().includes(againLine));
+    child.kill('SIGTERM');
+    const { exitCode, stdout } = await ended;
+    proxy.resume();
+    expect([exitCode, stdout]).to.deep.equal([0, '']);
+  });
+
+  for (const statement of ['LISTEN linklog_echo', 'LISTEN linklog_changes']) {
+    it(`starts again when PostgreSQL is silent from a statement on: ${statement}`, async () => {
+      let isMuted = false;
+      proxy.inspect((chunk) => {
+        if (isMuted || !chunk.includes(statement)) return;
+        isMuted = true;
+        proxy.mute();
+      });
+      const running = begin();
+      await eventually('another attempt', () => running.stderr().includes(againLine));
+      proxy.cut();
+      await readyLine(running);
+      running.child.kill('SIGTERM');
+      expect(await running.ended).to.include({ exitCode: 0 });
+    });
+  }
 });
 
 describe('product: when its embedded PostgreSQL', () => {

@@ -48,14 +48,6 @@ describe('product: a wrong DATABASE_URL', function () {
       /PostgreSQL rejected the connection: password authentication failed for user "linklog"/,
     ],
     [
-      ...([
-        'server, a standby',
-        () => change(server.url, 'port', String(standby.port)),
-        1,
-      ] as const),
-      /PostgreSQL is read-only \(.*\): connect to the primary, or list all hosts with target_session_attrs=read-write/,
-    ],
-    [
       ...(['version', () => old.url, 78] as const),
       /PostgreSQL 15\.\d+ is too old: Linklog requires PostgreSQL 16 or later/,
     ],
@@ -74,4 +66,14 @@ describe('product: a wrong DATABASE_URL', function () {
       expect([ended.exitCode, ended.stdout]).to.deep.equal([exitCode, '']);
     });
   }
+
+  it('repeats the start on a standby for a minute, then ends with 1 and a line that names the variable', async () => {
+    const DATABASE_URL = change(server.url, 'port', String(standby.port));
+    const ended = await runToEnd({ DATABASE_URL, DATA_DIR: path.join(dir.path, 'data') }, 90_000);
+    expect(ended.stderr).to.include('postgres is unavailable; starting again');
+    expect(ended.stderr).to.match(
+      /^linklog: DATABASE_URL: PostgreSQL is read-only \(.*\): connect to the primary, or list all hosts with target_session_attrs=read-write$/m,
+    );
+    expect([ended.exitCode, ended.stdout]).to.deep.equal([1, '']);
+  });
 });
