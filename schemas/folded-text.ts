@@ -1,14 +1,14 @@
 import { foldText } from './fold-text.js';
 import { parseUrl } from './parse-url.js';
 import { linkOfSubject } from './link-subject.js';
-import { destinationsOf, type RuledLink } from './redirect-rules.js';
+import { destinationsOf, type LeadingLink } from './link-options.js';
 
 export { foldText };
 
 /** The folded text before and including the host of a destination. */
 export const hostText = (host: string): string => `://${host}`;
 
-interface SearchedTexts extends RuledLink {
+interface SearchedTexts extends LeadingLink {
   readonly subject: string;
   readonly title: string | null;
   readonly note: string | null;

@@ -8,7 +8,7 @@ const link = {
   title: null,
   note: null,
   tags: null,
-  rules: null,
+  options: null,
 };
 
 describe('schemas: folded texts', () => {

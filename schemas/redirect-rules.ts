@@ -69,24 +69,12 @@ export const maxRules = 20;
 export const mapRuleUrls = (
   rules: readonly RedirectRule[],
   map: (url: string) => string,
-): readonly RedirectRule[] =>
+): RedirectRule[] =>
   rules.map((rule) =>
     'url' in rule
       ? { ...rule, url: map(rule.url) }
       : { ...rule, split: rule.split.map((entry) => ({ ...entry, url: map(entry.url) })) },
   );
-
-/** The fields of a link that determine where it leads. */
-export interface RuledLink {
-  readonly url: string;
-  /** `null`: none. */
-  readonly rules: readonly RedirectRule[] | null;
-}
-
-export const destinationsOf = ({ url, rules }: RuledLink): readonly string[] => [
-  url,
-  ...ruleUrls(rules ?? []),
-];
 
 /** All destinations of rules, in their order. */
 export const ruleUrls = (rules: readonly RedirectRule[]): readonly string[] =>

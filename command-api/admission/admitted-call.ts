@@ -15,12 +15,11 @@ import type { PlatformSwitches } from '../../schemas/folds/platform.js';
 import type { RequestState } from '../http/app.js';
 import { failure, json, type Reply } from '../http/reply.js';
 import type { Read } from '../http/requests.js';
-import type { RedirectRule } from '../../schemas/redirect-rules.js';
+import { optionsWithUrls, type OptionFields } from '../../schemas/link-options.js';
 
 /** The fields of a request that a platform switch or a plan can refuse. */
-interface GatedFields {
+interface GatedFields extends OptionFields {
   readonly url?: string | undefined;
-  readonly rules?: readonly RedirectRule[] | null | undefined;
   readonly alias?: string | null | undefined;
   readonly password?: string | null | undefined;
   readonly expiresIn?: number | null | undefined;
@@ -35,7 +34,7 @@ const gatedFeatures = [
 
 /** The first feature of the request that is switched off, in the specification's order. */
 const switchedOff = (fields: GatedFields, platform: PlatformSwitches): string | null => {
-  const isMoved = fields.url !== undefined || fields.rules != null;
+  const isMoved = fields.url !== undefined || optionsWithUrls.some((name) => fields[name] != null);
   if (isMoved && !platform.shortening) return messages.shorteningOff;
   if (fields.alias != null && !platform.aliases) return messages.aliasesOff;
   if (fields.password != null && !platform.passwords) return messages.passwordsOff;

@@ -1,3 +1,4 @@
+import { noOptions } from '../../schemas/link-options.js';
 import { expect } from 'chai';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import type { LinkState } from '../../schemas/folds/link.js';
@@ -20,7 +21,7 @@ const now = commandMetadata.now.toISOString();
 const link: ImportedLink = {
   ...{ url: 'https://example.com/sale', custom: true, title: null, note: null, tags: [] },
   ...{ createdAt: null, startsAt: null, expiresAt: null, maxClicks: null, clicks: 0, visits: 0 },
-  ...{ disabled: false, rules: [], forwardQuery: false },
+  ...{ disabled: false, options: noOptions },
   ...{ keyId: 'key-1', account: 'acme', importId: 'import-1', source: 'csv' },
 };
 
@@ -60,10 +61,15 @@ describe('command API: importing a link', () => {
     const rules = [{ name: 'ios', when: { os: ['iOS' as const] }, url: 'https://example.com/i' }];
     const values: Parameters<typeof imported>[1] & Partial<ImportedLink> = {
       ...{ title: 'Sale', note: 'printed', createdAt: at(-60).toISOString(), maxClicks: 100 },
-      ...{ startsAt: at(60).toISOString(), expiresAt: at(120).toISOString(), tags: ['a'], rules },
-      ...{ forwardQuery: true, visits: 2 },
+      ...{ startsAt: at(60).toISOString(), expiresAt: at(120).toISOString(), tags: ['a'] },
+      visits: 2,
     };
-    accepts([], importLink({ ...values, clicks: 7 }), importedEvent({ ...values, clicks: 5 }));
+    const options = { rules, forwardQuery: true as const };
+    accepts(
+      [],
+      importLink({ ...values, options, clicks: 7 }),
+      importedEvent({ ...values, ...options, clicks: 5 }),
+    );
   });
 
   it('has the time of the import if that of the source is unknown or in the future', () => {

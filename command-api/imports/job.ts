@@ -9,7 +9,7 @@ import { newId } from '../../ops/platform/new-id.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { PlanTable } from '../../schemas/plans.js';
-import { destinationsOf } from '../../schemas/redirect-rules.js';
+import { destinationsOf } from '../../schemas/link-options.js';
 import { findLiveRoot } from '../admission/live-keys.js';
 import { createFindForbidden } from '../aliases/forbidden-aliases.js';
 import { checkGroups, type SafetyCheck } from '../safety/safety-check.js';

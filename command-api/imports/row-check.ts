@@ -13,10 +13,15 @@ import {
   type UrlFault,
 } from '../../schemas/http/link-fields.js';
 import type { ImportedRow, RowOutcome } from '../../schemas/http/imports.js';
-import { messageWithPath, rulesField } from '../../schemas/http/rules.js';
+import { optionsRequest } from '../../schemas/http/link-options.js';
 import { linkCodeOf } from '../../schemas/link-subject.js';
 import type { ImportedLink } from './command.js';
-import { invalidRecord, type SourceLink, type SourceRecord } from './formats/records.js';
+import {
+  invalidRecord,
+  optionFault,
+  type SourceLink,
+  type SourceRecord,
+} from './formats/records.js';
 import { isLimit, limitKind } from './formats/values.js';
 
 /** A link that can be created as far as its record shows. */
@@ -136,7 +141,7 @@ export const refusedRow = (
 
 export const createRowCheck = ({ defaultDomain, isOwnHost }: RowCheckDeps) => {
   const url = destination(isOwnHost);
-  const rulesSchema = rulesField(isOwnHost);
+  const optionsSchema = optionsRequest(isOwnHost);
 
   const checkLink = (row: number, source: SourceLink, domains: DomainChoice): CheckedRow => {
     const messages = [...source.messages];
@@ -151,11 +156,10 @@ export const createRowCheck = ({ defaultDomain, isOwnHost }: RowCheckDeps) => {
       const fault = (issue && urlFaultOf(issue)) ?? 'missing';
       return invalid(`The destination is not valid: ${faults[fault]}.`);
     }
-    const rules = rulesSchema.safeParse(source.rules);
-    if (!rules.success) {
-      const [issue] = rules.error.issues;
-      const found = issue && messageWithPath({ ...issue, path: ['rules', ...issue.path] });
-      return invalid(`A rule is not valid: ${found ?? 'unknown'}.`);
+    const options = optionsSchema.safeParse(source.options);
+    if (!options.success) {
+      const [issue] = options.error.issues;
+      return invalid(issue ? optionFault(issue) : 'An option is not valid.');
     }
     const { startsAt, expiresAt, maxClicks } = source;
     if (maxClicks !== null && !isLimit(maxClicks)) {
@@ -190,10 +194,9 @@ export const createRowCheck = ({ defaultDomain, isOwnHost }: RowCheckDeps) => {
       maxClicks,
       clicks: readClicks(source.clicks, messages),
       disabled: source.disabled || source.hasPassword,
-      rules: rules.data ?? [],
-      forwardQuery: source.forwardQuery,
+      options: options.data,
     };
-    if (!fitsInLink({ ...link, rules: link.rules.length === 0 ? null : link.rules })) {
+    if (!fitsInLink(link)) {
       return invalid(`${linkTooLarge}.`);
     }
     return {

@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { readEvent, writeEvent } from '../../schemas/events/codec.js';
 import { importedRow } from '../../schemas/http/imports.js';
 import { destination, maxClicks, note, tags, title } from '../../schemas/http/link-fields.js';
-import { rulesField } from '../../schemas/http/rules.js';
+import { optionsRequest } from '../../schemas/http/link-options.js';
+import { noOptions, type LinkOptions } from '../../schemas/link-options.js';
 import { linkCodeOf } from '../../schemas/link-subject.js';
 import { commandMetadata, commandOf } from '../../schemas/testing/decider-specification.js';
 import { importLinkDecider, type ImportLink } from './command.js';
@@ -43,10 +44,11 @@ describe('imports: checks of rows', () => {
     const values = {
       ...{ title: 'Sale', note: 'a\nb\tc', tags: ['x', 'y'], maxClicks: 5, clicks: 3 },
       ...{ createdAt: '2020-01-01T00:00:00.000Z', startsAt: '2030-01-01T00:00:00.000Z' },
-      ...{ expiresAt: '2031-01-01T00:00:00.000Z', disabled: true, forwardQuery: true },
+      ...{ expiresAt: '2031-01-01T00:00:00.000Z', disabled: true },
+      options: { forwardQuery: true as const },
     };
     const { link, messages, code, domain, row, source } = ready({ ...values, isCustom: false });
-    expect(link).to.deep.equal({ ...values, url, custom: false, rules: [] });
+    expect(link).to.deep.equal({ ...values, url, custom: false });
     expect({ messages, code, domain, row, source }).to.deep.equal({
       ...{ messages: [], code: 'sale', domain: null, row: 7 },
       source: { domain: null, code: 'sale' },
@@ -109,19 +111,19 @@ describe('imports: checks of rows', () => {
     [{ url: 'https://a.example/\u0007' }, 'it has control characters, or white space in its host.'],
     [{ url: `${url}${'x'.repeat(2_048)}` }, 'it has more than 2,048 characters.'],
     [
-      { rules: [{ name: 'loop', when: {}, url: 'https://sho.rt/x' }] },
-      'A rule is not valid: rules[0].url',
+      { options: { rules: [{ name: 'loop', when: {}, url: 'https://sho.rt/x' }] } },
+      'An option is not valid: rules[0].url',
     ],
     [{ startsAt: time, expiresAt: time }, 'The link starts after its end.'],
     [
-      { rules: [{ name: 'uk', when: { countries: ['UK'] }, url }] },
-      'A rule is not valid: rules[0].when.countries[0]',
+      { options: { rules: [{ name: 'uk', when: { countries: ['UK'] }, url }] } },
+      'An option is not valid: rules[0].when.countries[0]',
     ],
     ...[0, -1, 1.5, 1e9 + 1].map((maxClicks): readonly [Partial<SourceLink>, string] => [
       { maxClicks },
       `The value ${maxClicks} of maxClicks is not a whole number from 1 to 1,000,000,000.`,
     ]),
-    [{ rules: largeRules }, 'A link has at most 64 KiB.'],
+    [{ options: { rules: largeRules } }, 'A link has at most 64 KiB.'],
   ];
   it('refuse links that requests refuse, with the messages of the reader', () => {
     for (const [values, fault] of faults) {
@@ -186,8 +188,12 @@ describe('imports: checks of rows', () => {
       ...{ createdAt: time, startsAt: time, expiresAt: time },
       maxClicks: fc.option(fc.nat({ max: 2e9 })),
       clicks: fc.nat({ max: 999_999_999_999_999 }),
-      ...{ disabled: fc.boolean(), hasPassword: fc.boolean(), forwardQuery: fc.boolean() },
-      rules: fc.constantFrom([], [{ name: 'a', when: {}, url: 'https://example.com/a' }]),
+      ...{ disabled: fc.boolean(), hasPassword: fc.boolean() },
+      options: fc.constantFrom<LinkOptions[]>(
+        noOptions,
+        { forwardQuery: true },
+        { rules: [{ name: 'a', when: {}, url: 'https://example.com/a' }] },
+      ),
       messages: fc.constant([]),
     });
     const owner = { keyId: 'key-1', account: 'acme', importId: 'import-1', source: 'csv' };
@@ -206,7 +212,7 @@ describe('imports: checks of rows', () => {
         expect(tags.parse(link.tags)).to.deep.equal(link.tags);
         if (link.maxClicks !== null)
           expect(maxClicks.parse(link.maxClicks)).to.equal(link.maxClicks);
-        if (link.rules.length > 0) rulesField(isOwnHost).parse(link.rules);
+        expect(optionsRequest(isOwnHost).parse(link.options)).to.deep.equal(link.options);
         const toCommand = commandOf<ImportLink>(code, commandMetadata);
         const command = toCommand({ type: 'ImportLink', ...link, ...owner, visits: 0 });
         const decision = importLinkDecider.decide(command, importLinkDecider.initialState);

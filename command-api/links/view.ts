@@ -1,5 +1,6 @@
 import { linkStatusAt, type ExistingLink, type LinkState } from '../../schemas/folds/link.js';
 import { linkOfSubject, shortUrlOf } from '../../schemas/link-subject.js';
+import { shown } from '../../schemas/http/link-options.js';
 import type { LinkDetails } from '../../schemas/http/links.js';
 import type { OperatorsLink } from '../../schemas/http/operators.js';
 import type { RecordedStatus } from '../../schemas/folds/link-status.js';
@@ -52,8 +53,7 @@ export const linkDetailsOf = (
     clicksLeft: link.maxClicks === null ? null : Math.max(0, link.maxClicks - known.clicksTaken),
     lastAccessed: known.clicks.lastAccessed?.toISOString() ?? null,
     updatedAt: link.updatedAt,
-    rules: link.rules,
-    forwardQuery: link.forwardQuery,
+    ...shown(link.options),
     version: known.version,
   };
 };

@@ -3,7 +3,7 @@ import type { Logger } from '../../ops/platform/logging.js';
 import { firstWithin } from '../../ops/platform/collections.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
-import { destinationsOf } from '../../schemas/redirect-rules.js';
+import { destinationsOf } from '../../schemas/link-options.js';
 import type { LinkBlockHandler } from '../links/block/handler.js';
 import {
   announceScans,

@@ -1,4 +1,4 @@
-import type { RuledLink } from '../../schemas/redirect-rules.js';
+import type { LeadingLink } from '../../schemas/link-options.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 
 /** The last scanned link. */
@@ -8,7 +8,7 @@ export interface ScanPosition {
   readonly subject: string;
 }
 
-export type LiveLink = ScanPosition & RuledLink;
+export type LiveLink = ScanPosition & LeadingLink;
 
 /** A scan that this process may continue until the lease ends. */
 export interface Lease extends ScanPosition {
@@ -93,11 +93,11 @@ export const endLease = async (
   });
 };
 
-/** Rules of links are read up to this size (bytes of JSON), which parses within a few milliseconds. */
-const maxRulesBytes = 500_000;
+/** Options of links are read up to this size (bytes of JSON), which parses within a few milliseconds. */
+const maxOptionsBytes = 500_000;
 
 /**
- * The next live links of a minimum age, from the projection: up to `limit`, and up to `maxRulesBytes` or one link. Links
+ * The next live links of a minimum age, from the projection: up to `limit`, and up to `maxOptionsBytes` or one link. Links
  * that are not projected yet are found by a later scan, and the ledger decides about links that are already expired or
  * blocked.
  */
@@ -110,20 +110,20 @@ export const readLiveLinks = async (
   const { rows } = await pool.query<LiveLink & { readonly found: number }>({
     // Without a name, so that it is planned each time: a cached plan from when there were few links would sort
     // all links for each page. Not clock_timestamp(), which is volatile and cannot be an index condition.
-    text: `SELECT subject, url, rules, "liveSince", found
+    text: `SELECT subject, url, options, "liveSince", found
            FROM (
              SELECT *, count(*) OVER () AS found,
-               sum(octet_length(rules::text)) OVER (ORDER BY "liveSince", subject
+               sum(octet_length(options::text)) OVER (ORDER BY "liveSince", subject
                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
              FROM (
-               SELECT subject, url, rules, coalesce(live_since, created_at) AS "liveSince"
+               SELECT subject, url, options, coalesce(live_since, created_at) AS "liveSince"
                FROM projection_redirects.links
                WHERE status = 'active'
                  AND (coalesce(live_since, created_at), subject) > ($1::timestamptz, $2::text)
                  AND coalesce(live_since, created_at)
                    <= statement_timestamp() - $3::float8 * interval '1 millisecond'
                ORDER BY coalesce(live_since, created_at), subject LIMIT $4) page) sized
-           WHERE coalesce(bytes_before, 0) < ${maxRulesBytes} ORDER BY "liveSince", subject`,
+           WHERE coalesce(bytes_before, 0) < ${maxOptionsBytes} ORDER BY "liveSince", subject`,
     values: [liveSince, subject, ageMs, limit],
   });
   const found = rows[0]?.found ?? 0;

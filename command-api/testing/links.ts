@@ -1,3 +1,4 @@
+import { noOptions } from '../../schemas/link-options.js';
 import { customAlphabet } from 'nanoid';
 import type { CommandRequest } from '../../schemas/decision.js';
 import type { CreateLink, NewLink } from '../links/create/command.js';
@@ -29,8 +30,7 @@ export const linkToCreate = (
     title: null,
     note: null,
     tags: null,
-    rules: null,
-    forwardQuery: false,
+    options: noOptions,
     keyId: key.id,
     account: key.account,
     ...changes,

@@ -23,11 +23,9 @@ const columnsOfLedger: Readonly<Partial<Record<keyof RedirectRow, string>>> = {
   password_hash: `CASE WHEN edited ? 'passwordHash' THEN edited ->> 'passwordHash'
     WHEN original ? 'passwordHash' THEN original ->> 'passwordHash'
     ELSE password_hash END`,
-  rules: `nullif(CASE WHEN edited ? 'rules' THEN edited -> 'rules'
-    WHEN original ? 'rules' THEN original -> 'rules'
-    ELSE rules END, 'null')`,
-  forward_query: `nullif(coalesce((edited -> 'forwardQuery')::boolean,
-    (original -> 'forwardQuery')::boolean, forward_query), false)`,
+  // With those that an edit removed as `null` or `false`.
+  options: `nullif(coalesce(options, '{}')
+    || ((coalesce(original, '{}') || coalesce(edited, '{}')) - '{url,passwordHash}'::text[]), '{}')`,
 };
 
 const selected = redirectColumns

@@ -57,11 +57,11 @@ const writeRows = async (
     values: valuesByField(
       // PostgreSQL would read an array of arrays as a matrix.
       rows.map((row) => {
-        const { tags, rules } = row;
+        const { tags, options } = row;
         return {
           ...row,
           tags: tags && JSON.stringify(tags),
-          rules: rules && JSON.stringify(rules),
+          options: options && JSON.stringify(options),
         };
       }),
       ...columns,

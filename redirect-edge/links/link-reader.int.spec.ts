@@ -52,7 +52,7 @@ describe('redirect edge: link reader', () => {
     await recordHistory(node, created('spring', { maxClicks: 3 }, { account: 'acme' }));
     const link = {
       ...{ subject: 'spring', account: 'acme', status: 'active', sequence: 1 },
-      ...{ location: 'https://example.com/spring', rules: null, forwardQuery: false },
+      ...{ location: 'https://example.com/spring', options: {} },
       ...{ createdAt: Date.parse('2026-05-20T12:00:00.000Z'), startsAt: null, expiresAt: null },
       ...{ limited: true, passwordHash: null },
     };

@@ -5,7 +5,8 @@ import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { isUnavailable, mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import type { RedirectRule, RuleConditions } from '../../schemas/redirect-rules.js';
+import { noOptions, type LinkOptions } from '../../schemas/link-options.js';
+import type { RuleConditions } from '../../schemas/redirect-rules.js';
 import { servedLink, type ServedLink } from '../redirect/decision.js';
 import { Freshness } from './freshness.js';
 import type { SharedCache } from './shared-cache.js';
@@ -13,8 +14,8 @@ import type { SharedCache } from './shared-cache.js';
 /** Bytes of an entry besides its strings: objects, slot of the Map, overhead of V8 (measured: about 300). */
 const entryOverhead = 360;
 
-/** Bytes of the objects and texts of rules, for each character of their JSON (measured: 2.5). */
-const bytesPerRuleCharacter = 3;
+/** Bytes of the objects and texts of options, for each character of their JSON (measured: 2.5). */
+const bytesPerCharacter = 3;
 
 /** A link and its cache metadata, in one object: each further object is another CPU cache miss. */
 interface Entry extends ServedLink {
@@ -40,7 +41,7 @@ const costOf = (link: ServedLink): number =>
   link.account.length +
   2 * link.location.length +
   (link.passwordHash?.length ?? 0) +
-  (link.rules === null ? 0 : bytesPerRuleCharacter * JSON.stringify(link.rules).length);
+  (link.options === noOptions ? 0 : bytesPerCharacter * JSON.stringify(link.options).length);
 
 const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
 
@@ -105,8 +106,7 @@ export class LinkCache {
       limited: link.limited,
       passwordHash: link.passwordHash,
       location: link.location,
-      rules: link.rules?.map((rule) => this.#withSharedConditions(rule)) ?? null,
-      forwardQuery: link.forwardQuery,
+      options: this.#withSharedConditions(link.options),
       account: this.#sameText(link.account),
       sequence: link.sequence,
       createdAt: link.createdAt,
@@ -133,11 +133,15 @@ export class LinkCache {
   }
 
   /** Most conditions are those of other links, too: shared objects are in the CPU cache. */
-  #withSharedConditions(rule: RedirectRule): RedirectRule {
-    const json = JSON.stringify(rule.when);
-    const known = this.#conditions.get(json);
-    if (known === undefined) this.#conditions.set(json, rule.when);
-    return { ...rule, when: known ?? rule.when };
+  #withSharedConditions(options: LinkOptions): LinkOptions {
+    if (!options.rules) return options;
+    const rules = options.rules.map((rule) => {
+      const json = JSON.stringify(rule.when);
+      const known = this.#conditions.get(json);
+      if (known === undefined) this.#conditions.set(json, rule.when);
+      return { ...rule, when: known ?? rule.when };
+    });
+    return { ...options, rules };
   }
 
   /** One string for all links of an account. */

@@ -1,10 +1,11 @@
+import { noOptions } from '../../schemas/link-options.js';
 import { expect } from 'chai';
 import type { ServedLink } from '../redirect/decision.js';
 import { LinkCache } from './link-reader.js';
 
 const link: ServedLink = {
   ...{ subject: 'spring', account: 'acme', status: 'active', createdAt: 0 },
-  ...{ location: 'https://example.com/spring', rules: null, forwardQuery: false },
+  ...{ location: 'https://example.com/spring', options: noOptions },
   ...{ startsAt: null, expiresAt: null, limited: false, passwordHash: null, sequence: 1 },
 };
 

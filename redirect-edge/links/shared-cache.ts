@@ -13,12 +13,12 @@ import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { recordedStatuses } from '../../schemas/folds/link-status.js';
 import { accountName } from '../../schemas/http/keys.js';
-import { redirectRule } from '../../schemas/redirect-rules.js';
+import { createdOptions, optionsIn } from '../../schemas/link-options.js';
 import type { ServedLink } from '../redirect/decision.js';
 import { copyLifeMs, type Freshness } from './freshness.js';
 
 /** The format of the texts in Redis. It is part of the key, so a text of another format is a miss. */
-const version = 5;
+const version = 6;
 
 /** Texts in Redis by short code. A batch is one write to the socket. */
 export class CopyStore {
@@ -98,8 +98,7 @@ const copyText = jsonText.pipe(
     status: z.enum(recordedStatuses),
     // Only characters that a header may contain.
     location: z.string().regex(/^https?:\/\/[\x21-\x7e]+$/i),
-    rules: z.array(redirectRule).nullable(),
-    forwardQuery: z.boolean(),
+    options: z.object(createdOptions).transform(optionsIn),
     createdAt: time,
     startsAt: time.nullable(),
     expiresAt: time.nullable(),
@@ -117,10 +116,9 @@ const macOf = (key: Buffer, subject: string, copy: string): Buffer =>
 
 const textOf = (key: Buffer, link: ServedLink, readAt: number): string => {
   const { subject, account, status, location, createdAt, startsAt, expiresAt, sequence } = link;
-  const { forwardQuery } = link;
-  const rules = link.rules && [...link.rules];
+  const { options } = link;
   const copy: z.output<typeof copyText> = {
-    ...{ account, status, location, rules, forwardQuery },
+    ...{ account, status, location, options },
     ...{ createdAt, startsAt, expiresAt, sequence },
     readAt: Math.floor(readAt),
   };

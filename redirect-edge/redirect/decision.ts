@@ -1,6 +1,6 @@
 import type { LinkState } from '../../schemas/folds/link.js';
 import { statusAt, type RecordedStatus } from '../../schemas/folds/link-status.js';
-import { mapRuleUrls, ruleUrls, type RedirectRule } from '../../schemas/redirect-rules.js';
+import { destinationsOf, mapOptionUrls, type LinkOptions } from '../../schemas/link-options.js';
 import { locationOf } from '../../schemas/location.js';
 
 /** A link as the edge caches it: what responses need, computed once. */
@@ -9,10 +9,8 @@ export interface ServedLink {
   readonly account: string;
   readonly status: RecordedStatus;
   readonly location: string;
-  /** Their locations are URLs; `null`: none. */
-  readonly rules: readonly RedirectRule[] | null;
-  /** Whether the query of a visit is appended to that of the destination. */
-  readonly forwardQuery: boolean;
+  /** Their URLs are locations. */
+  readonly options: LinkOptions;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** Milliseconds since the epoch; `null` for a link without a start. */
@@ -36,8 +34,7 @@ export const servedLink = (state: LinkState, sequence: number): ServedLink | nul
     account: link.account,
     status,
     location: locationOf(link.url),
-    rules: link.rules && mapRuleUrls(link.rules, locationOf),
-    forwardQuery: link.forwardQuery,
+    options: mapOptionUrls(link.options, locationOf),
     createdAt: Date.parse(link.createdAt),
     startsAt: link.startsAt === null ? null : Date.parse(link.startsAt),
     expiresAt: link.expiresAt === null ? null : Date.parse(link.expiresAt),
@@ -137,11 +134,11 @@ export const decidePreview = (link: ServedLink | null, now: number): PreviewDeci
   if (!link) return { type: 'notFound' };
   const noRedirect = noRedirectFor(link, now);
   if (noRedirect) return noRedirect;
-  const { createdAt, expiresAt } = link;
-  const locations = [...ruleUrls(link.rules ?? []), link.location];
+  const { createdAt, expiresAt, location, options } = link;
+  const [, ...others] = destinationsOf({ url: location, options });
   return {
     type: 'preview',
-    locations: hasForm(link) ? null : [...new Set(locations)],
+    locations: hasForm(link) ? null : [...new Set([...others, location])],
     createdAt,
     expiresAt,
   };

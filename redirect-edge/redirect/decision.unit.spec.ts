@@ -1,3 +1,4 @@
+import { noOptions } from '../../schemas/link-options.js';
 import { expect } from 'chai';
 import type { RedirectRule } from '../../schemas/redirect-rules.js';
 import { evolveLink, initialState } from '../../schemas/folds/link.js';
@@ -182,22 +183,25 @@ describe('redirect edge: cached link', () => {
     const [location, path] = ['https://xn--exmple-cua.com/%C3%A4', '%20%C3%B6'];
     expect(link).to.deep.equal({
       ...{ subject: 'spring', account: 'acme', status: 'active', location },
-      rules: [
-        { name: 'ä', when: {}, url: location },
-        {
-          name: 'b',
-          when: {},
-          split: [{ name: 'c', url: `https://example.com/${path}`, weight: 2 }],
-        },
-      ],
-      ...{ forwardQuery: true, createdAt: noon.getTime(), startsAt: at(60).getTime() },
+      options: {
+        rules: [
+          { name: 'ä', when: {}, url: location },
+          {
+            name: 'b',
+            when: {},
+            split: [{ name: 'c', url: `https://example.com/${path}`, weight: 2 }],
+          },
+        ],
+        forwardQuery: true,
+      },
+      ...{ createdAt: noon.getTime(), startsAt: at(60).getTime() },
       ...{ expiresAt: at(60).getTime(), limited: true, passwordHash: null, sequence: 1 },
     });
   });
 
-  it('has no times, rules, limit and password by default', () => {
+  it('has no times, options, limit and password by default', () => {
     expect(linkOf(unlimited)).to.include({
-      ...{ startsAt: null, expiresAt: null, rules: null, forwardQuery: false },
+      ...{ startsAt: null, expiresAt: null, options: noOptions },
       ...{ limited: false, passwordHash: null },
     });
   });

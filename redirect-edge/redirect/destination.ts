@@ -40,16 +40,17 @@ export const chooseDestination = (
   const data = analyzer.dataOf(visitor, link, query, now);
   const { country, language } = visitor;
   const { device, os, browser } = data;
+  const { rules, forwardQuery } = link.options;
   const chosen =
-    link.rules &&
+    rules &&
     targetOf(
-      link.rules,
+      rules,
       { country, device, os, browser, language, visitor: data.visitor, now },
       Math.random,
     );
   const location = chosen ? chosen.url : link.location;
   return {
-    location: link.forwardQuery ? withQuery(location, query) : location,
+    location: forwardQuery ? withQuery(location, query) : location,
     data: chosen ? { ...data, target: chosen.target } : data,
   };
 };

@@ -6,7 +6,7 @@ import { chooseDestination, withQuery } from './destination.js';
 
 const link: ServedLink = {
   ...{ subject: 'spring', account: 'acme', status: 'active', location: 'https://example.com/' },
-  ...{ rules: null, forwardQuery: false, createdAt: 0, startsAt: null, expiresAt: null },
+  ...{ options: {}, createdAt: 0, startsAt: null, expiresAt: null },
   ...{ limited: false, passwordHash: null, sequence: 1 },
 };
 const now = Date.parse('2026-05-20T12:00:00Z');
@@ -41,32 +41,32 @@ describe('redirect edge: destination of a visit', () => {
 
   it('forwards the query only if the link does', () => {
     expect(visit({}, { query: 'a=b' }).location).to.equal('https://example.com/');
-    expect(visit({ forwardQuery: true }, { query: 'a=b' }).location).to.equal(
+    expect(visit({ options: { forwardQuery: true } }, { query: 'a=b' }).location).to.equal(
       'https://example.com/?a=b',
     );
   });
 
   it('records the rule and entry that were applied', () => {
-    const rules: readonly RedirectRule[] = [
+    const rules: RedirectRule[] = [
       { name: 'french', when: { languages: ['fr'] }, url: 'https://example.com/fr' },
       {
         ...{ name: 'test', when: { countries: ['DE'] } },
         split: ['a', 'b'].map((name) => ({ name, url: `https://example.com/${name}`, weight: 1 })),
       },
     ];
-    const french = visit({ rules }, { headers: { 'accept-language': 'fr' } });
+    const french = visit({ options: { rules } }, { headers: { 'accept-language': 'fr' } });
     expect(french.location).to.equal('https://example.com/fr');
     expect(french.data.target).to.equal('french');
-    const { location, data } = visit({ rules });
+    const { location, data } = visit({ options: { rules } });
     expect(data.target).to.equal(`test/${location.at(-1)}`);
-    expect(visit({ rules: rules.slice(0, 1) }).data.target).to.equal(null);
+    expect(visit({ options: { rules: rules.slice(0, 1) } }).data.target).to.equal(null);
   });
 
   it('applies country and language of visitors who opt out of tracking, but does not record them', () => {
     const when = { countries: ['DE'], languages: ['fr'] };
-    const rules: readonly RedirectRule[] = [{ name: 'a', when, url: 'https://example.com/a' }];
+    const rules: RedirectRule[] = [{ name: 'a', when, url: 'https://example.com/a' }];
     const headers = { 'accept-language': 'fr', dnt: '1' };
-    const { location, data } = visit({ rules }, { headers });
+    const { location, data } = visit({ options: { rules } }, { headers });
     expect(location).to.equal('https://example.com/a');
     expect(data).to.include({ country: null, language: null, visitor: null, target: 'a' });
   });

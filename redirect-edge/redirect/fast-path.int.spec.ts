@@ -21,7 +21,7 @@ import { createEdgeFastPath } from './fast-path.js';
 
 const link = (subject: string, fields: Partial<ServedLink> = {}): ServedLink => ({
   ...{ subject, account: 'default', status: 'active', createdAt: 0 },
-  ...{ startsAt: null, expiresAt: null, rules: null, forwardQuery: false },
+  ...{ startsAt: null, expiresAt: null, options: {} },
   ...{ location: `https://example.com/${subject}?a=b%20c`, limited: false, passwordHash: null },
   ...{ sequence: 7, ...fields },
 });
@@ -30,11 +30,13 @@ const cachedLinks = [
   ...[link('secret', { passwordHash: 'x' }), link('blocked', { status: 'blocked' })],
   link('ended', { expiresAt: 1 }),
   link('ruled', {
-    rules: [
-      { name: 'linux', when: { os: ['Linux'] }, url: 'https://example.com/linux#top' },
-      { name: 'german', when: { languages: ['de'] }, url: 'https://example.com/de?a=b' },
-    ],
-    forwardQuery: true,
+    options: {
+      rules: [
+        { name: 'linux', when: { os: ['Linux'] }, url: 'https://example.com/linux#top' },
+        { name: 'german', when: { languages: ['de'] }, url: 'https://example.com/de?a=b' },
+      ],
+      forwardQuery: true,
+    },
   }),
   // Codes of imported links.
   ...['a', 'a.b', '~', 'x'.repeat(190)].map((subject) => link(subject)),

@@ -4,7 +4,7 @@ import { planName } from '../plans.js';
 import { firstScopes, scopeName, scopesBeforeDomains, type Scope } from '../scopes.js';
 import { timestamp } from './envelope.js';
 import { responseParts } from '../components.js';
-import { redirectRule } from '../redirect-rules.js';
+import { createdOptions, editedOptions } from '../link-options.js';
 import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
 
@@ -14,8 +14,6 @@ const end = timestamp.nullable().describe('When the link expires; `null`: never.
 const start = timestamp.describe('Visitors get 404 before this time.');
 const limit = z.int().min(1).nullable().describe('Redirects until it expires; `null`: no limit.');
 const passwordHash = { secret: true, description: 'argon2id.' };
-const forwardText = "Whether the visitor's query is appended to that of the destination.";
-const rules = z.array(redirectRule).min(1).describe('In the order in which they are tried.');
 const title = z.string().describe('For the owner.');
 const note = z.string().describe('For the owner.');
 const tags = z.array(z.string()).exactOptional().describe('For the owner.');
@@ -65,11 +63,8 @@ const secondEditData = firstEditData.extend({
   clicks: z.int().min(0).exactOptional().describe('The clicks so far, if it had no limit before.'),
 });
 
-// Optional to keep events small: most links have no texts, start or rules.
-const creationData = thirdCreationData.extend({
-  rules: rules.exactOptional(),
-  forwardQuery: z.literal(true).exactOptional().describe(forwardText),
-});
+// Optional to keep events small: most links have no texts, start or options.
+const creationData = thirdCreationData.extend(createdOptions);
 
 const blockReason = z.string().describe('The text of the operator or of the web-safety check.');
 
@@ -109,12 +104,9 @@ const linkEvents = defineEvents('links', {
   },
   LinkEdited: {
     description:
-      'The destination, rules, limits or password changed. An absent field is unchanged; `null` removes the value.',
+      'The destination, options, limits or password changed. An absent field is unchanged; `null` removes the value.',
     version: 3,
-    data: secondEditData.extend({
-      rules: rules.nullable().exactOptional(),
-      forwardQuery: z.boolean().exactOptional().describe(forwardText),
-    }),
+    data: secondEditData.extend(editedOptions),
     retired: [
       { version: 1, data: firstEditData },
       { version: 2, data: secondEditData },

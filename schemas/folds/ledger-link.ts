@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { notBefore } from '../decision.js';
 import { isCreation, isVisit, type EventNamed, type LinkEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
-import { liftsExpiry, securedBy, type SecuredFields } from './link.js';
+import { liftsExpiry, movesLink, securedBy, type SecuredFields } from './link.js';
 import { noRestraints, type Restraints } from './link-status.js';
 
 /**
@@ -120,7 +120,7 @@ export const evolveLedgerLink = (
         maxClicks,
         clicks: Math.max(link.clicks, data.clicks ?? 0),
         expired: liftsExpiry(data) ? null : link.expired,
-        cleared: link.cleared && data.url === undefined && data.rules === undefined,
+        cleared: link.cleared && !movesLink(data),
         edited: secured ? { ...link.edited, ...secured } : link.edited,
         sequence,
         lastEventAt,

@@ -1,3 +1,4 @@
+import { shown } from '../http/link-options.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { isLinkEvent, type LinkEvent } from '../events/catalogue.js';
@@ -70,8 +71,8 @@ describe('schemas: the two folds of a link', () => {
           const { fromLink, fromLedger } = common(link, ledger);
           expect(fromLedger).to.deep.equal(fromLink);
           if (link.status === 'none' || ledger.status === 'none') continue;
-          const { url, passwordHash, rules, forwardQuery } = link.link;
-          const secured = { url, passwordHash, rules, forwardQuery };
+          const { url, passwordHash, options } = link.link;
+          const secured = { url, passwordHash, ...shown(options) };
           expect({ ...secured, ...ledger.edited }).to.deep.equal(secured);
         }
       }),

@@ -5,7 +5,8 @@ import { listOf } from '../list-of.js';
 import { generalError, monthlyLimitError } from './errors.js';
 import { subjectIn } from './link-address.js';
 import { tags, tagsIn } from './link-fields.js';
-import { changedLink, disabled, given, linkDetails, nothingToChange } from './links.js';
+import { given } from './fields.js';
+import { changedLink, disabled, linkDetails, nothingToChange } from './links.js';
 
 const maxShortCodes = 100;
 export const shortCodesMessage = `shortCodes must be 1 to ${maxShortCodes} texts, none of them twice`;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { named } from '../components.js';
 import { accountName } from './keys.js';
 import { linkDetails } from './links.js';
+import { shownOptions } from './link-options.js';
 import { listLinksQuery } from './list-links.js';
 
 export const exportFormats = ['jsonl', 'csv'] as const;
@@ -39,8 +40,7 @@ export const exportedLink = named('ExportedLink', {
   maxClicks: shape.maxClicks,
   clicks: shape.clickCount,
   disabled: z.boolean().describe('Whether the owner disabled the link, whatever its status is.'),
-  rules: shape.rules,
-  forwardQuery: shape.forwardQuery,
+  ...shownOptions,
   hasPassword: shape.hasPassword,
 });
 export type ExportedLink = z.infer<typeof exportedLink>;

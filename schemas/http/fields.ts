@@ -9,6 +9,10 @@ import { readAs } from './query.js';
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value) => value ?? null);
 
+/** `null` means absent. */
+export const given = <Schema extends z.ZodType>(schema: Schema) =>
+  schema.nullish().transform((value) => value ?? undefined);
+
 export const createdAt = timestamp.describe('The time of its creation, UTC.');
 
 const tenYears = 315_360_000;

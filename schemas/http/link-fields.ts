@@ -102,10 +102,6 @@ export const maxClicks = z
   .max(maxClicksLimit, { error: `maxClicks must be at most ${maxClicksLimit}`, abort: true })
   .int({ error: 'maxClicks must be an integer' });
 
-export const forwardQuery = z
-  .boolean({ error: 'forwardQuery must be true or false' })
-  .meta({ description: "Append the visitor's query to that of the destination. Default: false." });
-
 /**
  * More combining marks than follow a letter in any language (UAX #15, Stream-Safe Text Format). Their normal form
  * takes time that is quadratic in their number.

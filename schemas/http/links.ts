@@ -3,28 +3,14 @@ import { named, requestParts, responseParts } from '../components.js';
 import { timestamp } from '../events/envelope.js';
 import { linkStatuses } from '../folds/link-status.js';
 import { maxCountedLinks } from './list-links.js';
-import { redirectRule } from '../redirect-rules.js';
-import { createdAt, expiresAt, expiresIn, expiresTwice, startsAt } from './fields.js';
-import {
-  destination,
-  forwardQuery,
-  maxClicks,
-  note,
-  password,
-  storedUrl,
-  tags,
-  title,
-} from './link-fields.js';
-import { rulesField } from './rules.js';
+import { createdAt, expiresAt, expiresIn, expiresTwice, given, startsAt } from './fields.js';
+import { destination, maxClicks, note, password, storedUrl, tags, title } from './link-fields.js';
+import { optionChanges, shownOptions } from './link-options.js';
 import { shortCode, shortUrl } from './link-address.js';
 
 export const nothingToChange = 'Nothing to change';
 
 const ownersOnly = 'For the owner; `null`: none.';
-
-/** `null` means absent. */
-export const given = <Schema extends z.ZodType>(schema: Schema) =>
-  schema.nullish().transform((value) => value ?? undefined);
 
 export const disabled = given(z.boolean({ error: 'disabled must be true or false' })).describe(
   '`true`: visitors get 410 until it is `false` again.',
@@ -57,10 +43,7 @@ export const changeLinkRequest = (
         title: title.nullish().describe(ownersOnly),
         note: note.nullish().describe(ownersOnly),
         tags: tags.nullish().meta({ description: 'Replaces all tags; `null`: none.' }),
-        rules: rulesField(isOwnHost)
-          .nullish()
-          .meta({ description: 'Replaces all rules; `null` or `[]`: none.' }),
-        forwardQuery: given(forwardQuery),
+        ...optionChanges(isOwnHost),
         disabled,
       },
       { error: nothingToChange },
@@ -103,14 +86,7 @@ export const linkDetails = z
     clicksLeft: z.int().min(0).nullable().describe('Redirects left; `null` without a limit.'),
     lastAccessed: timestamp.nullable().describe('The last click, not of a bot; `null`: none yet.'),
     updatedAt: timestamp.describe('Clicks do not change it.'),
-    rules: z
-      .array(redirectRule)
-      .readonly()
-      .nullable()
-      .describe('The first rule that matches is applied; `null`: none.'),
-    forwardQuery: z
-      .boolean()
-      .describe("Whether the visitor's query is appended to that of the destination."),
+    ...shownOptions,
     version: z.int().min(1).describe('Increases with each change. Clicks do not change it.'),
   })
   .meta({

@@ -9,6 +9,7 @@ import { listLinksQuery } from './list-links.js';
 import { aliasPattern } from '../link-subject.js';
 import { historyResponse } from './history.js';
 import { limitUpTo, nextPage, pageLimit } from './paging.js';
+import { withOptions } from './link-options.js';
 import { linkRequest, linkResponse } from './shorten.js';
 import { trimInvisible } from '../trim-invisible.js';
 import { call, changed, found, type OperatorRows } from './route.js';
@@ -132,6 +133,7 @@ export type OperatorsLink = z.infer<typeof operatorsLink>;
 export const operatorsLinkRequest = (isOwnHost: (destination: URL) => boolean) =>
   linkRequest(isOwnHost)
     .safeExtend({ account: accountName.default('default') })
+    .transform(withOptions)
     .register(requestParts, { id: 'OperatorsLinkRequest' });
 
 /** POST /admin/links: the new link. */

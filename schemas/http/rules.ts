@@ -138,7 +138,7 @@ export const rulesField = (isOwnHost: (destination: URL) => boolean) => {
   const error = `must be a list of at most ${maxRules} rules`;
   return listOf(rule, { max: maxRules, error })
     .refine(isUnique, 'has two rules of the same name')
-    .transform((rules): readonly RedirectRule[] | null => (rules.length === 0 ? null : rules))
+    .transform((rules): RedirectRule[] | null => (rules.length === 0 ? null : rules))
     .meta({
       description:
         'Visitors are redirected to the URL of the first rule whose conditions all match, otherwise to `url`.',

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { named, requestParts } from '../components.js';
-import { fitsInLink, linkTooLarge } from '../link-size.js';
+import { fitsInLink, linkTooLarge, type SizedFields } from '../link-size.js';
 import { timestamp } from '../events/envelope.js';
+import { optionsIn, type OptionFields } from '../link-options.js';
 import { aliasPattern } from '../link-subject.js';
-import { redirectRule } from '../redirect-rules.js';
 import {
   createdAt,
   expiresAt,
@@ -15,7 +15,6 @@ import {
 } from './fields.js';
 import {
   destination,
-  forwardQuery,
   invalidUrl,
   maxClicks,
   note,
@@ -25,7 +24,7 @@ import {
   title,
 } from './link-fields.js';
 import { domainName, shortCode, shortUrl } from './link-address.js';
-import { rulesField } from './rules.js';
+import { createdOptions, newOptions, withOptions } from './link-options.js';
 
 const aliasLengthMessage = 'Alias must be between 3 and 50 characters';
 
@@ -75,10 +74,7 @@ const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => num
     description: 'For the owner, to find the link.',
     examples: [['sale']],
   }),
-  rules: optional(rulesField(isOwnHost)),
-  forwardQuery: optional(forwardQuery).transform((forwards) =>
-    forwards === true ? forwards : null,
-  ),
+  ...newOptions(isOwnHost),
   domain: optional(domainName).meta({
     description: 'An active domain of the account. Default: the default domain.',
     examples: ['go.example.com'],
@@ -110,6 +106,9 @@ const bodyRules = {
 
 const reuseAlone = 'reuse can only be combined with url and domain';
 
+const fits = (fields: Omit<SizedFields, 'options'> & OptionFields): boolean =>
+  fitsInLink({ ...fields, options: optionsIn(fields) });
+
 export const shortenRequest = (
   isOwnHost: (destination: URL) => boolean,
   now: () => number = Date.now,
@@ -132,15 +131,17 @@ export const shortenRequest = (
     )
     .refine(endsOnce, expiresTwice)
     .refine(startsBeforeEnd(now), startsAfterEnd)
-    .refine(fitsInLink, linkTooLarge)
+    .refine(fits, linkTooLarge)
     .refine(({ reuse, ...fields }) => {
       return (
         !reuse ||
         Object.entries(fields).every(
-          ([name, value]) => name === 'url' || name === 'domain' || value === null,
+          ([name, value]) =>
+            name === 'url' || name === 'domain' || value === null || value === false,
         )
       );
     }, reuseAlone)
+    .transform(withOptions)
     .meta(bodyRules)
     .register(requestParts, { id: 'ShortenRequest' });
 
@@ -153,10 +154,10 @@ export const linkRequest = (
     .object(creationFields(isOwnHost, now), { error: invalidUrl })
     .refine(endsOnce, expiresTwice)
     .refine(startsBeforeEnd(now), startsAfterEnd)
-    .refine(fitsInLink, linkTooLarge);
+    .refine(fits, linkTooLarge);
 
 export const batchItemRequest = (...options: Parameters<typeof linkRequest>) =>
-  linkRequest(...options).transform((item) => ({ ...item, reuse: false }));
+  linkRequest(...options).transform((item) => ({ ...withOptions(item), reuse: false }));
 
 export type ShortenRequest = z.output<ReturnType<typeof shortenRequest>>;
 
@@ -174,7 +175,6 @@ export const linkResponse = named('Link', {
   title: z.string().describe('Only if requested.').optional(),
   note: z.string().describe('Only if requested.').optional(),
   tags: z.array(z.string()).describe('Only if requested.').optional(),
-  rules: z.array(redirectRule).describe('Only if requested.').optional(),
-  forwardQuery: z.literal(true).describe('Only if requested.').optional(),
+  ...createdOptions,
 });
 export type LinkResponse = z.infer<typeof linkResponse>;

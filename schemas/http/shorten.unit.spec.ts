@@ -17,7 +17,7 @@ const url = 'https://example.com/a';
 
 const noOptions = {
   ...{ alias: null, password: null, expiresIn: null, expiresAt: null, startsAt: null },
-  ...{ maxClicks: null, title: null, note: null, tags: null, rules: null, forwardQuery: null },
+  ...{ maxClicks: null, title: null, note: null, tags: null },
   domain: null,
 };
 
@@ -29,9 +29,10 @@ const faultOf = (value: unknown, by = schema): UrlFault | null => {
 
 describe('schemas: body of POST /v2/shorten', () => {
   it('has null for absent and null options, and strips unknown fields', () => {
-    const parsed = { url, ...noOptions, reuse: false };
+    const parsed = { url, ...noOptions, reuse: false, options: {} };
+    const withoutOptions = { url, ...noOptions, rules: null, forwardQuery: false };
     expect(schema.parse({ url, color: 'red', toString: 1 })).to.deep.equal(parsed);
-    expect(schema.parse({ url, ...noOptions })).to.deep.equal(parsed);
+    expect(schema.parse(withoutOptions)).to.deep.equal(parsed);
     expect(schema.parse({ url, reuse: true })).to.deep.equal({ ...parsed, reuse: true });
   });
 
@@ -45,7 +46,9 @@ describe('schemas: body of POST /v2/shorten', () => {
       ...{ url, alias: 'Spring_2026-a', password: 'p ü s', expiresIn: 60, maxClicks: 1 },
       ...{ title: '\u{1f511}'.repeat(200), note: 'a\n\tb', tags: ['b', 'a'] },
     };
-    expect(schema.parse(body)).to.deep.equal({ ...noOptions, ...body, reuse: false });
+    const options = { forwardQuery: true };
+    const parsed = { ...noOptions, ...body, reuse: false, options };
+    expect(schema.parse({ ...body, ...options })).to.deep.equal(parsed);
   });
 
   const long = (length: number): string => url + 'x'.repeat(length - url.length);

@@ -1,5 +1,5 @@
 import { linkState, type Link, type LinkState, type SecuredFields } from '../folds/link.js';
-import type { RedirectRule } from '../redirect-rules.js';
+import { noOptions, optionsIn, type LinkOptions } from '../link-options.js';
 import type { ExpiryReason, RecordedStatus } from '../folds/link-status.js';
 
 /**
@@ -32,8 +32,8 @@ export interface RedirectRow {
   /** `null`: equal to `created_at`. */
   readonly live_since: Date | null;
   readonly original: SecuredFields | null;
-  readonly rules: readonly RedirectRule[] | null;
-  readonly forward_query: true | null;
+  /** `null`: none. */
+  readonly options: LinkOptions | null;
 }
 
 /** The columns that all links use, with their SQL types. */
@@ -63,8 +63,7 @@ export const redirectTypes = {
   live_since: 'timestamptz',
   original: 'jsonb',
   starts_at: 'timestamptz',
-  rules: 'jsonb',
-  forward_query: 'boolean',
+  options: 'jsonb',
 } as const satisfies Record<keyof RedirectRow, string>;
 
 export const redirectColumns = Object.keys(redirectTypes) as readonly (keyof RedirectRow)[];
@@ -83,8 +82,7 @@ export const linkOfRow = (row: RedirectRow): LinkState => {
     expiresAt: row.expires_at?.toISOString() ?? null,
     maxClicks: row.max_clicks,
     passwordHash: row.password_hash,
-    rules: row.rules,
-    forwardQuery: row.forward_query !== null,
+    options: row.options ? optionsIn(row.options) : noOptions,
     title: row.title,
     note: row.note,
     tags: row.tags ?? [],
@@ -126,7 +124,6 @@ export const rowOfState = (state: LinkState, sequence: number): RedirectRow | nu
     updated_at: later(link.updatedAt),
     live_since: later(link.liveSince),
     original: link.original,
-    rules: link.rules,
-    forward_query: yes(link.forwardQuery),
+    options: link.options === noOptions ? null : link.options,
   };
 };

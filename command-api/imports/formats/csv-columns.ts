@@ -1,4 +1,5 @@
 /** The columns of CSV files. The console reads pasted links by them, so this module has no dependencies of the server. */
+import type { OptionName } from '../../../schemas/link-options.js';
 import { isBlank, recordScanner, withoutGaps, type Cells } from './csv-records.js';
 
 export type Field =
@@ -17,7 +18,7 @@ export type Field =
   | 'disabled'
   | 'archived'
   | 'hasPassword'
-  | 'forwardQuery';
+  | OptionName;
 
 /** Columns are in lower case, without white space and `_`; the first one with a value counts. */
 export interface CsvColumns {
@@ -51,7 +52,6 @@ export const csvColumns: CsvColumns = {
     disabled: ['disabled'],
     archived: ['archived'],
     hasPassword: ['haspassword'],
-    forwardQuery: ['forwardquery'],
   },
   formulaGuard: /^'(?=[=+\-@'\t\r])/,
   separateTags,

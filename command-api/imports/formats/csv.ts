@@ -1,4 +1,5 @@
 /** Readers of CSV files. */
+import { isFlag, optionNames } from '../../../schemas/link-options.js';
 import { trimInvisible } from '../../../schemas/trim-invisible.js';
 import {
   cellReader,
@@ -19,6 +20,7 @@ import {
   ImportFileFault,
   invalidRecord,
   quote,
+  readOptions,
   LinkValues,
   storageFault,
   type Kind,
@@ -29,7 +31,7 @@ import {
 import { scan, scanLength } from './scan.js';
 import { domainOf, readShortUrl } from './short-url.js';
 import { readTime, readUsTime } from './times.js';
-import { countKind, flagKind, limitKind } from './values.js';
+import { countKind, flagKind, jsonKind, limitKind } from './values.js';
 
 /** A CSV format. */
 export interface CsvFormat extends CsvColumns {
@@ -39,7 +41,13 @@ export interface CsvFormat extends CsvColumns {
   readonly readTime: (text: string, zone: string) => string | null;
 }
 
-export const csv: CsvFormat = { ...csvColumns, name: 'CSV', header: null, readTime };
+/** The columns of options are named like them. */
+const columns = {
+  ...csvColumns.columns,
+  ...Object.fromEntries(optionNames.map((name) => [name, [name.toLowerCase()]])),
+};
+
+export const csv: CsvFormat = { ...csvColumns, columns, name: 'CSV', header: null, readTime };
 
 /** All formats read all columns of `csv`, so that no end or limit is lost if a format is named or detected wrongly. */
 const service = { ...csv, canLackHeader: false };
@@ -52,8 +60,6 @@ export const shlinkCsv: CsvFormat = {
   formulaGuard: null,
   separateTags: (cell) => cell.split('|'),
 };
-
-const { columns } = csvColumns;
 
 /** Exports of Bitly's pages have had several headers. */
 export const bitlyCsv: CsvFormat = {
@@ -141,11 +147,11 @@ const toRecord = (
     clicks: read('clicks', countKind) ?? 0,
     disabled: read('disabled', flagKind) ?? false,
     hasPassword: read('hasPassword', flagKind) ?? false,
-    forwardQuery: read('forwardQuery', flagKind) ?? false,
   };
+  const options = readOptions((name) => read(name, isFlag(name) ? flagKind : jsonKind));
   const damaged = cells.find((cell) => !cell.isWellFormed());
   if (damaged !== undefined) values.fault = `The row has ${storageFault(damaged)}.`;
-  return values.link(link);
+  return values.link(link, options);
 };
 
 export const csvReader = (format: CsvFormat): SourceReader =>

@@ -1,6 +1,6 @@
 /** Readers of JSON listings and JSON Lines. */
 import { z } from 'zod';
-import { redirectRule } from '../../../schemas/redirect-rules.js';
+import type { OptionName } from '../../../schemas/link-options.js';
 import { trimInvisible } from '../../../schemas/trim-invisible.js';
 import {
   archivedTag,
@@ -12,6 +12,7 @@ import {
   type ReaderOptions,
   type SourceReader,
   type SourceRecord,
+  readOptions,
 } from './records.js';
 import { objectScanner } from './json-objects.js';
 import { scan, scanLength } from './scan.js';
@@ -175,9 +176,8 @@ const linklogLink = z.object({
   maxClicks: z.int().nullish(),
   clicks: count,
   disabled: flag,
-  rules: recordList(redirectRule).nullish(),
-  forwardQuery: flag,
   hasPassword: flag,
+  ...(readOptions(() => z.unknown().optional()) as Readonly<Record<OptionName, z.ZodType>>),
 });
 
 /** Our export as JSON Lines. */
@@ -186,11 +186,12 @@ export const readLinklog: SourceReader = jsonReader({
   schema: linklogLink,
   knownOf: knownAs('code', 'url'),
   canBeEmpty: true,
-  toRecords: ({ alias, ...link }, row, options) => {
+  toRecords: (link, row, options) => {
     const values = linkValues(row, options);
+    const { code, url, clicks, disabled, hasPassword } = link;
     const fields = {
-      ...link,
-      isCustom: alias !== null,
+      ...{ code, url, clicks, disabled, hasPassword },
+      isCustom: link.alias !== null,
       domain: link.domain?.toLowerCase() ?? null,
       title: link.title ?? null,
       note: link.note ?? null,
@@ -199,8 +200,12 @@ export const readLinklog: SourceReader = jsonReader({
       startsAt: values.time('startsAt', link.startsAt, true),
       expiresAt: values.time('expiresAt', link.expiresAt, true),
       maxClicks: link.maxClicks ?? null,
-      rules: link.rules ?? [],
     };
-    return [values.link(fields)];
+    return [
+      values.link(
+        fields,
+        readOptions((name) => link[name]),
+      ),
+    ];
   },
 });

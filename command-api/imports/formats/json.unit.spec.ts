@@ -188,17 +188,22 @@ describe('imports: export of Linklog', () => {
     ...{ domain: 'go.example', code: 'käse', url, title: 't', note: 'n' },
     ...{ tags: ['a,b'], createdAt: '2024-01-02T03:04:05.678Z', startsAt: null },
     ...{ expiresAt: '2030-01-01T00:00:00.000Z', maxClicks: 5, clicks: 3, disabled: true },
-    rules: [{ name: 'de', when: { countries: ['DE'] }, url: 'https://de.example/' }],
-    ...{ forwardQuery: true, hasPassword: true },
+    hasPassword: true,
   };
-
-  const exported = { ...fields, alias: 'käse' };
+  const options = {
+    rules: [{ name: 'de', when: { countries: ['DE'] }, url: 'https://de.example/' }],
+    forwardQuery: true as const,
+  };
+  const exported = { ...fields, ...options, alias: 'käse' };
 
   it('reads each line with all its fields, and an empty file as no links', async () => {
     const plain = { code: 'b', alias: null, url, rules: null, tags: [] };
     const text = `${JSON.stringify(exported)}\n${JSON.stringify(plain)}\n`;
     const second = link(2, { code: 'b', isCustom: false, url });
-    expect(await readRecords(readLinklog, text)).to.deep.equal([link(1, fields), second]);
+    expect(await readRecords(readLinklog, text)).to.deep.equal([
+      link(1, { ...fields, options }),
+      second,
+    ]);
     expect(await readRecords(readLinklog, '')).to.deep.equal([]);
   });
 

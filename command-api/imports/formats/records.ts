@@ -1,4 +1,13 @@
 /** The records of an import file, as a reader of its format returns them, and how readers build them. Nothing is validated yet. */
+import type { z } from 'zod';
+import { optionsRequest } from '../../../schemas/http/link-options.js';
+import { messageWithPath } from '../../../schemas/http/rules.js';
+import {
+  noOptions,
+  optionNames,
+  type LinkOptions,
+  type OptionName,
+} from '../../../schemas/link-options.js';
 import type { PortableLink } from '../command.js';
 
 export interface SourceLink extends PortableLink {
@@ -9,6 +18,7 @@ export interface SourceLink extends PortableLink {
   /** The host of the short URL, in lower case without port; `null`: the file has none. */
   readonly domain: string | null;
   readonly hasPassword: boolean;
+  readonly options: LinkOptions;
   /** What the reader changed or left out, for the outcome of the row: complete sentences. */
   readonly messages: readonly string[];
 }
@@ -114,8 +124,21 @@ export const invalidRecord = (
 export const emptyLink: SourceLink = {
   ...{ code: '', isCustom: true, domain: null, url: '', title: null, note: null, tags: [] },
   ...{ createdAt: null, startsAt: null, expiresAt: null, maxClicks: null, clicks: 0 },
-  ...{ disabled: false, hasPassword: false, forwardQuery: false, rules: [], messages: [] },
+  ...{ disabled: false, hasPassword: false, options: noOptions, messages: [] },
 };
+
+/** The options of a record, as requests have them, each read by its name. */
+export type SourceOptions = Readonly<Partial<Record<OptionName, unknown>>>;
+
+export const readOptions = (read: (name: OptionName) => unknown): SourceOptions =>
+  Object.fromEntries(optionNames.map((name) => [name, read(name)]));
+
+/** The outcome of a row with an invalid option. */
+export const optionFault = (issue: z.core.$ZodIssue): string =>
+  `An option is not valid: ${messageWithPath(issue)}.`;
+
+/** The limits of requests also bound the depth and the work of the next steps. Loops are found later. */
+const checkedOptions = optionsRequest(() => false);
 
 /** The strings of a JSON value. */
 const textsOf = (value: unknown): readonly string[] => {
@@ -167,16 +190,24 @@ export class LinkValues {
   }
 
   /** The link with these fields, or an `invalid` record if it has no code, no URL, or what cannot be stored. */
-  link(fields: Partial<SourceLink>): SourceRecord {
-    const link = { ...emptyLink, ...fields, messages: this.messages };
-    const { code, domain, url, title, note, tags, rules } = link;
+  link(fields: Partial<Omit<SourceLink, 'options'>>, options: SourceOptions = {}): SourceRecord {
+    const checked = checkedOptions.safeParse(options);
+    const link = {
+      ...emptyLink,
+      ...fields,
+      options: checked.data ?? noOptions,
+      messages: this.messages,
+    };
+    const { code, domain, url, title, note, tags } = link;
     // The separator keeps halves of a surrogate pair apart.
     const stored = storageFault(
-      [code, domain, url, title, note, ...tags, ...textsOf(rules)].join(' '),
+      [code, domain, url, title, note, ...tags, ...textsOf(link.options)].join(' '),
     );
     const invalid = (message: string): SourceRecord => invalidRecord(this.row, message, link);
     if (stored !== null) return invalid(`The row has ${stored}.`);
     if (this.fault !== null) return invalid(this.fault);
+    const [fault] = checked.error?.issues ?? [];
+    if (fault) return invalid(optionFault(fault));
     if (url === '') return invalid('The row has no destination URL.');
     if (code === '') return invalid('The row has no code.');
     return { type: 'link', row: this.row, link };

@@ -199,7 +199,7 @@ const readLink = (
   const { meta } = link;
   const values = linkValues(row, options);
   const shlinkRules = rules ?? deviceRules(link.deviceLongUrls);
-  return values.link({
+  const fields = {
     code: link.shortCode,
     domain: domainOf(link.domain ?? '') ?? readShortUrl(link.shortUrl ?? '').domain,
     url: trimInvisible(link.longUrl),
@@ -210,6 +210,8 @@ const readLink = (
     expiresAt: values.time('validUntil', meta?.validUntil, true),
     maxClicks: meta?.maxVisits ?? null,
     clicks: link.visitsSummary?.total ?? link.visitsCount,
+  };
+  return values.link(fields, {
     forwardQuery: link.forwardQuery,
     rules: readRules(shlinkRules, options.linkZone, values.messages),
   });

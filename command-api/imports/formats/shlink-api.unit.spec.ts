@@ -1,3 +1,4 @@
+import { noOptions } from '../../../schemas/link-options.js';
 import { expect } from 'chai';
 import { invalidRecord, linkRecord, readRecords } from '../../testing/import-files.js';
 import { emptyLink, type SourceLink, type SourceRecord, type SourceVisit } from './records.js';
@@ -15,7 +16,7 @@ const shortUrl = {
 
 const spring: SourceLink = {
   ...emptyLink,
-  ...{ code: 'spring', domain: 's.test', url, forwardQuery: true },
+  ...{ code: 'spring', domain: 's.test', url, options: { forwardQuery: true } },
   createdAt: '2024-08-15T19:03:56.000Z',
 };
 
@@ -55,7 +56,7 @@ const readRules = async (...rules: readonly (readonly string[])[]) => {
       conditions: conditions.map(conditionOf),
     })),
   );
-  return { rules: read.rules, messages: read.messages };
+  return { rules: read.options.rules, messages: read.messages };
 };
 
 const rule = (number: number, when: object) => ({
@@ -85,7 +86,7 @@ describe('imports: API of Shlink', () => {
       link(1),
       link(2, {
         ...{ code: 'docs/käse', domain: 'go.example', title: 'He said "hi"' },
-        ...{ tags: ['news', '2024'], clicks: 61, maxClicks: 100, forwardQuery: false },
+        ...{ tags: ['news', '2024'], clicks: 61, maxClicks: 100, options: noOptions },
         ...{ startsAt: '2023-12-31T23:00:00.000Z', expiresAt: '2030-01-01T00:00:00.000Z' },
       }),
       { type: 'visit', row: 3, visit: expected },
@@ -98,7 +99,9 @@ describe('imports: API of Shlink', () => {
     const early = { shortCode, shortUrl: short, longUrl, tags, dateCreated, visitsCount: 7 };
     const rules = [{ name: 'rule-1', when: { os: ['Android'] }, url: 'https://android.example/' }];
     const records = await read({ link: { ...early, deviceLongUrls }, rules: null });
-    expect(records).to.deep.equal([link(1, { clicks: 7, rules: rules as never })]);
+    expect(records).to.deep.equal([
+      link(1, { clicks: 7, options: { forwardQuery: true, rules: rules as never } }),
+    ]);
   });
 
   it('leaves out what a visit does not have', async () => {
@@ -179,8 +182,6 @@ describe('imports: redirect rules of Shlink', () => {
       'browser android_browser': { browsers: ['Android Browser'] },
       'geolocation-country-code DE': { countries: ['DE'] },
       'geolocation-country-code at': { countries: ['AT'] },
-      // The check of the row refuses it.
-      'geolocation-country-code UK': { countries: ['UK'] },
       'language  De': { languages: ['de'] },
       'after-date 2025-01-01T00:00:00+01:00': { after: '2024-12-31T23:00:00.000Z' },
       'before-date 2025-01-01T00:00:00Z': { before: '2025-01-01T00:00:00.000Z' },
@@ -230,8 +231,8 @@ describe('imports: redirect rules of Shlink', () => {
   it('sorts rules by priority', async () => {
     const conditions = [{ type: 'device', matchKey: null, matchValue: 'ios' }];
     const ruleOf = (priority: number) => ({ longUrl: `${url}${priority}`, priority, conditions });
-    const { rules } = await readLink({}, [ruleOf(2), ruleOf(1)]);
-    expect(rules).to.deep.equal([
+    const { options } = await readLink({}, [ruleOf(2), ruleOf(1)]);
+    expect(options.rules).to.deep.equal([
       { ...rule(1, { os: ['iOS'] }), url: `${url}1` },
       { ...rule(2, { os: ['iOS'] }), url: `${url}2` },
     ]);

@@ -37,6 +37,18 @@ const readNumber = (text: string): number | null => {
   return digits === undefined ? null : Number(digits.replaceAll(/\D/g, ''));
 };
 
+/** The JSON of an object, a list or a number, or the text itself. What is neither is refused when options are checked. */
+export const jsonKind: Kind<unknown> = {
+  name: 'JSON',
+  read: (text) => {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      return text;
+    }
+  },
+};
+
 export const countKind: Kind<number> = { name: 'a whole number', read: readNumber };
 
 /** The limits of clicks that the ledger can have. */

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import {
   accepted,
   nextEvent,
@@ -24,7 +23,7 @@ import {
   type ExistingLink,
 } from '../../../schemas/folds/link.js';
 import { willRedirect, type ExpiryReason } from '../../../schemas/folds/link-status.js';
-import { destinationsOf, type RedirectRule } from '../../../schemas/redirect-rules.js';
+import { destinationsOf, differingFrom, type OptionFields } from '../../../schemas/link-options.js';
 import { fitsInLink } from '../../../schemas/link-size.js';
 import { canonicalText, maxTags } from '../../../schemas/http/link-fields.js';
 import { secondsAfter } from '../create/command.js';
@@ -41,7 +40,7 @@ export const evolveManagedLink = (state: ManagedLink, event: LinkEvent): Managed
 });
 
 /** Absent and `undefined` fields stay; `null` removes the value. */
-export interface LinkChange {
+export interface LinkChange extends OptionFields {
   readonly url?: string | undefined;
   /** Seconds from now. */
   readonly expiresIn?: number | null | undefined;
@@ -56,8 +55,6 @@ export interface LinkChange {
   readonly tags?: readonly string[] | null | undefined;
   readonly addTags?: readonly string[] | undefined;
   readonly removeTags?: readonly string[] | undefined;
-  readonly rules?: readonly RedirectRule[] | null | undefined;
-  readonly forwardQuery?: boolean | undefined;
   readonly disabled?: boolean | undefined;
 }
 
@@ -106,7 +103,7 @@ const editOf = (
   link: Link,
   now: Date,
 ): EventNamed<'LinkEdited'>['data'] => {
-  const { url, expiresIn, expiresAt, startsAt, maxClicks, password, rules, forwardQuery } = change;
+  const { url, expiresIn, expiresAt, startsAt, maxClicks, password } = change;
   const end = expiresIn == null ? expiresIn : secondsAfter(now, expiresIn);
   const newEnd = end === undefined ? expiresAt : end;
   const opens = maxClicks != null && ledger.maxClicks === null;
@@ -117,9 +114,7 @@ const editOf = (
     ...(startsAt !== undefined && startsAt !== link.startsAt && { startsAt }),
     ...(maxClicks !== undefined && maxClicks !== link.maxClicks && { maxClicks }),
     ...(opens && { clicks: clicksTaken(ledger, countedClicks) }),
-    ...(rules !== undefined &&
-      !isDeepStrictEqual(rules, link.rules) && { rules: rules && [...rules] }),
-    ...(forwardQuery !== undefined && forwardQuery !== link.forwardQuery && { forwardQuery }),
+    ...differingFrom(link.options, change),
     ...(isRemoved && { password: 'removed' }),
     // Without a hash, the edit only serves to find other refusals.
     ...(password && { password: 'set', passwordHash: password.hash ?? '' }),
@@ -155,8 +150,8 @@ const reachedLimit = (link: LedgerLinkState, now: Date): ExpiryReason | null => 
 /** Whether the destinations must be checked: one is new, or the link starts to redirect again. */
 const needsCheck = (before: ExistingLink, after: LinkState, now: Date): boolean => {
   if (after.status === 'none') return false;
-  const { url, rules } = after.link;
-  if (url !== before.link.url || (rules !== null && rules !== before.link.rules)) return true;
+  const checked = new Set(destinationsOf(before.link));
+  if (destinationsOf(after.link).some((url) => !checked.has(url))) return true;
   return willRedirect(linkStatusAt(after, now)) && !willRedirect(linkStatusAt(before, now));
 };
 
@@ -214,7 +209,7 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
     add((next) => newEvent(name, {}, next));
   }
 
-  const isLarger = edit.url !== undefined || edit.rules != null || !isEmpty(description);
+  const isLarger = !isEmpty(edit) || !isEmpty(description);
   if (isLarger && after.current.status !== 'none' && !fitsInLink(after.current.link)) {
     return refused({ type: 'tooLarge' });
   }

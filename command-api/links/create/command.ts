@@ -15,7 +15,7 @@ import {
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
 import { type Link, type LinkState, type ExistingLink } from '../../../schemas/folds/link.js';
-import type { RedirectRule } from '../../../schemas/redirect-rules.js';
+import { noOptions, type LinkOptions } from '../../../schemas/link-options.js';
 import { linkOfSubject, subjectOf, type LinkIdentity } from '../../../schemas/link-subject.js';
 
 /** The data of a new link, checked except against the ledger. The subject of the command is that of the link. */
@@ -33,8 +33,7 @@ export interface NewLink {
   readonly title: string | null;
   readonly note: string | null;
   readonly tags: readonly string[] | null;
-  readonly rules: readonly RedirectRule[] | null;
-  readonly forwardQuery: boolean;
+  readonly options: LinkOptions;
   /** Whether to return an existing link of the account to the destination. */
   readonly reuse: boolean;
   /** The root key of the quota. */
@@ -71,7 +70,7 @@ export const createLinkDecider: Decider<
   decide({ subject, data: link, metadata: command }, { status }) {
     if (status === 'taken') return refused({ type: 'codeTaken' });
     const { custom, url, expiresIn, maxClicks, passwordHash, keyId, account } = link;
-    const { startsAt, title, note, tags, rules, forwardQuery } = link;
+    const { startsAt, title, note, tags, options } = link;
     const { now } = command;
     const data = {
       url,
@@ -84,8 +83,7 @@ export const createLinkDecider: Decider<
       ...(title !== null && { title }),
       ...(note !== null && { note }),
       ...(tags !== null && { tags: [...tags] }),
-      ...(rules !== null && { rules: [...rules] }),
-      ...(forwardQuery && { forwardQuery }),
+      ...options,
     };
     const metadata = nextEvent({ sequence: 0, lastEventAt: now }, command);
     return accepted(newEvent('LinkCreated', data, { subject, account, ...metadata }));
@@ -101,12 +99,12 @@ export const isReusable = (
   if (state.status !== 'active') return false;
   const { link } = state;
   const { custom, startsAt, expiresAt, maxClicks, passwordHash, title, note, tags } = link;
-  const options = [startsAt, expiresAt, maxClicks, passwordHash, title, note, link.rules];
+  const fields = [startsAt, expiresAt, maxClicks, passwordHash, title, note];
   const hasNone =
     !custom &&
-    !link.forwardQuery &&
+    link.options === noOptions &&
     tags.length === 0 &&
-    options.every((option) => option === null);
+    fields.every((field) => field === null);
   const isOnDomain = linkOfSubject(link.subject).domain === domain;
   return hasNone && isOnDomain && link.account === account && link.url === url;
 };

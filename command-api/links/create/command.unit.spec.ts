@@ -1,3 +1,4 @@
+import { noOptions } from '../../../schemas/link-options.js';
 import { expect } from 'chai';
 import {
   evolveLedgerLink,
@@ -23,7 +24,7 @@ import { decisionsOf } from '../../testing/decisions.js';
 const createLink: NewLink = {
   ...{ custom: true, url: 'https://example.com/spring', expiresIn: 60, maxClicks: 5 },
   ...{ passwordHash: '$argon2id$…', expiresAt: null, startsAt: null, reuse: false },
-  ...{ title: null, note: null, tags: null, rules: null, forwardQuery: false },
+  ...{ title: null, note: null, tags: null, options: noOptions },
   ...{ keyId: 'key-1', account: 'acme' },
 };
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { operatorsKeyId } from '../../../schemas/folds/key-meter.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { linkCodeOf, subjectOf } from '../../../schemas/link-subject.js';
-import { destinationsOf } from '../../../schemas/redirect-rules.js';
+import { destinationsOf } from '../../../schemas/link-options.js';
 import type { AdminHandlers } from '../../http/operator-requests.js';
 import { failure } from '../../http/reply.js';
 import { namedDomain } from '../addressed-link.js';
@@ -19,7 +19,7 @@ export const createHandlers = ((deps) => {
 
   return {
     async createLink({ body: request, state }) {
-      const { alias, domain: name, password, forwardQuery, ...fields } = request;
+      const { alias, domain: name, password, ...fields } = request;
       const domain = namedDomain(name, state);
       if (alias !== null && linkCodeOf(alias) === null) {
         return failure(400, messages.aliasReserved);
@@ -37,7 +37,7 @@ export const createHandlers = ((deps) => {
           : subjectOf({ domain, code: alias });
       const data: CreateLink['data'] = {
         ...fields,
-        ...{ custom: alias !== null, passwordHash, forwardQuery: forwardQuery ?? false },
+        ...{ custom: alias !== null, passwordHash },
         ...{ reuse: false, keyId: operatorsKeyId },
       };
       const result = await shorten({

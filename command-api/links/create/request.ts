@@ -13,7 +13,7 @@ import {
   type ShortenRequest,
 } from '../../../schemas/http/shorten.js';
 import { subjectOf } from '../../../schemas/link-subject.js';
-import { destinationsOf } from '../../../schemas/redirect-rules.js';
+import { destinationsOf } from '../../../schemas/link-options.js';
 import type { AdmittedCall } from '../../admission/command.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import type { PlatformSwitches } from '../../../schemas/folds/platform.js';
@@ -152,7 +152,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     const { key } = state.call;
     const data = {
       ...fields,
-      ...{ custom: alias !== null, passwordHash: null, forwardQuery: fields.forwardQuery ?? false },
+      ...{ custom: alias !== null, passwordHash: null },
       ...{ keyId: key.rootId, account: key.account },
     };
     const metadata = actorIn(state, key.id);

@@ -1,6 +1,7 @@
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import type { BatchResponse, BatchResult } from '../../../schemas/http/batch.js';
 import type { LinkResponse } from '../../../schemas/http/shorten.js';
+import { optionsIn } from '../../../schemas/link-options.js';
 import { linkOfSubject, shortUrlOf, subjectOf } from '../../../schemas/link-subject.js';
 import type { ShortenOutcome, ShortenRefusal } from './command.js';
 
@@ -24,7 +25,6 @@ type ShortenResponse =
 
 const toLinkResponse = (event: EventNamed<'LinkCreated'>, shortUrlHost: string): LinkResponse => {
   const { url, custom, startsAt, expiresAt, maxClicks, title, note, tags } = event.data;
-  const { rules, forwardQuery } = event.data;
   const { domain, code } = linkOfSubject(event.subject);
   return {
     shortUrl: shortUrlOf(event.subject, shortUrlHost),
@@ -39,8 +39,7 @@ const toLinkResponse = (event: EventNamed<'LinkCreated'>, shortUrlHost: string):
     ...(title !== undefined && { title }),
     ...(note !== undefined && { note }),
     ...(tags !== undefined && { tags }),
-    ...(rules !== undefined && { rules }),
-    ...(forwardQuery !== undefined && { forwardQuery }),
+    ...optionsIn(event.data),
   };
 };
 

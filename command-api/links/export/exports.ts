@@ -19,6 +19,7 @@ import {
   type ExportedLink,
   type ExportFormat,
 } from '../../../schemas/http/export.js';
+import { shown } from '../../../schemas/http/link-options.js';
 import { linkOfSubject } from '../../../schemas/link-subject.js';
 
 interface Format {
@@ -46,19 +47,18 @@ const exportedLinkOf = ({ link: state, clicks }: ListedLink): ExportedLink => {
     maxClicks: link.maxClicks,
     clicks: clicks.clicks,
     disabled: restraints.disabled,
-    rules: link.rules,
-    forwardQuery: link.forwardQuery,
+    ...shown(link.options),
     hasPassword: link.passwordHash !== null,
   };
 };
 
 const columns = Object.keys(exportedLink.shape) as readonly (keyof ExportedLink)[];
 
-/** A cell: empty for `null`; tags have no commas; rules are JSON. */
+/** A cell: empty for `null`; tags have no commas; objects and other lists are JSON. */
 const cellOf = (link: ExportedLink, name: keyof ExportedLink): string => {
   if (name === 'tags') return link.tags.join();
-  if (name === 'rules') return link.rules === null ? '' : JSON.stringify(link.rules);
-  return String(link[name] ?? '');
+  const value = link[name] ?? '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };
 
 export const formats: Readonly<Record<ExportFormat, Format>> = {

@@ -4,7 +4,7 @@ import { linkStatusAt, type Link, type ExistingLink } from '../../../schemas/fol
 import { accountName } from '../../../schemas/http/keys.js';
 import { foldedTextOf, foldText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf, type LinkQuery } from '../../../schemas/http/list-links.js';
-import { destinationsOf, type RuledLink } from '../../../schemas/redirect-rules.js';
+import { destinationsOf, type LeadingLink } from '../../../schemas/link-options.js';
 import { compareSubjects, linkOfSubject } from '../../../schemas/link-subject.js';
 import { parseUrl } from '../../../schemas/parse-url.js';
 
@@ -21,7 +21,7 @@ export interface AccountQuery extends ListQuery {
 
 export const hasDestination = (
   { destination }: Pick<LinkQuery, 'destination'>,
-  link: RuledLink,
+  link: LeadingLink,
 ): boolean =>
   destination === undefined ||
   destinationsOf(link).some((url) => parseUrl(url)?.hostname === destination);

@@ -1,7 +1,7 @@
 import type { Client } from '../../../ops/platform/postgres/pool.js';
 import { hostText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf } from '../../../schemas/http/list-links.js';
-import type { RuledLink } from '../../../schemas/redirect-rules.js';
+import type { LeadingLink } from '../../../schemas/link-options.js';
 import { subjectRangeOf } from '../../../schemas/link-subject.js';
 import type { AccountQuery, ListCursor } from './link-query.js';
 
@@ -131,7 +131,7 @@ const conditionsOn = (selection: Selection, values: Values): string =>
   ].join(' AND ');
 
 /** The columns whose sizes vary. */
-const sizedColumns = ['url', 'title', 'note', 'tags', 'rules'];
+const sizedColumns = ['url', 'title', 'note', 'tags', 'options'];
 
 /** The columns of conditions and candidates. Reading each row a second time would take most of a search's time. */
 const columnsOf = (table: string): string =>
@@ -143,7 +143,7 @@ const candidateColumns = ['subject', 'created_at', 'sequence', ...sizedColumns]
   .map((column) => `l.${column}`)
   .join();
 
-/** Adds the sizes to the rows of a query with a limit, so that PostgreSQL reads the rules of no other rows. */
+/** Adds the sizes to the rows of a query with a limit, so that PostgreSQL reads the options of no other rows. */
 const sized = (limited: string): string =>
   `SELECT subject, created_at AS "createdAt", sequence, octet_length(concat(${sizedColumns.join()})) AS bytes
    FROM (${limited}) limited ORDER BY created_at DESC, subject DESC`;
@@ -263,10 +263,10 @@ export const findExamined = async (
 export const readDestinations = async (
   tx: Client,
   candidates: readonly Candidate[],
-): Promise<readonly (RuledLink & Pick<Candidate, 'subject'>)[]> => {
-  const { rows } = await tx.query<RuledLink & Pick<Candidate, 'subject'>>({
+): Promise<readonly (LeadingLink & Pick<Candidate, 'subject'>)[]> => {
+  const { rows } = await tx.query<LeadingLink & Pick<Candidate, 'subject'>>({
     name: 'links-destinations',
-    text: `SELECT subject, url, rules FROM ${links} WHERE subject = ANY ($1::text[])`,
+    text: `SELECT subject, url, options FROM ${links} WHERE subject = ANY ($1::text[])`,
     values: [candidates.map(({ subject }) => subject)],
   });
   return rows;

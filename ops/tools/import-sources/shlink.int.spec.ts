@@ -73,7 +73,12 @@ describe('CLI: API of Shlink', () => {
     const records = await readRecords(readShlinkApi, await read());
     const found = records.map((record) =>
       record.type === 'link'
-        ? [record.link.domain, record.link.code, record.link.rules.length, record.link.clicks]
+        ? [
+            record.link.domain,
+            record.link.code,
+            record.link.options.rules?.length ?? 0,
+            record.link.clicks,
+          ]
         : record,
     );
     expect(found).to.have.deep.members([

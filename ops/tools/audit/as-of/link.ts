@@ -12,6 +12,7 @@ import {
   initialState,
   type LinkState,
 } from '../../../../schemas/folds/link.js';
+import { shown } from '../../../../schemas/http/link-options.js';
 import { linkOfSubject } from '../../../../schemas/link-subject.js';
 import { repeatsOfPartition } from '../replay/repeats.js';
 import { happenedBy, partsOf, readParts, type AsOfQuery } from './read.js';
@@ -123,7 +124,7 @@ export const linkAsOf = async (query: AsOfQuery, subject: string) => {
   const common = { ...summary, asOf: moment.toISOString(), shortCode: code, domain };
   if (state.status === 'none') return { ...common, state: 'none' as const, madeLater };
   const { url, account, createdAt, startsAt, expiresAt, maxClicks, passwordHash } = state.link;
-  const { title, note, tags, rules, forwardQuery } = state.link;
+  const { title, note, tags, options } = state.link;
   // Edges compare the time themselves, because LinkExpired is written some time later.
   const isOver = expiresAt !== null && moment.getTime() >= Date.parse(expiresAt);
   const expired = state.restraints.expired ?? (isOver ? 'time' : null);
@@ -142,8 +143,7 @@ export const linkAsOf = async (query: AsOfQuery, subject: string) => {
     title,
     note,
     tags,
-    rules,
-    forwardQuery,
+    ...shown(options),
     hasPassword: passwordHash !== null,
     clickCount: clickCount + importedClicks,
     importedClicks,

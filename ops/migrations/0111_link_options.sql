@@ -1,0 +1,11 @@
+-- Generation 3: earlier projectors and edges read the columns that `options` replaces.
+
+-- The options of a link: see schemas/link-options.ts.
+ALTER TABLE projection_redirects.links ADD COLUMN options jsonb;
+UPDATE projection_redirects.links SET options = CASE
+    WHEN rules IS NULL THEN '{"forwardQuery": true}'
+    WHEN forward_query THEN jsonb_build_object('rules', rules, 'forwardQuery', true)
+    ELSE jsonb_build_object('rules', rules)
+  END
+  WHERE rules IS NOT NULL OR forward_query;
+ALTER TABLE projection_redirects.links DROP COLUMN rules, DROP COLUMN forward_query;
