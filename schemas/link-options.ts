@@ -1,33 +1,83 @@
 /** The options of a link: events, rows, responses and exports have what is declared here. */
-import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { mapRuleUrls, redirectRule } from './redirect-rules.js';
+import { responseParts } from './components.js';
+import { mapRuleUrls, redirectRule, ruleUrls } from './redirect-rules.js';
 
-interface LinkOption<Schema extends z.ZodType, None extends null | false = null | false> {
+interface LinkOption<Schema extends z.ZodType, None extends null | false, Shown extends boolean> {
   /** The value in events. A link without the option has none. */
   readonly value: Schema;
   /** What LinkEdited has instead of a value after the option was removed. */
   readonly none: None;
+  /** Whether responses and exports show `none` too. */
+  readonly isAlwaysShown: Shown;
   readonly description: string;
   /** Replaces the URLs of a value; absent: it has none. */
   readonly mapUrls?: (value: z.output<Schema>, map: (url: string) => string) => z.output<Schema>;
 }
 
-const option = <Schema extends z.ZodType, const None extends null | false>(
-  declared: LinkOption<Schema, None>,
-) => declared;
+const option = <
+  Schema extends z.ZodType,
+  const None extends null | false = null,
+  const Shown extends boolean = false,
+>(
+  declared: Omit<LinkOption<Schema, None, Shown>, 'none' | 'isAlwaysShown'>,
+  [none, isAlwaysShown]: readonly [None, Shown] = [null as None, false as Shown],
+): LinkOption<Schema, None, Shown> => ({ ...declared, none, isAlwaysShown });
+
+export const redirectStatuses = [301, 302, 303, 307, 308] as const;
+export type RedirectStatus = (typeof redirectStatuses)[number];
+
+/** Whether browsers cache the redirect. */
+export const isPermanent = (status: RedirectStatus | null | undefined): boolean =>
+  status === 301 || status === 308;
+
+export const permanentLimited = 'A permanent redirect cannot have maxClicks or a password';
+
+const card = z
+  .strictObject({
+    title: z.string(),
+    description: z.string().exactOptional(),
+    image: z.string().exactOptional().describe('An https URL.'),
+  })
+  .register(responseParts, { id: 'LinkCard' });
 
 export const linkOptions = {
-  rules: option({
-    value: z.array(redirectRule).min(1),
-    none: null,
-    description: 'Visitors are redirected by the first rule that matches, otherwise to `url`.',
-    mapUrls: mapRuleUrls,
+  rules: option(
+    {
+      value: z.array(redirectRule).min(1),
+      description: 'Visitors are redirected by the first rule that matches, otherwise to `url`.',
+      mapUrls: mapRuleUrls,
+    },
+    [null, true],
+  ),
+  forwardQuery: option(
+    {
+      value: z.literal(true),
+      description: "Whether the visitor's query is appended to that of the destination.",
+    },
+    [false, true],
+  ),
+  redirectStatus: option({
+    value: z.literal(redirectStatuses).register(responseParts, { id: 'RedirectStatus' }),
+    description: 'The status of the redirect. Default: 302.',
   }),
-  forwardQuery: option({
+  expiredUrl: option({
+    value: z.string(),
+    description: 'Where browsers are redirected once the link is expired.',
+    mapUrls: (url, map) => map(url),
+  }),
+  forwardPath: option({
     value: z.literal(true),
-    none: false,
-    description: "Whether the visitor's query is appended to that of the destination.",
+    description: 'Whether the path behind the code is appended to that of the destination.',
+  }),
+  card: option({
+    value: card,
+    description:
+      'What the preview of the link in messages and posts shows: title, description, image.',
+    mapUrls: ({ image, ...texts }, map) => ({
+      ...texts,
+      ...(image !== undefined && { image: map(image) }),
+    }),
   }),
 };
 
@@ -93,17 +143,6 @@ export const restoring = (fields: OptionFields, before: LinkOptions): OptionChan
       .map((name) => [name, before[name] ?? linkOptions[name].none]),
   );
 
-/** The options with other values than these, with the values of a request. */
-export const differingFrom = (options: LinkOptions, fields: OptionFields): OptionChanges =>
-  Object.fromEntries(
-    optionNames.flatMap((name) => {
-      const { none } = linkOptions[name];
-      const [value, current] = [fields[name], options[name] ?? none];
-      const isSame = value === undefined || isDeepStrictEqual(value ?? none, current);
-      return isSame ? [] : [[name, value ?? none]];
-    }),
-  );
-
 const mapped = (map: (name: OptionName) => z.ZodType) =>
   Object.fromEntries(optionNames.map((name) => [name, map(name)]));
 
@@ -134,21 +173,27 @@ export const mapOptionUrls = (options: LinkOptions, map: (url: string) => string
   if (options === noOptions) return noOptions;
   const replaced = optionNames.flatMap((name) => {
     const value = options[name];
-    const { mapUrls } = linkOptions[name] as LinkOption<z.ZodType>;
+    const { mapUrls } = linkOptions[name] as LinkOption<z.ZodType, null, false>;
     return value === undefined ? [] : [[name, mapUrls?.(value, map) ?? value]];
   });
   return Object.fromEntries(replaced) as LinkOptions;
 };
 
-/** The fields of a link that determine where it leads. */
+/** The fields of a link that have URLs. */
 export interface LeadingLink {
   readonly url: string;
   /** Of a row; `null`: none. */
   readonly options: LinkOptions | null;
 }
 
-/** All URLs to which a link leads visitors. */
-export const destinationsOf = ({ url, options }: LeadingLink): readonly string[] => {
+/** Where the link redirects visitors while it is active. */
+export const destinationsOf = ({ url, options }: LeadingLink): readonly string[] => [
+  url,
+  ...ruleUrls(options?.rules ?? []),
+];
+
+/** All URLs of a link, which web safety checks. */
+export const urlsOf = ({ url, options }: LeadingLink): readonly string[] => {
   const urls = [url];
   mapOptionUrls(options ?? noOptions, (other) => {
     urls.push(other);

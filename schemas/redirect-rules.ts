@@ -33,6 +33,11 @@ export const ruleConditions = z
     after: timestamp.exactOptional().describe('The first time at which the rule matches.'),
     before: timestamp.exactOptional().describe('The time from which the rule matches no more.'),
     weekly: weeklyWindow.exactOptional().describe('When the rule matches, each week.'),
+    query: z
+      .record(z.string(), z.string().nullable())
+      .exactOptional()
+      .describe('Parameters of the query; `*`: any value, `null`: absent.'),
+    networks: values(z.string()).exactOptional().describe('Addresses and CIDRs of the visitor.'),
   })
   .register(responseParts, { id: 'RuleConditions' });
 export type RuleConditions = z.output<typeof ruleConditions>;

@@ -1,4 +1,5 @@
 import type { RedirectRule, RuleConditions, WeeklyWindow } from './redirect-rules.js';
+import { isInNetworks } from './networks.js';
 import { readOffset, type Offset } from './zone-offset.js';
 
 /** The properties of a visit that rules can use; `null`: unknown. */
@@ -8,6 +9,10 @@ export interface RuledVisit {
   readonly os: string | null;
   readonly browser: string | null;
   readonly language: string | null;
+  /** Without the question mark. */
+  readonly query: string;
+  /** Empty: unknown. */
+  readonly address: string;
   /** The visitor hash of the day: the same visitor gets the same entry of a split. */
   readonly visitor: string | null;
   /** Milliseconds since the epoch. */
@@ -54,6 +59,21 @@ export const isInWindow = ({ days, from, to, tz }: WeeklyWindow, now: number): b
 const isOneOf = (values: readonly string[] | undefined, value: string | null): boolean =>
   values === undefined || (value !== null && values.includes(value));
 
+/** Names and values are compared decoded. Of a repeated parameter, any value matches. */
+const matchesQuery = (
+  parameters: Readonly<Record<string, string | null>>,
+  query: string,
+): boolean => {
+  const sent = new URLSearchParams(query);
+  return Object.entries(parameters).every(([name, value]) =>
+    value === null
+      ? !sent.has(name)
+      : value === '*'
+        ? sent.has(name)
+        : sent.getAll(name).includes(value),
+  );
+};
+
 export const matches = (when: RuleConditions, visit: RuledVisit): boolean =>
   isOneOf(when.countries, visit.country) &&
   isOneOf(when.devices, visit.device) &&
@@ -62,7 +82,9 @@ export const matches = (when: RuleConditions, visit: RuledVisit): boolean =>
   isOneOf(when.languages, visit.language) &&
   (when.after === undefined || Date.parse(when.after) <= visit.now) &&
   (when.before === undefined || visit.now < Date.parse(when.before)) &&
-  (when.weekly === undefined || isInWindow(when.weekly, visit.now));
+  (when.weekly === undefined || isInWindow(when.weekly, visit.now)) &&
+  (when.query === undefined || matchesQuery(when.query, visit.query)) &&
+  (when.networks === undefined || isInNetworks(when.networks, visit.address));
 
 /** The first rule whose conditions all match; `undefined` if none does. */
 export const matchingRule = (

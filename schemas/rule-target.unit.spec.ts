@@ -11,6 +11,8 @@ const visit: RuledVisit = {
   device: 'mobile',
   os: 'iOS',
   browser: 'Safari',
+  query: 'utm_source=news%20letter&a&b=1&b=2',
+  address: '::ffff:192.0.2.130',
   language: 'de',
   visitor: null,
   now: noon,
@@ -28,6 +30,18 @@ describe('redirect edge: redirect rules', () => {
     ['a time before `after`', { after: '2026-11-25T12:00:00.001Z' }, false],
     ['a time at `before`', { before: '2026-11-25T12:00:00.000Z' }, false],
     ['a time before `before`', { before: '2026-11-25T12:00:00.001Z' }, true],
+    ['a decoded parameter', { query: { utm_source: 'news letter' } }, true],
+    ['another value of a parameter', { query: { utm_source: 'news' } }, false],
+    ['any value, also an empty one', { query: { a: '*', b: '*' } }, true],
+    ['any value of an absent parameter', { query: { c: '*' } }, false],
+    ['an absent parameter', { query: { c: null } }, true],
+    ['a parameter that must be absent', { query: { a: null } }, false],
+    ['one of the values of a repeated parameter', { query: { b: '2' } }, true],
+    ['all parameters but one', { query: { b: '2', a: '1' } }, false],
+    ['an address in a network', { networks: ['2001:db8::/32', '192.0.2.255/25'] }, true],
+    ['an address in a network of mapped addresses', { networks: ['::ffff:192.0.2.128/121'] }, true],
+    ['the address itself', { networks: ['192.0.2.130'] }, true],
+    ['no network of the address', { networks: ['192.0.2.0/25', '::/0'] }, false],
   ];
   for (const [title, when, expected] of conditions) {
     it(`${expected ? 'match' : 'do not match'} ${title}`, () => {
@@ -36,6 +50,7 @@ describe('redirect edge: redirect rules', () => {
   }
 
   it('never match an unknown attribute', () => {
+    expect(matches({ networks: ['0.0.0.0/0', '::/0'] }, { ...visit, address: '' })).to.equal(false);
     expect(matches({ countries: ['DE'] }, { ...visit, country: null })).to.equal(false);
   });
 

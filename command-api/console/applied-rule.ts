@@ -11,9 +11,11 @@ import type { Visitor } from './visitor-values.js';
  */
 export const appliedRule = (
   rules: readonly RedirectRule[],
-  { countries: country, devices: device, os, browsers: browser, languages: language }: Visitor,
+  { countries: country, devices: device, browsers: browser, languages: language, ...rest }: Visitor,
   now: number,
 ): RedirectRule | null => {
-  const visit = { country, device, os, browser, language, visitor: null, now };
+  const { query, address } = rest;
+  const request = { query: query ?? '', address: address ?? '' };
+  const visit = { ...rest, ...request, country, device, browser, language, visitor: null, now };
   return matchingRule(rules, visit) ?? null;
 };

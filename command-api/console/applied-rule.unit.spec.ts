@@ -7,6 +7,7 @@ const visitor: Visitor = {
   countries: 'AT',
   devices: 'mobile',
   ...{ os: 'iOS', browsers: 'Safari', languages: 'de' },
+  ...{ query: 'a=1&b=%C3%A4&a=2', address: '::ffff:192.0.2.7' },
 };
 const now = Date.parse('2026-11-27T22:30:00Z');
 
@@ -27,6 +28,9 @@ describe('the rule that the console shows for a visitor', () => {
     { languages: ['de'] },
     { after: '2026-11-27T22:30:00.000Z' },
     { weekly: { days: [5], from: '23:00', to: '01:00', tz: 'Europe/Berlin' } },
+    { query: { a: '2', b: 'ä', c: null } },
+    { query: { a: '*' } },
+    { networks: ['2001:db8::/32', '192.0.2.255/24'] },
   ];
   for (const when of matching) {
     it(`is the first that matches by ${Object.keys(when).join()}`, () => {

@@ -2,6 +2,7 @@
 import type { RedirectRule } from '../../schemas/redirect-rules.js';
 import { formatTime } from './format.js';
 import { formatNumber } from './locale.js';
+import { optionNames } from './option-form.js';
 import { describeConditions } from './rules-form.js';
 import { texts } from './texts.js';
 
@@ -31,7 +32,7 @@ export interface HistoryEntry {
 
 /** The fields that an edit replaces. The others describe an event. */
 const edited: readonly string[] = [
-  ...['url', 'startsAt', 'expiresAt', 'maxClicks', 'password', 'rules', 'forwardQuery'],
+  ...['url', 'startsAt', 'expiresAt', 'maxClicks', 'password', ...optionNames],
   ...['title', 'note', 'tags'],
 ];
 

@@ -38,7 +38,7 @@ describe('the history of a link', () => {
     expect(last(first, event('LinkDisabled', {}), next)).to.deep.equal([
       { field: 'Destination', before: b, after: c },
       { field: 'Click limit', before: '1,000', after: 'none' },
-      { field: 'Forward the query', before: 'no', after: 'yes' },
+      { field: 'Forward the visitor’s query', before: 'no', after: 'yes' },
     ]);
     expect(last(event('LinkDescribed', { title: 'T', tags: [] }))).to.deep.equal([
       { field: 'Title', before: 'none', after: 'T' },

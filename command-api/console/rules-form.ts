@@ -26,13 +26,16 @@ export interface RuleForm {
 }
 
 /** A condition that is empty is absent. */
-type Condition = readonly string[] | string | WeeklyWindow | null;
+type Condition = readonly string[] | string | WeeklyWindow | RuleConditions['query'] | null;
 
-const conditions = [...attributes, 'after', 'before', 'weekly'] as const;
+const conditions = [
+  ...attributes,
+  ...(['after', 'before', 'weekly', 'query', 'networks'] as const),
+] as const;
 type ConditionName = (typeof conditions)[number];
 
 const isEmpty = (condition: Condition | undefined): boolean =>
-  condition == null || condition === '' || (Array.isArray(condition) && condition.length === 0);
+  condition == null || condition === '' || Object.keys(condition).length === 0;
 
 /** The conditions that are not empty, in a fixed order, so that equal rules have equal texts. */
 const inOrder = (when: Readonly<Partial<Record<ConditionName, Condition>>>): RuleConditions =>
@@ -49,6 +52,25 @@ export const withCondition = (
 /** The conditions of a rule on an attribute of the visitor; empty: any value matches. */
 export const valuesOf = (when: RuleConditions, attribute: Attribute): readonly string[] =>
   when[attribute] ?? [];
+
+/** Parameters as lines: `name=value`, `name=*` for any value, and `!name` for an absent one. */
+export const queryText = (query: RuleConditions['query']): string =>
+  Object.entries(query ?? {})
+    .map(([name, value]) => (value === null ? `!${name}` : `${name}=${value}`))
+    .join('\n');
+
+/** The inverse of `queryText`. A line without a value is any value. */
+export const queryOf = (lines: string): Readonly<Record<string, string | null>> =>
+  Object.fromEntries(
+    lines.split('\n').flatMap((line) => {
+      const [, absent, name = '', value = '=*'] = /^\s*(!?)([^=]*?)\s*(=.*?)?\s*$/.exec(line) ?? [];
+      if (name === '') return [];
+      return [[name, absent === '!' ? null : value.slice(1)]];
+    }),
+  );
+
+export const networksOf = (list: string): readonly string[] =>
+  list.split(/[\s,]+/).filter((network) => network !== '');
 
 /** A name with the first number or letter that no other one has. */
 const unusedName = (
@@ -168,6 +190,8 @@ export const describeConditions = (when: RuleConditions): string => {
     ...(when.languages ? [text.inLanguages(either('languages'))] : []),
     ...(when.after === undefined ? [] : [text.from(formatTime(when.after))]),
     ...(when.before === undefined ? [] : [text.until(formatTime(when.before))]),
+    ...(when.query ? [queryText(when.query).replaceAll('\n', ', ')] : []),
+    ...(when.networks ? [when.networks.join(', ')] : []),
     ...(weekly ? [`${describeDays(weekly.days)} ${weekly.from}–${weekly.to} ${weekly.tz}`] : []),
   ]
     .filter((part) => part !== '')

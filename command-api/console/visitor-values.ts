@@ -56,7 +56,10 @@ export const optionsOf = (attribute: Attribute, own: readonly string[] = []): Op
 };
 
 /** The values of a visitor; `null`: unknown. */
-export type Visitor = Readonly<Record<Attribute, string | null>>;
+export interface Visitor extends Readonly<Record<Attribute, string | null>> {
+  readonly query: string | null;
+  readonly address: string | null;
+}
 
 type Patterns = readonly (readonly [name: string, pattern: RegExp])[];
 
@@ -100,5 +103,6 @@ export const visitorOf = (userAgent: string, language: string): Visitor => {
     os: firstMatch(osPatterns, userAgent),
     browsers: firstMatch(browserPatterns, userAgent),
     languages: primary,
+    ...{ query: null, address: null },
   };
 };

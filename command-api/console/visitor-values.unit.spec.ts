@@ -41,7 +41,7 @@ describe('the values of redirect rules', () => {
   for (const [agent, browsers, os, devices] of agents) {
     it(`recognize ${browsers} on ${os}, ${devices}`, () => {
       const visitor = visitorOf(`Mozilla/5.0 ${agent}`, 'de-AT');
-      expect(visitor).to.deep.equal({ countries: 'AT', devices, os, browsers, languages: 'de' });
+      expect(visitor).to.include({ countries: 'AT', devices, os, browsers, languages: 'de' });
     });
   }
 

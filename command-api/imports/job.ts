@@ -9,7 +9,7 @@ import { newId } from '../../ops/platform/new-id.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { PlanTable } from '../../schemas/plans.js';
-import { destinationsOf } from '../../schemas/link-options.js';
+import { urlsOf } from '../../schemas/link-options.js';
 import { findLiveRoot } from '../admission/live-keys.js';
 import { createFindForbidden } from '../aliases/forbidden-aliases.js';
 import { checkGroups, type SafetyCheck } from '../safety/safety-check.js';
@@ -113,7 +113,7 @@ export const createImportJob = (deps: ImportJobDeps) => {
       findForbiddenRows(running, ready),
       checkGroups(
         safety,
-        ready.map(({ link }) => destinationsOf(link)),
+        ready.map(({ link }) => urlsOf(link)),
       ),
     ]);
     if (verdicts.includes('unknown')) return null;

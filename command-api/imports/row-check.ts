@@ -14,6 +14,7 @@ import {
 } from '../../schemas/http/link-fields.js';
 import type { ImportedRow, RowOutcome } from '../../schemas/http/imports.js';
 import { optionsRequest } from '../../schemas/http/link-options.js';
+import { isPermanent, permanentLimited } from '../../schemas/link-options.js';
 import { linkCodeOf } from '../../schemas/link-subject.js';
 import type { ImportedLink } from './command.js';
 import {
@@ -167,6 +168,10 @@ export const createRowCheck = ({ defaultDomain, isOwnHost }: RowCheckDeps) => {
     }
     if (startsAt !== null && expiresAt !== null && startsAt >= expiresAt) {
       return invalid('The link starts after its end.');
+    }
+    const { redirectStatus } = options.data;
+    if (isPermanent(redirectStatus) && (maxClicks !== null || source.hasPassword)) {
+      return invalid(`${permanentLimited}.`);
     }
     const name = domains.domain ?? domainOf(source);
     const named = name === defaultDomain ? null : name;

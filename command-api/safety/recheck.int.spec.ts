@@ -73,12 +73,13 @@ describe('command API: links that are checked again, by two nodes', () => {
   /** Links in the ledger and in the projection. */
   const record = async (...links: readonly ReturnType<typeof created>[]): Promise<void> => {
     await recordHistory(nodes[0], ...links);
-    const rows = links.map(({ subject, time, data: { url, rules = null } }) => {
-      return { subject, status: 'active', url, account: 'default', created_at: time, rules };
+    const rows = links.map(({ subject, time, data: { url, rules } }) => {
+      const options = rules ? { rules } : null;
+      return { subject, status: 'active', url, account: 'default', created_at: time, options };
     });
     await database.pool.query(
-      `INSERT INTO projection_redirects.links (subject, status, url, account, created_at, sequence, rules)
-       SELECT subject, status, url, account, created_at, 1, rules
+      `INSERT INTO projection_redirects.links (subject, status, url, account, created_at, sequence, options)
+       SELECT subject, status, url, account, created_at, 1, options
        FROM jsonb_populate_recordset(NULL::projection_redirects.links, $1)`,
       [JSON.stringify(rows)],
     );

@@ -3,7 +3,7 @@ import type { Logger } from '../../ops/platform/logging.js';
 import { firstWithin } from '../../ops/platform/collections.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
-import { destinationsOf } from '../../schemas/link-options.js';
+import { urlsOf } from '../../schemas/link-options.js';
 import type { LinkBlockHandler } from '../links/block/handler.js';
 import {
   announceScans,
@@ -131,7 +131,7 @@ export const createRecheck = (deps: {
     let open = links;
     let complete = true;
     for (const source of [safety.blocklist, ...(sources === 'all' ? safety.services : [])]) {
-      const verdicts = await checkGroups(source, open.map(destinationsOf));
+      const verdicts = await checkGroups(source, open.map(urlsOf));
       const unsafe = open.filter((_link, index) => verdicts[index] === 'unsafe');
       if (unsafe.length > 0) await block(unsafe, source.reason);
       complete &&= !open.some((_link, index) => (verdicts[index] ?? 'unknown') === 'unknown');
@@ -151,7 +151,7 @@ export const createRecheck = (deps: {
   const checkPage = async (lease: Lease, scan: Scan): Promise<void> => {
     const found = await readLiveLinks(pool, lease, scan.ageMs, size);
     // Their destinations are checked in one call.
-    const links = firstWithin(found.links, maxUrlsPerCall, (link) => destinationsOf(link).length);
+    const links = firstWithin(found.links, maxUrlsPerCall, (link) => urlsOf(link).length);
     if (!(await check(links, scan))) {
       await endLease(pool, lease, lease, retryMs);
       return;

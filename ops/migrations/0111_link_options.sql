@@ -1,5 +1,8 @@
 -- Generation 3: earlier projectors and edges read the columns that `options` replaces.
 
+-- The previous schema has other tables.
+DROP SCHEMA IF EXISTS projection_redirects_previous CASCADE;
+
 -- The options of a link: see schemas/link-options.ts.
 ALTER TABLE projection_redirects.links ADD COLUMN options jsonb;
 UPDATE projection_redirects.links SET options = CASE

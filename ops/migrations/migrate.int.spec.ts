@@ -111,6 +111,8 @@ describe('migrations', () => {
   const removeLast = () =>
     database.pool.query(`DROP SCHEMA delivery CASCADE; DROP SCHEMA imports CASCADE;
       ALTER TABLE archive.streams DROP COLUMN removed;
+      ALTER TABLE projection_redirects.links DROP COLUMN options, ADD COLUMN rules jsonb,
+        ADD COLUMN forward_query boolean;
       DROP TABLE ledger.domains, ledger.webhooks, projection_redirects.tags;
       DELETE FROM public.migrations WHERE file >= '0104'`);
 
@@ -123,7 +125,29 @@ describe('migrations', () => {
     expect(rows).to.deep.equal([{ generation }]);
     await database.pool.query('DROP SCHEMA imports');
     await migrate(database.pool);
-    expect((await applied()).at(-1)).to.include({ file: '0110_webhook_leases.sql' });
+    expect((await applied()).at(-1)).to.include({ file: '0111_link_options.sql' });
+  });
+
+  it('convert rules and forwarded queries to options', async () => {
+    await removeLast();
+    await database.pool.query(`
+      INSERT INTO projection_redirects.links
+        (subject, account, url, status, created_at, sequence, rules, forward_query)
+      VALUES ('a', 'acme', '', 'active', now(), 1, '[1]', true),
+        ('b', 'acme', '', 'active', now(), 1, '[1]', null),
+        ('c', 'acme', '', 'active', now(), 1, null, true),
+        ('d', 'acme', '', 'active', now(), 1, null, null)`);
+    await migrate(database.pool);
+    const { rows } = await database.pool.query<{ options: unknown }>(
+      'SELECT options FROM projection_redirects.links ORDER BY subject',
+    );
+    expect(rows.map(({ options }) => options)).to.deep.equal([
+      { rules: [1], forwardQuery: true },
+      { rules: [1] },
+      { forwardQuery: true },
+      null,
+    ]);
+    await database.pool.query('DELETE FROM projection_redirects.links');
   });
 
   it('count the links of existing tags', async () => {

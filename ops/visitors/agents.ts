@@ -12,13 +12,19 @@ export interface Agent {
    * of a redirect, it gets a page with a refresh. Then the browser opens the short URL, and only that visit counts.
    */
   readonly isOffice: boolean;
+  /** Requests a link to show its preview in a message or post. */
+  readonly isPreviewer: boolean;
 }
 
 const officeAgent = /ms-?office/i;
 
+const previewer =
+  /\b(?:slackbot|facebookexternalhit|twitterbot|linkedinbot|whatsapp|discordbot|telegrambot|applebot|pinterestbot|skypeuripreview)\b/i;
+
 const unknownAgent: Agent = {
   data: { bot: false, browser: null, os: null, device: null },
   isOffice: false,
+  isPreviewer: false,
 };
 
 /** Televisions that bowser classifies as tablets or desktops. Fire TV has models such as AFTMM. */
@@ -54,6 +60,7 @@ const parseAgent = (userAgent: string): Agent => {
       device: deviceOf(text, os, parser.getPlatformType()),
     },
     isOffice: officeAgent.test(userAgent),
+    isPreviewer: previewer.test(text),
   };
 };
 

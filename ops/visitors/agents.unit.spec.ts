@@ -78,7 +78,11 @@ describe('visitors: user agents', () => {
   ] as const) {
     for (const [agent, browser, os, device] of agents) {
       it(`classifies ${agent.slice(0, 90)}`, () => {
-        const expected = { data: { bot, browser, os, device }, isOffice: false };
+        const expected = {
+          data: { bot, browser, os, device },
+          isOffice: false,
+          isPreviewer: false,
+        };
         expect(agentOf(agent)).to.deep.equal(expected);
         expect(agentOf(agent)).to.deep.equal(expected);
       });
@@ -104,7 +108,7 @@ describe('visitors: user agents', () => {
 
   it('is unknown without a header', () => {
     const data = { bot: false, browser: null, os: null, device: null };
-    expect(agentOf('')).to.deep.equal({ data, isOffice: false });
+    expect(agentOf('')).to.deep.equal({ data, isOffice: false, isPreviewer: false });
   });
 
   it('has only known names of browsers and systems', () => {

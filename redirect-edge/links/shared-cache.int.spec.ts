@@ -20,7 +20,7 @@ import { needs } from '../../ops/test/support/needs.js';
 
 const logger = createLogger('silent');
 const installation = 'test';
-const keyOf = (subject: string): string => `linklog:${installation}:link-v5:${subject}`;
+const keyOf = (subject: string): string => `linklog:${installation}:link-v6:${subject}`;
 
 /** A timeout that no test reaches, even on a busy machine. */
 const patientMs = 10_000;

@@ -1,6 +1,7 @@
 import type { LinkState } from '../../schemas/folds/link.js';
 import { statusAt, type RecordedStatus } from '../../schemas/folds/link-status.js';
-import { destinationsOf, mapOptionUrls, type LinkOptions } from '../../schemas/link-options.js';
+import { mapOptionUrls, type LinkOptions } from '../../schemas/link-options.js';
+import { ruleUrls } from '../../schemas/redirect-rules.js';
 import { locationOf } from '../../schemas/location.js';
 
 /** A link as the edge caches it: what responses need, computed once. */
@@ -50,6 +51,8 @@ export interface VisitRequest {
   readonly bot: boolean;
   /** A request that Microsoft Office sends before it opens the browser. */
   readonly office: boolean;
+  /** A request for the preview of a link in messages and posts. */
+  readonly previewer: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -70,7 +73,9 @@ export type VisitDecision =
   /** A form without fields. Crawlers do not submit it, so they take no clicks. */
   | { readonly type: 'askToContinue' }
   /** A page that refreshes to the short URL. */
-  | { readonly type: 'refresh' };
+  | { readonly type: 'refresh' }
+  /** A page with the card of the link. The visit is recorded first if `counted`. */
+  | { readonly type: 'card'; readonly counted: boolean };
 
 /** Whether the link accepts POST. */
 export const hasForm = ({ limited, passwordHash }: ServedLink): boolean =>
@@ -88,6 +93,9 @@ export const decideVisit = (link: ServedLink | null, visit: VisitRequest): Visit
   const noRedirect = noRedirectFor(link, visit.now);
   if (noRedirect) return noRedirect;
   if (visit.office) return { type: 'refresh' };
+  if (visit.previewer && link.options.card) {
+    return { type: 'card', counted: !visit.head && !hasForm(link) };
+  }
   if (link.passwordHash !== null) return { type: 'askPassword' };
   if (!link.limited) return { type: 'redirect', counted: !visit.head };
   return visit.head || visit.bot ? { type: 'askToContinue' } : { type: 'takeClick' };
@@ -135,10 +143,10 @@ export const decidePreview = (link: ServedLink | null, now: number): PreviewDeci
   const noRedirect = noRedirectFor(link, now);
   if (noRedirect) return noRedirect;
   const { createdAt, expiresAt, location, options } = link;
-  const [, ...others] = destinationsOf({ url: location, options });
+  const locations = [...ruleUrls(options.rules ?? []), location];
   return {
     type: 'preview',
-    locations: hasForm(link) ? null : [...new Set([...others, location])],
+    locations: hasForm(link) ? null : [...new Set(locations)],
     createdAt,
     expiresAt,
   };

@@ -10,7 +10,10 @@ import type { VisitRequest } from './decision.js';
 const linkOf = (...history: readonly LinkEvent[]) =>
   servedLink(history.reduce(evolveLink, initialState), 1);
 
-const visit = { head: false, bot: false, office: false, now: noon.getTime() };
+const visit = {
+  ...{ head: false, bot: false, office: false, previewer: false },
+  now: noon.getTime(),
+};
 const kinds: readonly VisitRequest[] = [
   ...[visit, { ...visit, head: true }, { ...visit, bot: true }],
   { ...visit, head: true, bot: true },
@@ -52,6 +55,21 @@ describe('redirect edge: decision for a visit', () => {
   it('requires the password for every client', () => {
     for (const link of [secured, securedAndLimited, securedAndEnding])
       expectVisits(kinds, 'askPassword', link);
+  });
+
+  it('is the card for a previewer, if the link has one', () => {
+    const previewer = { ...visit, bot: true, previewer: true };
+    const card = { title: 'Sale' };
+    const decided = (data: Parameters<typeof created>[1], request = previewer) =>
+      decideVisit(linkOf(created('spring', data)), request);
+    expect(decided({ card })).to.deep.equal({ type: 'card', counted: true });
+    for (const data of [{ maxClicks: 3 }, { passwordHash }]) {
+      expect(decided({ ...data, card })).to.deep.equal({ type: 'card', counted: false });
+    }
+    expect(decided({ card }, { ...previewer, head: true }).type).to.equal('card');
+    expect(decided({ card }, { ...previewer, previewer: false }).type).to.equal('redirect');
+    expect(decided({}).type).to.equal('redirect');
+    expectVisits([previewer], 'blocked', created('spring', { card }), blocked('spring', 2));
   });
 
   it('is a page that refreshes for Microsoft Office, of every link', () => {

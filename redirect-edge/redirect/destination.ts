@@ -18,6 +18,15 @@ export const withQuery = (location: string, query: string): string => {
   return base + separator + forwarded + location.slice(end);
 };
 
+const pathEnd = /[?#]|$/;
+
+/** Appends a path to that of a location. */
+export const withPath = (location: string, path: string): string => {
+  const end = location.search(pathEnd);
+  const base = location.slice(0, end);
+  return base + (base.endsWith('/') ? '' : '/') + path + location.slice(end);
+};
+
 /** Where a visitor is redirected, and the data that the visit records. */
 export interface Destination {
   readonly location: string;
@@ -28,6 +37,7 @@ export interface Destination {
  * Applies the link's rules to a visit.
  *
  * @param query of the request, without the question mark
+ * @param path what follows the code and a slash; `null`: nothing
  * @param now milliseconds since the epoch
  */
 export const chooseDestination = (
@@ -35,20 +45,22 @@ export const chooseDestination = (
   link: ServedLink,
   visitor: Visitor,
   query: string,
+  path: string | null,
   now: number,
 ): Destination => {
   const data = analyzer.dataOf(visitor, link, query, now);
-  const { country, language } = visitor;
+  const { country, language, address } = visitor;
   const { device, os, browser } = data;
-  const { rules, forwardQuery } = link.options;
+  const { rules, forwardQuery, forwardPath } = link.options;
   const chosen =
     rules &&
     targetOf(
       rules,
-      { country, device, os, browser, language, visitor: data.visitor, now },
+      { country, device, os, browser, language, query, address, visitor: data.visitor, now },
       Math.random,
     );
-  const location = chosen ? chosen.url : link.location;
+  const base = chosen ? chosen.url : link.location;
+  const location = forwardPath && path !== null ? withPath(base, path) : base;
   return {
     location: forwardQuery ? withQuery(location, query) : location,
     data: chosen ? { ...data, target: chosen.target } : data,

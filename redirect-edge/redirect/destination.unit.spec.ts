@@ -16,10 +16,18 @@ const analyzer = createVisitAnalyzer({
 });
 const visit = (
   fields: Partial<ServedLink>,
-  { query = '', headers = {} }: { query?: string; headers?: Readonly<Record<string, string>> } = {},
+  {
+    query = '',
+    path = null,
+    headers = {},
+  }: {
+    query?: string;
+    path?: string | null;
+    headers?: Readonly<Record<string, string>>;
+  } = {},
 ) => {
   const visitor = analyzer.visitorOf({ headers, peer: '192.0.2.1' }, now);
-  return chooseDestination(analyzer, { ...link, ...fields }, visitor, query, now);
+  return chooseDestination(analyzer, { ...link, ...fields }, visitor, query, path, now);
 };
 
 describe('redirect edge: destination of a visit', () => {
@@ -44,6 +52,36 @@ describe('redirect edge: destination of a visit', () => {
     expect(visit({ options: { forwardQuery: true } }, { query: 'a=b' }).location).to.equal(
       'https://example.com/?a=b',
     );
+  });
+
+  it('forwards the path only if the link does, before the query', () => {
+    expect(visit({}, { path: 'a' }).location).to.equal('https://example.com/');
+    const options = { forwardPath: true, forwardQuery: true } as const;
+    for (const [location, path, expected] of [
+      ['https://example.com/', 'a/b', 'https://example.com/a/b?c=d'],
+      ['https://example.com/x', 'a', 'https://example.com/x/a?c=d'],
+      ['https://example.com/x/', 'a/', 'https://example.com/x/a/?c=d'],
+      ['https://example.com/x?q=/#/f', 'a', 'https://example.com/x/a?q=/&c=d#/f'],
+      ['https://example.com/#f', 'a', 'https://example.com/a?c=d#f'],
+      ['https://example.com/x', null, 'https://example.com/x?c=d'],
+    ] as const) {
+      expect(visit({ location, options }, { path, query: 'c=d' }).location).to.equal(expected);
+    }
+    const rules = [{ name: 'a', when: {}, url: 'https://example.org/r' }];
+    const ruled = visit({ options: { rules, forwardPath: true } }, { path: 'a' });
+    expect(ruled.location).to.equal('https://example.org/r/a');
+  });
+
+  it('applies rules by query and network, also to visitors who opt out of tracking', () => {
+    const rules: RedirectRule[] = [
+      { name: 'q', when: { query: { from: 'mail' } }, url: 'https://example.com/q' },
+      { name: 'n', when: { networks: ['192.0.2.0/30'] }, url: 'https://example.com/n' },
+    ];
+    const headers = { dnt: '1' };
+    const targetWith = (query: string) =>
+      visit({ options: { rules } }, { query, headers }).data.target;
+    expect(targetWith('from=mail')).to.equal('q');
+    expect(targetWith('')).to.equal('n');
   });
 
   it('records the rule and entry that were applied', () => {

@@ -17,6 +17,7 @@ import {
   type Visitor,
 } from '../visitors/visit-analyzer.js';
 import { redirectHead } from './response.js';
+import { redirectStatuses, type RedirectStatus } from '../../schemas/link-options.js';
 import { linkCodeOf } from '../../schemas/link-subject.js';
 
 /** Time until node:http reads the link again, with its own deadline (ms). */
@@ -24,7 +25,8 @@ const readWithinMs = 100;
 
 // Bots are redirected, too.
 const isRedirected = (link: ServedLink, now: number): boolean =>
-  decideVisit(link, { head: false, bot: false, office: false, now }).type === 'redirect';
+  decideVisit(link, { head: false, bot: false, office: false, previewer: false, now }).type ===
+  'redirect';
 
 /**
  * The fast path: GET of a link without a password or limit. For a cached link, it allocates no promise. An uncached link is
@@ -41,7 +43,9 @@ export const createEdgeFastPath = (deps: {
   readonly domains: DomainResolver;
 }): FastPath => {
   const { links, platform, requests, tracer, analyzer, spool, domains } = deps;
-  const durations = requests.durationsOf('/:shortCode', 'GET', 302);
+  const durationsOf = new Map(
+    redirectStatuses.map((status) => [status, requests.durationsOf('/:shortCode', 'GET', status)]),
+  );
 
   /** The link, if the response is a redirect that only has to be recorded. */
   const linkOf = (domain: ServedDomain, code: string, now: number): ServedLink | undefined => {
@@ -57,14 +61,15 @@ export const createEdgeFastPath = (deps: {
     let isSpeculative = false;
     let startedAt = 0;
     let location = '';
+    let status: RedirectStatus = 302;
     const done: Done = (failure) => {
-      respond(failure ? null : redirectHead(location));
+      respond(failure ? null : redirectHead(location, status));
       if (failure) return;
-      durations.observeSince(startedAt);
+      durationsOf.get(status)?.observeSince(startedAt);
       if (!tracer) return;
       endRequestSpan(
         startRequestSpan(tracer, 'GET', '/:shortCode', client.headers, startedAt),
-        302,
+        status,
       );
     };
 
@@ -75,12 +80,14 @@ export const createEdgeFastPath = (deps: {
     const redirect = (link: ServedLink | undefined, query: string, now: number): boolean => {
       if (!link) return false;
       visitor ??= analyzer.visitorOf(client, now);
-      // Requests of Microsoft Office fall back to node:http.
-      if (visitor.agent.isOffice) return false;
+      // Requests for pages fall back to node:http.
+      const { isOffice, isPreviewer } = visitor.agent;
+      if (isOffice || (isPreviewer && link.options.card)) return false;
       const { subject, account } = link;
       const { requestId } = visitor;
-      const destination = chooseDestination(analyzer, link, visitor, query, now);
+      const destination = chooseDestination(analyzer, link, visitor, query, null, now);
       location = destination.location;
+      status = link.options.redirectStatus ?? 302;
       spool.append({ subject, account, at: now, requestId, data: destination.data }, done);
       return true;
     };

@@ -37,10 +37,11 @@ interface EdgeDeps extends VisitDeps {
 type Respond = (response: ServerResponse, path: string, domain: ServedDomain) => Promise<void>;
 
 /** The links that a path may name, on a domain. */
-const linksOf = (domain: ServedDomain, { codes }: LinkName): RequestedLinks => {
+const linksOf = (domain: ServedDomain, { codes, rest }: LinkName): RequestedLinks => {
   const [first, ...others] = codes;
   return {
     domain,
+    rest,
     subjects: [domain.prefix + first, ...others.map((code) => domain.prefix + code)],
   };
 };

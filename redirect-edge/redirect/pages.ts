@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { messages } from '../../schemas/http/errors.js';
+import type { LinkOptions } from '../../schemas/link-options.js';
 import type { PreviewDecision } from './decision.js';
 
 /** Contrast is 4.5 or more everywhere, in both schemes, and 3 or more for borders and focus. */
@@ -61,7 +62,7 @@ const escapeHtml = (text: string): string =>
 
 /**
  * A complete page. It loads nothing, runs no script, cannot be framed, and has only its own style. Only a page with a
- * form can submit one. `title` and `body` are HTML.
+ * form can submit one. All texts are HTML.
  */
 const createPage = (parts: {
   readonly title: string;
@@ -69,19 +70,17 @@ const createPage = (parts: {
   readonly heading?: string;
   readonly body: string;
   readonly form?: boolean;
-  /** The address that the browser opens immediately. */
-  readonly refreshTo?: string;
+  /** Further lines of the head. */
+  readonly head?: string;
 }): Page => {
-  const { title, heading = title, body, form = false, refreshTo } = parts;
-  const refresh =
-    refreshTo === undefined ? '' : `<meta http-equiv="refresh" content="0;url=${refreshTo}">\n`;
+  const { title, heading = title, body, form = false, head = '' } = parts;
   const html = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-${refresh}<title>${title}</title>
+${head}<title>${title}</title>
 <style>${style}</style>
 </head>
 <body>
@@ -173,7 +172,39 @@ export const refreshPage = (path: string): Page => {
   return createPage({
     title: 'Opening the link',
     body: `<p><a href="${address}">Continue to the link</a></p>`,
-    refreshTo: address,
+    head: `<meta http-equiv="refresh" content="0;url=${address}">\n`,
+  });
+};
+
+type Card = NonNullable<LinkOptions['card']>;
+
+/** The tags of Open Graph and of Twitter, which has its own name for the size of the image. */
+const cardTags = ({ title, description, image }: Card): string => {
+  const shared = { title, description, image };
+  const tagsOf = (attribute: string, prefix: string, values: object): readonly string[] =>
+    Object.entries(values).flatMap(([name, value]) =>
+      value === undefined
+        ? []
+        : [`<meta ${attribute}="${prefix}:${name}" content="${escapeHtml(String(value))}">\n`],
+    );
+  const size = image === undefined ? 'summary' : 'summary_large_image';
+  return [
+    ...tagsOf('property', 'og', { type: 'website', ...shared }),
+    ...tagsOf('name', 'twitter', { card: size, ...shared }),
+  ].join('');
+};
+
+/**
+ * The page for the preview of a link in messages and posts.
+ *
+ * @param location `null`: only counted visitors may see it
+ */
+export const cardPage = (card: Card, location: string | null): Page => {
+  const description = card.description ?? '';
+  return createPage({
+    title: escapeHtml(card.title),
+    head: cardTags(card),
+    body: `<p>${escapeHtml(description)}</p>${location === null ? '' : `\n<dl>\n${destination(location)}\n</dl>`}`,
   });
 };
 

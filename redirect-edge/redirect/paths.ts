@@ -12,7 +12,27 @@ export interface LinkName {
   /** Candidates: the requested code, then the code without the characters that were pasted after it. */
   readonly codes: readonly [string, ...string[]];
   readonly previewed: boolean;
+  /** What follows the first slash after the code. */
+  readonly rest: PathRest | null;
 }
+
+export interface PathRest {
+  readonly path: string;
+  /** Whether it has only characters that are pasted after short URLs, so that every link redirects. */
+  readonly isPasted: boolean;
+}
+
+/** A segment that could leave the folder of the destination, or is empty; and what decoders take for a separator. */
+const unsafePath = /(?:^|\/)(?:(?:\.|%2e){1,2})?(?:\/|$)|%2f|%5c|\\/i;
+
+/** The path that a link forwards, in ASCII; `null`: none may forward it. It may end with a slash. */
+export const forwardedPath = (path: string): string | null => {
+  if (unsafePath.test(path.replace(/\/$/, ''))) return null;
+  return path.replace(
+    /[^\x21-\x7e]/g,
+    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  );
+};
 
 /**
  * Characters that are copied together with a short URL: punctuation, markup, white space, invisible characters. No code
@@ -41,13 +61,8 @@ const nameIn = (path: string): string | null => {
   }
 };
 
-/** The link of a path, with or without the `+` of its preview; `null` if there is none. */
-export const linkNameIn = (path: string): LinkName | null => {
-  const plain = path.slice(1);
-  // The usual case.
-  if (aliasPattern.test(plain) && !plain.endsWith('_')) return { codes: [plain], previewed: false };
-  const name = nameIn(path);
-  if (name === null) return null;
+/** The link that a whole path names, with or without the `+` of its preview; `null` if there is none. */
+const linkOfWhole = (name: string): Omit<LinkName, 'rest'> | null => {
   const pasted = withoutTrailing(name, trailing);
   const previewed = pasted.endsWith('+');
   const text = previewed ? pasted.slice(0, -1) : name;
@@ -56,6 +71,26 @@ export const linkNameIn = (path: string): LinkName | null => {
   );
   const [code, ...others] = [...texts].flatMap((candidate) => linkCodeOf(candidate) ?? []);
   return code === undefined ? null : { codes: [code, ...others], previewed };
+};
+
+/** The link of a path; `null` if there is none. */
+export const linkNameIn = (path: string): LinkName | null => {
+  const plain = path.slice(1);
+  // The usual case.
+  if (aliasPattern.test(plain) && !plain.endsWith('_')) {
+    return { codes: [plain], previewed: false, rest: null };
+  }
+  const name = nameIn(path);
+  const whole = name === null ? null : linkOfWhole(name);
+  const slash = plain.indexOf('/');
+  const following = slash < 0 ? '' : plain.slice(slash + 1);
+  if (whole) {
+    const hasRest = following !== '' && !whole.previewed;
+    return { ...whole, rest: hasRest ? { path: following, isPasted: true } : null };
+  }
+  const code = linkCodeOf(nameIn(path.slice(0, slash + 1)) ?? '');
+  if (following === '' || code === null) return null;
+  return { codes: [code], previewed: false, rest: { path: following, isPasted: false } };
 };
 
 /** The route of a path, for metrics. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { arbitraryCode, sampleCodes } from '../../schemas/testing/link-codes.js';
-import { linkNameIn, routeOf } from './paths.js';
+import { forwardedPath, linkNameIn, routeOf } from './paths.js';
 
 describe('redirect edge: link of a path', () => {
   // Each path with its candidates: an exact code is looked up before the one without trailing characters.
@@ -20,7 +20,7 @@ describe('redirect edge: link of a path', () => {
     const previewed = /\+|%2B/.test(path);
     const link = `${previewed ? 'the preview of ' : ''}${codes.join(', then ')}`;
     it(`is ${link} of ${JSON.stringify(path.slice(0, 40))}`, () => {
-      expect(linkNameIn(path)).to.deep.equal({ codes, previewed });
+      expect(linkNameIn(path)).to.deep.include({ codes, previewed });
       expect(routeOf(path)).to.equal(previewed ? '/:shortCode+' : '/:shortCode');
     });
   }
@@ -60,7 +60,7 @@ describe('redirect edge: link of a path', () => {
 
   for (const path of [
     ...['/', '/.', '/..', '/spring%', '/spring%ff', '/spring#', '/+', '/.+', '/robots.txt+'],
-    ...['/spring&', '/spring-+-', `/${'a'.repeat(191)}`, '/v2/usage', '/spring%00'],
+    ...['/spring&', '/spring-+-', `/${'a'.repeat(191)}`, '/a&b/usage', '/spring%00'],
     ...['/%2e%2e', '/%72obots.txt', '/a%2Fb', '/a%252Eb', '/%ED%A0%80', '/a%E2%80%AEb'],
   ]) {
     it(`does not exist in ${JSON.stringify(path)}`, () => {
@@ -71,6 +71,58 @@ describe('redirect edge: link of a path', () => {
   it('is not one of the fixed paths', () => {
     for (const path of ['/', '/robots.txt', '/favicon.ico', '/health', '/health/ready'])
       expect(routeOf(path)).to.equal(path);
-    expect(routeOf('/v2/usage')).to.equal('other');
+    expect(routeOf('/a&b/usage')).to.equal('other');
+    expect(routeOf('/spring/usage')).to.equal('/:shortCode');
+  });
+});
+
+describe('redirect edge: path behind a code', () => {
+  for (const [path, rest] of [
+    ['/spring', null],
+    ['/spring/', null],
+    ['/spring+/', null],
+    ['/spring/)', { path: ')', isPasted: true }],
+    ['/spring//', { path: '/', isPasted: true }],
+    ['/spring/a/b/', { path: 'a/b/', isPasted: false }],
+    ['/caf%C3%A9/%E4', { path: '%E4', isPasted: false }],
+    ['/spring/a+', { path: 'a+', isPasted: false }],
+  ] as const) {
+    it(`is ${JSON.stringify(rest)} of ${path}`, () => {
+      expect(linkNameIn(path)?.rest).to.deep.equal(rest);
+    });
+  }
+
+  it('is no link if the first segment is no code', () => {
+    for (const path of ['/a b/c', '/%zz/c', '//c', '/health/x', '/spring+/c']) {
+      expect(linkNameIn(path), path).to.equal(null);
+    }
+  });
+
+  it('is forwarded in ASCII', () => {
+    for (const [path, forwarded] of [
+      ['a', 'a'],
+      ['a/b/', 'a/b/'],
+      ['a..b/...', 'a..b/...'],
+      ['%0D%0A<b>', '%0D%0A<b>'],
+      ['\u00e4 \u0000', '%E4%20%00'],
+    ] as const) {
+      expect(forwardedPath(path)).to.equal(forwarded);
+    }
+  });
+
+  it('is not forwarded if it could leave the folder of the destination, or is ambiguous', () => {
+    const dots = ['.', '..', '%2e', '%2E%2e', '.%2e'];
+    for (const path of [
+      ...dots.flatMap((dot) => [dot, `${dot}/a`, `a/${dot}`, `a/${dot}/b`, `a/${dot}/`]),
+      ...['/', '//', '/a', 'a//b', 'a//', 'a%2Fb', 'a%2fb', 'a%5Cb', 'a\\b'],
+    ]) {
+      expect(forwardedPath(path), path).to.equal(null);
+    }
+  });
+
+  it('is read in linear time', () => {
+    for (const part of ['./', '%2e', 'a/', '/', '..']) {
+      expect(forwardedPath(`a/${part.repeat(20_000)}\\`), part).to.equal(null);
+    }
   });
 });

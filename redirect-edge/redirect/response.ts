@@ -1,7 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { namesHtml } from '../../ops/http/names-html.js';
 import { noSniff } from '../../ops/http/refusal.js';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
+import { isPermanent, redirectStatuses, type RedirectStatus } from '../../schemas/link-options.js';
 import type { ServedDomain } from '../domains/served-domain.js';
 import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';
 
@@ -102,17 +103,23 @@ const sendPageOrError = (
 };
 
 /** The headers besides `Location`. The flat array of names and values is the fastest form for node:http. */
-const redirectHeaders = [
-  ...['Cache-Control', 'private, no-store'],
+const redirectHeaders = (status: RedirectStatus): readonly string[] => [
+  ...['Cache-Control', isPermanent(status) ? 'private, max-age=60' : 'private, no-store'],
   ...['Referrer-Policy', 'no-referrer-when-downgrade'],
   ...Object.entries(noSniff).flat(),
   ...['Content-Length', '0'],
 ];
 
-/** 302; 303 after a POST, so that the browser requests the destination with GET. */
-export const sendRedirect = (response: ServerResponse, location: string): void => {
-  const status = response.req.method === 'POST' ? 303 : 302;
-  response.writeHead(status, ['Location', location, ...redirectHeaders]);
+const headersOf = new Map(redirectStatuses.map((status) => [status, redirectHeaders(status)]));
+
+/** Always 303 after a POST, so that the browser requests the destination with GET. */
+export const sendRedirect = (
+  response: ServerResponse,
+  location: string,
+  status: RedirectStatus = 302,
+): void => {
+  const sent = response.req.method === 'POST' ? 303 : status;
+  response.writeHead(sent, ['Location', location, ...(headersOf.get(sent) ?? [])]);
   response.end();
 };
 
@@ -126,26 +133,39 @@ const replacements: Partial<Record<FailureName, 'notFoundRedirect' | 'expiredRed
   disabled: 'expiredRedirect',
 };
 
-/** Sends a page or an error. @param domain redirects browsers instead */
+/** Sends a page or an error. @param domain redirects browsers instead @param expiredUrl of the link, likewise */
 export const sendFailure = (
   response: ServerResponse,
   name: FailureName,
   domain: Pick<ServedDomain, 'notFoundRedirect' | 'expiredRedirect'> | null = null,
+  expiredUrl: string | null = null,
 ): void => {
   const replacement = replacements[name];
-  const location = replacement && domain?.[replacement];
+  const location =
+    (name === 'expired' ? expiredUrl : null) ?? (replacement && domain?.[replacement]);
   if (location && namesHtml(response.req.headers.accept)) sendRedirect(response, location);
   else sendPageOrError(response, failures[name], pages[name], retryAfterOf[name]);
 };
 
-const redirectLines = redirectHeaders.reduce(
-  (text, part, index) => text + part + (index % 2 === 0 ? ': ' : '\r\n'),
-  '\r\n',
+const linesOf = (headers: readonly string[]): string =>
+  headers.reduce((text, part, index) => text + part + (index % 2 === 0 ? ': ' : '\r\n'), '\r\n');
+
+/** The lines before and after the location. */
+const headOf = new Map(
+  redirectStatuses.map((status) => [
+    status,
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nLocation: `,
+      linesOf(redirectHeaders(status)),
+    ] as const,
+  ]),
 );
 
 /** The status line and the headers of a redirect after a GET, as node:http writes them. */
-export const redirectHead = (location: string): string =>
-  `HTTP/1.1 302 Found\r\nLocation: ${location}${redirectLines}`;
+export const redirectHead = (location: string, status: RedirectStatus): string => {
+  const [start = '', end = ''] = headOf.get(status) ?? [];
+  return start + location + end;
+};
 
 /** Closes the connection, because the body is not read. */
 export const refuseBody = (

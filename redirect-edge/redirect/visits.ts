@@ -32,7 +32,8 @@ import {
   sendTooManyAttempts,
 } from './response.js';
 import { readForm } from './form-body.js';
-import { pages, previewPage, refreshPage } from './pages.js';
+import { cardPage, pages, previewPage, refreshPage } from './pages.js';
+import { forwardedPath, type PathRest } from './paths.js';
 
 /** A percent-encoded password of 100 characters has at most 1.2 KB. */
 const maxBodyBytes = 4_096;
@@ -57,7 +58,15 @@ export interface RequestedLinks {
   readonly domain: ServedDomain;
   /** The subjects of the candidates of a `LinkName`. */
   readonly subjects: readonly [string, ...string[]];
+  readonly rest: PathRest | null;
 }
+
+/** Whether a request is for this link: its domain serves it, and the link accepts what follows its code. */
+const accepts = ({ domain, rest }: Omit<RequestedLinks, 'subjects'>, link: ServedLink): boolean => {
+  if (!serves(domain, link)) return false;
+  if (rest === null) return true;
+  return link.options.forwardPath ? forwardedPath(rest.path) !== null : rest.isPasted;
+};
 
 type LinkHandler = (response: ServerResponse, requested: RequestedLinks) => Promise<void>;
 
@@ -75,20 +84,29 @@ export const createVisits = (deps: VisitDeps) => {
 
   /** The first link that exists. It is read from memory if `isEnough` accepts the cached link. */
   const find = async (
-    { domain, subjects }: { readonly domain: ServedDomain; readonly subjects: readonly string[] },
+    {
+      subjects,
+      ...request
+    }: Omit<RequestedLinks, 'subjects'> & { readonly subjects: readonly string[] },
     isEnough: (cached: ServedLink) => boolean = () => true,
   ): Promise<ServedLink | null> => {
     for (const subject of subjects) {
       const cached = links.cached(subject);
       const link = cached && isEnough(cached) ? cached : await links.read(subject);
-      if (link && serves(domain, link)) return link;
+      if (link && accepts(request, link)) return link;
     }
     return null;
   };
 
-  const destinationOf = (request: IncomingMessage, link: ServedLink, now: number): Destination => {
+  const destinationOf = (
+    request: IncomingMessage,
+    link: ServedLink,
+    rest: PathRest | null,
+    now: number,
+  ): Destination => {
     const visitor = analyzer.visitorOf(partsOf(request), now);
-    return chooseDestination(analyzer, link, visitor, queryOf(request), now);
+    const path = rest && forwardedPath(rest.path);
+    return chooseDestination(analyzer, link, visitor, queryOf(request), path, now);
   };
 
   /** Records the visit if it counts, and then sends the response. */
@@ -97,16 +115,18 @@ export const createVisits = (deps: VisitDeps) => {
     link: ServedLink,
     decision: VisitDecision | Exclude<EntryDecision, { readonly type: 'checkPassword' }>,
     now: number,
-    domain: ServedDomain,
+    { domain, rest }: Omit<RequestedLinks, 'subjects'>,
   ): Promise<void> => {
-    const { subject, account } = link;
+    const { subject, account, options } = link;
+    const { expiredUrl } = options;
     switch (decision.type) {
+      case 'card':
       case 'redirect': {
-        const { location, data } = destinationOf(response.req, link, now);
+        const { location, data } = destinationOf(response.req, link, rest, now);
         if (decision.counted) {
           const requestId = namedRequestId(response.req.headers['x-request-id']);
           // Crawlers submit no forms.
-          const bot = data.bot && response.req.method !== 'POST';
+          const bot = (data.bot && response.req.method !== 'POST') || decision.type === 'card';
           const written = deferred();
           spool.append(
             { subject, account, at: now, requestId, data: { ...data, bot } },
@@ -118,18 +138,22 @@ export const createVisits = (deps: VisitDeps) => {
           await written.promise;
         }
         // The listener may have rejected pipelined data meanwhile.
-        if (!response.headersSent) sendRedirect(response, location);
+        if (response.headersSent) return;
+        if (decision.type === 'redirect') sendRedirect(response, location, options.redirectStatus);
+        else if (options.card) {
+          sendPage(response, 200, cardPage(options.card, hasForm(link) ? null : location));
+        }
         return;
       }
       case 'takeClick': {
         const requestId = requestIdOf(response.req.headers['x-request-id']);
-        const { location, data } = destinationOf(response.req, link, now);
+        const { location, data } = destinationOf(response.req, link, rest, now);
         const outcome = await clicks.take({ subject, requestId, data: { ...data, bot: false } });
         if (outcome === 'taken') sendRedirect(response, location);
         else {
           // The cached link is older than this refusal.
           links.forget(subject);
-          sendFailure(response, outcome, domain);
+          sendFailure(response, outcome, domain, expiredUrl);
         }
         return;
       }
@@ -144,7 +168,7 @@ export const createVisits = (deps: VisitDeps) => {
           response,
           200,
           refreshPage(
-            `${pathOfCode(linkOfSubject(subject).code)}?${withMark(queryOf(response.req))}`,
+            `${pathOfCode(linkOfSubject(subject).code)}${rest ? `/${rest.path}` : ''}?${withMark(queryOf(response.req))}`,
           ),
         );
         return;
@@ -156,7 +180,7 @@ export const createVisits = (deps: VisitDeps) => {
       case 'blocked':
       case 'disabled':
       case 'expired':
-        sendFailure(response, decision.type, domain);
+        sendFailure(response, decision.type, domain, expiredUrl);
         return;
       default: {
         const unknown: never = decision;
@@ -168,34 +192,36 @@ export const createVisits = (deps: VisitDeps) => {
   const respondToVisit = async (
     response: ServerResponse,
     link: ServedLink | null,
-    domain: ServedDomain,
+    request: Omit<RequestedLinks, 'subjects'>,
   ): Promise<void> => {
     if (!link) {
-      sendFailure(response, 'notFound', domain);
+      sendFailure(response, 'notFound', request.domain);
       return;
     }
-    const { data, isOffice } = agentOf(response.req.headers['user-agent'] ?? '');
+    const { data, isOffice, isPreviewer } = agentOf(response.req.headers['user-agent'] ?? '');
     const marked = isMarked(queryOf(response.req));
     const visit = {
       head: response.req.method === 'HEAD',
       bot: data.bot && !marked,
       office: isOffice && !marked,
+      previewer: isPreviewer,
       now: Date.now(),
     };
-    await respond(response, link, decideVisit(link, visit), visit.now, domain);
+    await respond(response, link, decideVisit(link, visit), visit.now, request);
   };
 
   /** GET and HEAD /:shortCode */
-  const follow: LinkHandler = (response, { domain, subjects }) => {
+  const follow: LinkHandler = (response, { subjects, ...request }) => {
     const [subject, ...others] = subjects;
     const known = links.cached(subject);
-    const cached = known && serves(domain, known) ? known : undefined;
+    const cached = known && accepts(request, known) ? known : undefined;
     // A response without a query needs no deadline.
-    if (cached && !cached.limited) return respondToVisit(response, cached, domain);
+    if (cached && !cached.limited) return respondToVisit(response, cached, request);
     return withinDeadline(respondWithinMs, async () => {
       const read = cached ?? (await links.read(subject));
-      const link = read && serves(domain, read) ? read : null;
-      await respondToVisit(response, link ?? (await find({ domain, subjects: others })), domain);
+      const link = read && accepts(request, read) ? read : null;
+      const found = link ?? (await find({ ...request, subjects: others }));
+      await respondToVisit(response, found, request);
     });
   };
 
@@ -205,7 +231,6 @@ export const createVisits = (deps: VisitDeps) => {
     requested: RequestedLinks,
     uncounted: Uncounted,
   ): Promise<void> => {
-    const { domain } = requested;
     const link = await find(requested);
     if (!link) {
       refuseMethod(response, readMethods);
@@ -216,7 +241,7 @@ export const createVisits = (deps: VisitDeps) => {
     if (before.type !== 'checkPassword') {
       // The body stays unread.
       response.setHeader('Connection', 'close');
-      await respond(response, link, before, arrival, domain);
+      await respond(response, link, before, arrival, requested);
       return;
     }
     const form = await uncounted(readForm(response.req, maxBodyBytes));
@@ -239,11 +264,11 @@ export const createVisits = (deps: VisitDeps) => {
         return;
       case 'right': {
         // The link may have changed during the check.
-        const current = (await find({ domain, subjects: [subject] })) ?? link;
+        const current = (await find({ ...requested, subjects: [subject] })) ?? link;
         const now = Date.now();
         if (current.passwordHash === null) {
-          const visit = { head: false, bot: false, office: false, now };
-          await respond(response, current, decideVisit(current, visit), now, domain);
+          const visit = { head: false, bot: false, office: false, previewer: false, now };
+          await respond(response, current, decideVisit(current, visit), now, requested);
           return;
         }
         // The password was changed during the check.
@@ -254,7 +279,7 @@ export const createVisits = (deps: VisitDeps) => {
         const after = decideEntry(current, { now, accepted: true });
         if (after.type === 'checkPassword')
           throw new Error('decideEntry() returned checkPassword for an accepted password');
-        await respond(response, current, after, now, domain);
+        await respond(response, current, after, now, requested);
         return;
       }
       default: {
@@ -270,7 +295,7 @@ export const createVisits = (deps: VisitDeps) => {
     const link = await find(requested, ({ limited }) => !limited);
     const decision = decidePreview(link, Date.now());
     if (decision.type === 'preview') sendPage(response, 200, previewPage(decision));
-    else sendFailure(response, decision.type, requested.domain);
+    else sendFailure(response, decision.type, requested.domain, link?.options.expiredUrl);
   };
 
   /** All other methods. */

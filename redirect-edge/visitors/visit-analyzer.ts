@@ -32,6 +32,8 @@ export interface Visitor extends Pick<VisitData, 'country' | 'referrer' | 'langu
   /** If not, a visit has no country, referrer, language or visitor; rules may use country and language. */
   readonly permitsTracking: boolean;
   readonly userAgent: string;
+  /** For rules only; empty if it is unknown. */
+  readonly address: string;
   /** Empty if it is unknown or the client opts out of tracking. */
   readonly network: string;
   readonly requestId: string | undefined;
@@ -76,9 +78,9 @@ const maxAddresses = 10_000;
 const addressesLifeMs = 60_000;
 
 /** The result of an address look-up. */
-type Origin = Pick<Visitor, 'country' | 'network'>;
+type Origin = Pick<Visitor, 'address' | 'country' | 'network'>;
 
-const unknownOrigin: Origin = { country: null, network: '' };
+const unknownOrigin: Origin = { address: '', country: null, network: '' };
 
 /** Whether a client sends neither DNT nor Sec-GPC, which opt out of tracking. */
 const permitsTracking = (headers: IncomingHttpHeaders): boolean =>
@@ -129,7 +131,9 @@ export const createVisitAnalyzer = (deps: {
   /** `null` if the text is a header without an address. */
   const originIn = (text: string): Origin | null => {
     const address = text === '' ? '' : forwardedFor(text, trustedProxies);
-    return address === null ? null : { country: countries(address), network: networkOf(address) };
+    return address === null
+      ? null
+      : { address, country: countries(address), network: networkOf(address) };
   };
   const createCache = () => memoize(originIn, maxAddresses);
   let origins = createCache();
@@ -152,7 +156,7 @@ export const createVisitAnalyzer = (deps: {
     visitorOf(client, now) {
       const { headers } = client;
       const userAgent = headers['user-agent'] ?? '';
-      const { country, network } = originOf(client, now);
+      const { address, country, network } = originOf(client, now);
       const { referer } = headers;
       const isPermitted = permitsTracking(headers);
       const referrer = isPermitted && referer !== undefined ? referrerIn(referer) : null;
@@ -161,6 +165,7 @@ export const createVisitAnalyzer = (deps: {
       return {
         agent: agentOf(userAgent),
         permitsTracking: isPermitted,
+        address,
         country,
         network: isPermitted ? network : '',
         referrer,

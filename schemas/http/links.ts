@@ -5,7 +5,7 @@ import { linkStatuses } from '../folds/link-status.js';
 import { maxCountedLinks } from './list-links.js';
 import { createdAt, expiresAt, expiresIn, expiresTwice, given, startsAt } from './fields.js';
 import { destination, maxClicks, note, password, storedUrl, tags, title } from './link-fields.js';
-import { optionChanges, shownOptions } from './link-options.js';
+import { optionChanges, shownOptions, warning } from './link-options.js';
 import { shortCode, shortUrl } from './link-address.js';
 
 export const nothingToChange = 'Nothing to change';
@@ -87,18 +87,19 @@ export const linkDetails = z
     lastAccessed: timestamp.nullable().describe('The last click, not of a bot; `null`: none yet.'),
     updatedAt: timestamp.describe('Clicks do not change it.'),
     ...shownOptions,
+    warning,
     version: z.int().min(1).describe('Increases with each change. Clicks do not change it.'),
   })
   .meta({
     description:
-      'Every property is present, except in responses to changes by a key without the scope `links:read`: they have ' +
-      'only the required ones.',
+      'Every property is present, except options that the link lacks, `warning`, and in responses to changes by a key ' +
+      'without the scope `links:read`: they have only the required ones and `warning`.',
     required: Object.keys(changedFields),
   })
   .register(responseParts, { id: 'LinkDetails' });
 export type LinkDetails = z.infer<typeof linkDetails>;
 
-export const changedLink = linkDetails.pick(changedFields);
+export const changedLink = linkDetails.pick({ ...changedFields, warning: true });
 export type ChangedLink = z.infer<typeof changedLink>;
 
 /** GET /v2/links: a page. */

@@ -13,6 +13,7 @@ import {
   splitEntry,
   weeklyWindow,
 } from '../redirect-rules.js';
+import { networkIn } from '../networks.js';
 import { readZone } from '../statistics/period.js';
 import { invalidTime, sentTime } from './fields.js';
 import { destination } from './link-fields.js';
@@ -61,6 +62,26 @@ const weekly = z
 
 const time = sentTime(invalidTime);
 
+const queryText = 'must have at most 500 characters';
+const parameter = z.string({ error: queryText }).max(500, queryText);
+const queryError = 'must be an object of 1 to 10 parameters';
+
+/** Counted first, because a body has room for thousands of them. */
+const query = z
+  .preprocess(
+    (value) => {
+      const count = typeof value === 'object' && value !== null ? Object.keys(value).length : 0;
+      return count >= 1 && count <= 10 ? value : null;
+    },
+    z.record(parameter, parameter.nullable(), { error: queryError }),
+  )
+  .meta({ minProperties: 1, maxProperties: 10 });
+
+const networkError = 'must be an IP address or a CIDR, such as 192.0.2.0/24 or 2001:db8::/32';
+const network = z
+  .string({ error: networkError })
+  .refine((text) => networkIn(text) !== null, networkError);
+
 const countryError = 'must be an ISO 3166-1 alpha-2 code in upper case, such as DE';
 const languageError = 'must be a language code in lower case, such as de';
 
@@ -82,6 +103,8 @@ const when = z
       after: time.nullish(),
       before: time.nullish(),
       weekly: weekly.nullish(),
+      query: query.nullish(),
+      networks: valuesOf(network).nullish(),
     }),
     { error: 'must be an object' },
   )
@@ -152,9 +175,12 @@ const pathText = (path: readonly PropertyKey[]): string =>
     .join('')
     .slice(1);
 
-/** The message of an issue. For a value of `rules`, it starts with the path of the value. */
+/** Options whose messages start with the path of the value. */
+const withPath: readonly unknown[] = ['rules', 'expiredUrl', 'card'];
+
+/** The message of an issue. For a value of some options, it starts with the path of the value. */
 export const messageWithPath = ({ path, message, ...issue }: z.core.$ZodIssue): string => {
-  if (path[0] !== 'rules') return message;
+  if (!withPath.includes(path[0])) return message;
   return issue.code === 'unrecognized_keys'
     ? `${pathText([...path, ...issue.keys.slice(0, 1)])} is unknown`
     : `${pathText(path)}: ${message}`;

@@ -19,7 +19,11 @@ const entry = (name: string, weight: unknown = 1) => ({ name, url, weight });
 describe('HTTP schemas: redirect rules', () => {
   it('accept conditions, one URL, and a split', () => {
     const split = { name: 'test', when: {}, split: [entry('a'), entry('b', 3)] };
-    const common = { countries: ['DE'], os: ['iOS'], languages: ['de'] };
+    const common = {
+      ...{ countries: ['DE'], os: ['iOS'], languages: ['de'] },
+      query: { utm_source: 'newsletter', a: '*', b: null, '': '' },
+      networks: ['192.0.2.7', '192.0.2.255/24', '2001:DB8::/32', '::ffff:192.0.2.0/120'],
+    };
     const weekly = { from: '22:00', to: '06:00' };
     const when = {
       ...common,
@@ -58,6 +62,24 @@ describe('HTTP schemas: redirect rules', () => {
     [when({ countries: ['UK'] }), 'rules[0].when.countries[0]: must be'],
     [when({ languages: ['iw'] }), 'rules[0].when.languages[0]: must be'],
     [when({ countries: many }), 'rules[0].when.countries: must be a list'],
+    [when({ query: {} }), 'rules[0].when.query: must be an object of 1 to 10 parameters'],
+    [when({ query: ['a'] }), 'rules[0].when.query: must be'],
+    [when({ query: Object.fromEntries(many.entries()) }), 'rules[0].when.query: must be'],
+    [when({ query: { a: 5 } }), 'rules[0].when.query.a: must have at most 500'],
+    [when({ query: { a: 'x'.repeat(501) } }), 'rules[0].when.query.a: must have at most 500'],
+    ...[
+      '10.1',
+      '010.0.0.1',
+      '1.2.3.4/33',
+      '1.2.3.4/',
+      '::/129',
+      '::ffff:1.2.3.4/95',
+      '0x7f.0.0.1',
+    ].map((network): [unknown, string] => [
+      when({ networks: ['10.0.0.0/8', network] }),
+      'rules[0].when.networks[1]: must be an IP address or a CIDR',
+    ]),
+    [when({ networks: ['fe80::1%eth0'] }), 'rules[0].when.networks[0]: must be'],
     [weekly({ days: many }), 'rules[0].when.weekly.days: must'],
     [[{ ...rule, split: many }], 'rules[0].split: must be a list of 2 to 10'],
     [many, 'rules: must be a list of at most 20 rules'],

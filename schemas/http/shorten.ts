@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { named, requestParts } from '../components.js';
 import { fitsInLink, linkTooLarge, type SizedFields } from '../link-size.js';
 import { timestamp } from '../events/envelope.js';
-import { optionsIn, type OptionFields } from '../link-options.js';
+import { isPermanent, optionsIn, permanentLimited, type OptionFields } from '../link-options.js';
 import { aliasPattern } from '../link-subject.js';
 import {
   createdAt,
@@ -24,7 +24,7 @@ import {
   title,
 } from './link-fields.js';
 import { domainName, shortCode, shortUrl } from './link-address.js';
-import { createdOptions, newOptions, withOptions } from './link-options.js';
+import { createdOptions, newOptions, warning, withOptions } from './link-options.js';
 
 const aliasLengthMessage = 'Alias must be between 3 and 50 characters';
 
@@ -106,6 +106,13 @@ const bodyRules = {
 
 const reuseAlone = 'reuse can only be combined with url and domain';
 
+const isNotPermanentLimited = ({
+  redirectStatus,
+  maxClicks: limit,
+  password: secret,
+}: OptionFields & { readonly maxClicks: number | null; readonly password: string | null }) =>
+  !isPermanent(redirectStatus) || (limit === null && secret === null);
+
 const fits = (fields: Omit<SizedFields, 'options'> & OptionFields): boolean =>
   fitsInLink({ ...fields, options: optionsIn(fields) });
 
@@ -131,6 +138,7 @@ export const shortenRequest = (
     )
     .refine(endsOnce, expiresTwice)
     .refine(startsBeforeEnd(now), startsAfterEnd)
+    .refine(isNotPermanentLimited, permanentLimited)
     .refine(fits, linkTooLarge)
     .refine(({ reuse, ...fields }) => {
       return (
@@ -154,6 +162,7 @@ export const linkRequest = (
     .object(creationFields(isOwnHost, now), { error: invalidUrl })
     .refine(endsOnce, expiresTwice)
     .refine(startsBeforeEnd(now), startsAfterEnd)
+    .refine(isNotPermanentLimited, permanentLimited)
     .refine(fits, linkTooLarge);
 
 export const batchItemRequest = (...options: Parameters<typeof linkRequest>) =>
@@ -176,5 +185,6 @@ export const linkResponse = named('Link', {
   note: z.string().describe('Only if requested.').optional(),
   tags: z.array(z.string()).describe('Only if requested.').optional(),
   ...createdOptions,
+  warning,
 });
 export type LinkResponse = z.infer<typeof linkResponse>;

@@ -317,6 +317,10 @@ const valueOf = (schema: unknown): fc.Arbitrary<unknown> => {
     const { minimum = 0 } = Object.assign({}, ...bounds) as { readonly minimum?: number };
     return fc.array(valueOf(schema.element), { minLength: minimum, maxLength: minimum + 2 });
   }
+  if (schema instanceof z.ZodRecord) {
+    const bounds = { maxKeys: 3, noNullPrototype: true };
+    return fc.dictionary(fc.stringMatching(/^[a-z]{1,9}$/), valueOf(schema.valueType), bounds);
+  }
   if (schema instanceof z.ZodUnion) return fc.oneof(...schema.options.map(valueOf));
   if (schema instanceof z.ZodEnum) return fc.constantFrom(...schema.options);
   if (schema instanceof z.ZodLiteral) return fc.constantFrom(...schema.values);

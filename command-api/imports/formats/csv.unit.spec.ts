@@ -10,6 +10,7 @@ import {
   toAsync,
   utc,
 } from '../../testing/import-files.js';
+import { optionNames, type LinkOptions, type OptionName } from '../../../schemas/link-options.js';
 import { bitlyCsv, csv, csvReader, dubCsv, shlinkCsv, type CsvFormat } from './csv.js';
 import { decodeFile } from './decode.js';
 import {
@@ -176,6 +177,42 @@ describe('imports: CSV', () => {
     ] as const) {
       const [first] = await links(`${header},url\n${row},${url}`);
       expect(first).to.include({ code, domain });
+    }
+  });
+
+  it('reads each option as an export writes it, and refuses a row with an invalid one', async () => {
+    const options: LinkOptions = {
+      rules: [{ name: 'a', when: { query: { b: null } }, url: 'https://example.org/a' }],
+      ...{ forwardQuery: true, redirectStatus: 307, expiredUrl: 'https://example.org/x,"y"' },
+      ...{ forwardPath: true, card: { title: '1', image: 'https://example.org/i' } },
+    };
+    const cellOf = (name: OptionName): string => {
+      const value = options[name];
+      return typeof value === 'object' ? JSON.stringify(value) : String(value);
+    };
+    const head = ['code', 'url', ...optionNames];
+    const row = ['a', url, ...optionNames.map(cellOf)];
+    expect((await links(stringify([head, row])))[0]?.options).to.deep.equal(options);
+    // A spreadsheet in German wrote these.
+    const excel = 'code;url;forwardQuery;redirectStatus\na;https://example.org/;WAHR;307\n';
+    expect((await links(excel))[0]?.options).to.deep.equal({
+      ...{ forwardQuery: true, redirectStatus: 307 },
+    });
+    const deep = '['.repeat(40_000);
+    for (const [name, cell] of [
+      ...[['rules', deep] as const, ['rules', deep + ']'.repeat(40_000)] as const],
+      ...[['redirectStatus', '304'] as const, ['card', 'Sale'] as const],
+      ['expiredUrl', 'example.org'] as const,
+    ]) {
+      const [record] = await read(
+        stringify([
+          ['code', 'url', name],
+          ['a', url, cell],
+        ]),
+      );
+      expect(record)
+        .to.have.property('message')
+        .that.matches(/^An option is not valid: /);
     }
   });
 

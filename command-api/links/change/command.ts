@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   accepted,
   nextEvent,
@@ -23,7 +24,15 @@ import {
   type ExistingLink,
 } from '../../../schemas/folds/link.js';
 import { willRedirect, type ExpiryReason } from '../../../schemas/folds/link-status.js';
-import { destinationsOf, differingFrom, type OptionFields } from '../../../schemas/link-options.js';
+import {
+  type LinkOptions,
+  type OptionChanges,
+  type OptionFields,
+  isPermanent,
+  linkOptions,
+  optionNames,
+  urlsOf,
+} from '../../../schemas/link-options.js';
 import { fitsInLink } from '../../../schemas/link-size.js';
 import { canonicalText, maxTags } from '../../../schemas/http/link-fields.js';
 import { secondsAfter } from '../create/command.js';
@@ -81,7 +90,13 @@ export type LinkCommand = ChangeLink | Command<'DeleteLink', Conditions>;
 export type LinkRefusal =
   | {
       readonly type:
-        'notFound' | 'deleted' | 'changedMeanwhile' | 'startsAfterEnd' | 'tooManyTags' | 'tooLarge';
+        | 'notFound'
+        | 'deleted'
+        | 'changedMeanwhile'
+        | 'startsAfterEnd'
+        | 'permanentLimited'
+        | 'tooManyTags'
+        | 'tooLarge';
     }
   /** `maxClicks` is below the clicks taken. */
   | { readonly type: 'clicksTaken'; readonly taken: number }
@@ -96,6 +111,17 @@ const sameTexts = (a: readonly string[], b: readonly string[]): boolean =>
 /** The clicks that count against a limit, including a new limit. */
 const clicksTaken = ({ maxClicks, clicks }: LedgerLink, countedClicks: number): number =>
   maxClicks === null ? Math.max(clicks, countedClicks) : clicks;
+
+/** The options of a request that the link does not have. */
+const changedOptions = (fields: OptionFields, options: LinkOptions): OptionChanges =>
+  Object.fromEntries(
+    optionNames.flatMap((name) => {
+      const { none } = linkOptions[name];
+      const [value, current] = [fields[name], options[name] ?? none];
+      const isSame = value === undefined || isDeepStrictEqual(value ?? none, current);
+      return isSame ? [] : [[name, value ?? none]];
+    }),
+  );
 
 const editOf = (
   { change, countedClicks }: ChangeLink['data'],
@@ -114,7 +140,7 @@ const editOf = (
     ...(startsAt !== undefined && startsAt !== link.startsAt && { startsAt }),
     ...(maxClicks !== undefined && maxClicks !== link.maxClicks && { maxClicks }),
     ...(opens && { clicks: clicksTaken(ledger, countedClicks) }),
-    ...differingFrom(link.options, change),
+    ...changedOptions(change, link.options),
     ...(isRemoved && { password: 'removed' }),
     // Without a hash, the edit only serves to find other refusals.
     ...(password && { password: 'set', passwordHash: password.hash ?? '' }),
@@ -150,8 +176,8 @@ const reachedLimit = (link: LedgerLinkState, now: Date): ExpiryReason | null => 
 /** Whether the destinations must be checked: one is new, or the link starts to redirect again. */
 const needsCheck = (before: ExistingLink, after: LinkState, now: Date): boolean => {
   if (after.status === 'none') return false;
-  const checked = new Set(destinationsOf(before.link));
-  if (destinationsOf(after.link).some((url) => !checked.has(url))) return true;
+  const checked = new Set(urlsOf(before.link));
+  if (urlsOf(after.link).some((url) => !checked.has(url))) return true;
   return willRedirect(linkStatusAt(after, now)) && !willRedirect(linkStatusAt(before, now));
 };
 
@@ -209,11 +235,14 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
     add((next) => newEvent(name, {}, next));
   }
 
-  const isLarger = !isEmpty(edit) || !isEmpty(description);
-  if (isLarger && after.current.status !== 'none' && !fitsInLink(after.current.link)) {
-    return refused({ type: 'tooLarge' });
+  const changed = after.current.status === 'none' ? link : after.current.link;
+  const { maxClicks, passwordHash, options } = changed;
+  if (isPermanent(options.redirectStatus) && (maxClicks !== null || passwordHash !== null)) {
+    return refused({ type: 'permanentLimited' });
   }
-  const urls = destinationsOf(after.current.status === 'none' ? link : after.current.link);
+  const isLarger = !isEmpty(edit) || !isEmpty(description);
+  if (isLarger && !fitsInLink(changed)) return refused({ type: 'tooLarge' });
+  const urls = urlsOf(changed);
   const isSafe = urls.every((url) => safeUrls.includes(url));
   if (needsCheck(current, after.current, now) && !isSafe) {
     return refused({ type: 'unchecked', urls });

@@ -237,6 +237,43 @@ describe('command API: changing a link', () => {
     refuses(off, change({ disabled: false }), 'unchecked', { urls });
   });
 
+  it('changes and removes each option, and checks its URLs', () => {
+    const options = {
+      redirectStatus: 307,
+      expiredUrl: 'https://example.org/after',
+      forwardPath: true,
+      card: { title: 'Sale', image: 'https://img.example/a.png' },
+    } as const;
+    const urls = [safe, options.expiredUrl, options.card.image];
+    refuses([link], change(options), 'unchecked', { urls });
+    accepts([link], change(options, urls), editedNow(2, options));
+    const optional = [link, edited('spring', 2, options)];
+    ignores(optional, change(structuredClone(options)));
+    const none = { redirectStatus: null, expiredUrl: null, forwardPath: null, card: null };
+    accepts(optional, change(none), editedNow(3, none));
+    ignores([link], change(none));
+  });
+
+  it('refuses a permanent redirect with a limit or a password', () => {
+    const permanent = { redirectStatus: 301 } as const;
+    accepts([link], change(permanent), editedNow(2, permanent));
+    const cached = [link, edited('spring', 2, permanent)];
+    refuses(cached, change({ maxClicks: 5 }), 'permanentLimited');
+    refuses(cached, change({ password: { hash: null } }), 'permanentLimited');
+    accepts(
+      cached,
+      change({ redirectStatus: 302, maxClicks: 5 }),
+      editedNow(3, { redirectStatus: 302, maxClicks: 5, clicks: 0 }),
+    );
+    const limited = [createdWith({ maxClicks: 5 })];
+    refuses(limited, change({ redirectStatus: 308 }), 'permanentLimited');
+    accepts(
+      limited,
+      change({ redirectStatus: 308, maxClicks: null }),
+      editedNow(2, { maxClicks: null, redirectStatus: 308 }),
+    );
+  });
+
   it('requires the hash of a password if nothing else refuses the change', () => {
     const password = { hash: null };
     refuses([link], change({ password }), 'unhashed');

@@ -8,6 +8,7 @@ import type { Actor, CommandRequest } from '../../../schemas/decision.js';
 import { linkStatusAt, type ExistingLink } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { linkOfSubject } from '../../../schemas/link-subject.js';
+import { permanentLimited } from '../../../schemas/link-options.js';
 import { startsAfterEnd } from '../../../schemas/http/fields.js';
 import { tagsMessage } from '../../../schemas/http/link-fields.js';
 import type { ChangedLink, LinkDetails } from '../../../schemas/http/links.js';
@@ -107,6 +108,8 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
       return failure(412, messages.linkChanged);
     case 'startsAfterEnd':
       return failure(400, startsAfterEnd);
+    case 'permanentLimited':
+      return failure(400, permanentLimited);
     case 'clicksTaken':
       return failure(
         400,

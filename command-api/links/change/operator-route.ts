@@ -1,3 +1,5 @@
+import { warningOf } from '../../../schemas/http/link-options.js';
+import type { OptionFields } from '../../../schemas/link-options.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   createManagedLinks,
@@ -22,10 +24,18 @@ const callerOf = ({ actor, uncounted }: AdminState): LinkCaller => ({
 export const managedLinkHandlers = ((deps) => {
   const links = createManagedLinks(deps);
 
-  const detailed = async (status: 200 | 202, found: VersionedLink): Promise<Reply> => {
+  const detailed = async (
+    status: 200 | 202,
+    found: VersionedLink,
+    change: OptionFields = {},
+  ): Promise<Reply> => {
     const [details] = await links.details([found], new Date());
     if (!details) throw new Error('details() returned no link for 1 link');
-    return json(status, withAccount(details, found), { ETag: etagOf(found.version) });
+    return json(
+      status,
+      { ...withAccount(details, found), ...warningOf(change) },
+      { ETag: etagOf(found.version) },
+    );
   };
 
   /** Changes a link. While the log is unavailable, the change takes effect and gets 202. */
@@ -33,7 +43,8 @@ export const managedLinkHandlers = ((deps) => {
     const [outcome] = await links.change([change], callerOf(state));
     if (!outcome) throw new Error('change() returned no outcome for 1 change');
     if (outcome.type === 'refused') return outcome.reply;
-    return detailed(outcome.published ? 200 : 202, outcome);
+    const set = change.change === 'delete' ? {} : change.change;
+    return detailed(outcome.published ? 200 : 202, outcome, set);
   };
 
   return {

@@ -1,4 +1,5 @@
 import { messages } from '../../../schemas/http/errors.js';
+import { warningOf } from '../../../schemas/http/link-options.js';
 import { changeLinkRequest } from '../../../schemas/http/links.js';
 import {
   createManagedLinks,
@@ -70,7 +71,8 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     return applyChange(requested, state, async (changed) => {
       const [shown] = await links.changed([changed], callerOf(state), state.call.now);
       if (!shown) throw new Error('changed() returned no link for 1 link');
-      return json(200, shown, { ETag: etagOf(changed.version) });
+      const body = { ...shown, ...warningOf(request.value) };
+      return json(200, body, { ETag: etagOf(changed.version) });
     });
   };
 

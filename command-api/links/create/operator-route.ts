@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { operatorsKeyId } from '../../../schemas/folds/key-meter.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { linkCodeOf, subjectOf } from '../../../schemas/link-subject.js';
-import { destinationsOf } from '../../../schemas/link-options.js';
+import { urlsOf } from '../../../schemas/link-options.js';
 import type { AdminHandlers } from '../../http/operator-requests.js';
 import { failure } from '../../http/reply.js';
 import { namedDomain } from '../addressed-link.js';
@@ -24,7 +24,7 @@ export const createHandlers = ((deps) => {
       if (alias !== null && linkCodeOf(alias) === null) {
         return failure(400, messages.aliasReserved);
       }
-      const checking = checkGroups(safety, [destinationsOf(request)]);
+      const checking = checkGroups(safety, [urlsOf(request)]);
       const [verdict = 'unknown'] = await state.uncounted(checking);
       const unsafe = safetyResponses[verdict];
       if (unsafe) return unsafe;

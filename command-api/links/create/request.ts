@@ -13,7 +13,7 @@ import {
   type ShortenRequest,
 } from '../../../schemas/http/shorten.js';
 import { subjectOf } from '../../../schemas/link-subject.js';
-import { destinationsOf } from '../../../schemas/link-options.js';
+import { urlsOf } from '../../../schemas/link-options.js';
 import type { AdmittedCall } from '../../admission/command.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import type { PlatformSwitches } from '../../../schemas/folds/platform.js';
@@ -197,7 +197,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const { alias, domain, password, reuse } = parsed.value;
       const isPlain = alias === null && domain === null && password === null && !reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
-      const [verdict] = await checkGroups(deps.safety, [destinationsOf(parsed.value)]);
+      const [verdict] = await checkGroups(deps.safety, [urlsOf(parsed.value)]);
       return { parsed, refusal: safetyResponses[verdict ?? 'unknown'], scope, state };
     },
     plainCommand,
@@ -233,7 +233,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const isRefused = (request: ShortenRequest): boolean =>
         isReserved(request) || aliasSubjectOf(request).some((subject) => taken.has(subject));
       const destinationsIf = (refused: boolean) =>
-        accepted.map((request) => (isRefused(request) === refused ? destinationsOf(request) : []));
+        accepted.map((request) => (isRefused(request) === refused ? urlsOf(request) : []));
       const ofRefused = await checkGroups(deps.safety.recheckers.blocklist, destinationsIf(true));
       const { rootId } = state.call.key;
       const checking = checkGroups(deps.safety, destinationsIf(false), rootId);

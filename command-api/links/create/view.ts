@@ -1,5 +1,6 @@
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import type { BatchResponse, BatchResult } from '../../../schemas/http/batch.js';
+import { warningOf } from '../../../schemas/http/link-options.js';
 import type { LinkResponse } from '../../../schemas/http/shorten.js';
 import { optionsIn } from '../../../schemas/link-options.js';
 import { linkOfSubject, shortUrlOf, subjectOf } from '../../../schemas/link-subject.js';
@@ -40,6 +41,7 @@ const toLinkResponse = (event: EventNamed<'LinkCreated'>, shortUrlHost: string):
     ...(note !== undefined && { note }),
     ...(tags !== undefined && { tags }),
     ...optionsIn(event.data),
+    ...warningOf(event.data),
   };
 };
 

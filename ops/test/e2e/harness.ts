@@ -121,7 +121,7 @@ export class Bench {
   visit(code: string, options: RequestOptions = {}): Promise<HttpResponse> {
     const { edges } = this.product;
     // All visits of a link use one edge: a change may take a second to reach the others.
-    const [shortCode = ''] = code.split(/[?+]/);
+    const [shortCode = ''] = code.split(/[?+/]/);
     const at = Buffer.from(shortCode).reduce((sum, byte) => sum + byte, 0);
     return sendRequest(`${edges[at % edges.length] ?? ''}/${code}`, options);
   }

@@ -29,12 +29,22 @@ const importedLinks: readonly Partial<ExportedLink>[] = [
   imported('moved-same', { clicks: 4 }),
 ];
 
+const options = {
+  redirectStatus: 308,
+  expiredUrl: 'https://example.com/over?ü=1',
+  forwardPath: true,
+  card: { title: 'Ünïcode “quotes”', description: 'a, "b"', image: 'https://example.com/a.png' },
+};
 const rules = [
   {
     name: 'all-conditions',
     when: {
       ...{ countries: ['CH', 'DE'], languages: ['de'], os: ['iOS'], devices: ['mobile'] },
       ...{ after: '2024-01-01T00:00:00.000Z', before: future },
+      ...{
+        query: { utm_source: 'a b', x: '*', y: null },
+        networks: ['192.0.2.1', '2001:db8::/32'],
+      },
       weekly: { days: [1, 5], from: '22:00', to: '06:00', tz: 'Europe/Berlin' },
     },
     url: 'https://example.com/all',
@@ -98,6 +108,7 @@ describe('an import of an export', function () {
       ['moved-described', { title: "'=1+1", note: 'two\nlines, "quoted"', tags: ['x', 'y'] }],
       ['moved-secret', { password: 'open sesame' }],
       ['moved-ruled', { rules, forwardQuery: true }],
+      ['moved-options', options],
       ['moved-limited', { maxClicks: 1 }],
       ['moved-clicked', { expiresIn: 86_400, maxClicks: 10 }],
       ['moved-off', {}],
@@ -116,7 +127,7 @@ describe('an import of an export', function () {
       await source.expectClicks(code, key, clicks);
     }
     await eventuallyPasses(async () => {
-      expect(await exportLinks(source)).to.have.length(importedLinks.length + 8);
+      expect(await exportLinks(source)).to.have.length(importedLinks.length + 9);
       expect((await statuses(source)).get('null/moved-limited')).to.equal('expired');
     });
   });

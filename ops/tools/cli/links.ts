@@ -21,6 +21,7 @@ import type { Command, CommandContext } from './command.js';
 import { CliError, messageOf } from './errors.js';
 import { changed, count, eventNameOf, formatFields, plain, table } from './output.js';
 import { readPassword } from './password.js';
+import { fieldsOf, optionFields, withOptionFlags, type OptionFlags } from './option-flags.js';
 import { ruleFields } from './rule-text.js';
 
 const plainOrNone = (text: string | null): string | null => text && plain(text);
@@ -35,6 +36,7 @@ const textOf = (link: OperatorsLink): string =>
     ['short url', link.shortUrl],
     ['url', plain(link.url)],
     ...ruleFields(link),
+    ...optionFields(link),
     ['account', link.account],
     ['status', link.status],
     ['title', plainOrNone(link.title)],
@@ -84,7 +86,7 @@ const listLimit = (word: string): number => {
   throw new CliError('USAGE', `--limit must be between 1 and ${maxListed}`);
 };
 
-interface EditOptions {
+interface EditOptions extends Omit<OptionFlags, 'rules'> {
   readonly url?: string;
   readonly expiresIn?: number | 'never';
   readonly expiresAt?: string;
@@ -98,7 +100,6 @@ interface EditOptions {
   readonly tags: boolean;
   /** A file; `-`: stdin. */
   readonly rules?: string | false;
-  readonly forwardQuery?: boolean;
   readonly ifVersion?: number;
 }
 
@@ -116,13 +117,14 @@ const readRules = async (file: string): Promise<unknown> => {
 /** A field with `null` is removed, one with `undefined` is not sent. @throws CliError */
 const changeOf = async (options: EditOptions): Promise<object> => {
   const { url, expiresIn, expiresAt, startsAt, maxClicks } = options;
-  const { password, title, note, tag, tags, rules, forwardQuery } = options;
+  const { password, title, note, tag, tags, rules } = options;
   if (tag && !tags) throw new CliError('USAGE', '--tag and --no-tags exclude each other');
   if (password === true && rules === '-') {
     throw new CliError('USAGE', '--password and --rules - exclude each other');
   }
   const change = {
-    ...{ url, expiresAt, forwardQuery, tags: tags ? tag : null },
+    ...{ url, expiresAt, tags: tags ? tag : null },
+    ...fieldsOf(options),
     expiresIn: expiresIn === 'never' ? null : expiresIn,
     startsAt: startsAt === 'now' ? null : startsAt,
     maxClicks: maxClicks === 'none' ? null : maxClicks,
@@ -135,13 +137,13 @@ const changeOf = async (options: EditOptions): Promise<object> => {
   throw new CliError(
     'USAGE',
     'nothing to change: use --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, --title, ' +
-      '--note, --tag, --rules or --forward-query',
+      '--note, --tag, --rules or a flag of an option',
   );
 };
 
 const version = wholeNumber('version');
 
-interface CreateOptions {
+interface CreateOptions extends Omit<OptionFlags, 'rules'> {
   readonly alias?: string;
   readonly domain?: string;
   readonly title?: string;
@@ -189,10 +191,11 @@ export const addLinkCommands = (
     .command('links')
     .description('create, show, change, delete and block links of any account');
 
-  links
+  const create = links
     .command('create')
     .description('create a link and print its short URL')
-    .argument('<url>', 'destination')
+    .argument('<url>', 'destination');
+  withOptionFlags(create, { removes: false })
     .option('--alias <alias>', 'short code; reserved ones are allowed; default a generated one')
     .option('--domain <domain>', 'active domain of the account')
     .option('--title <title>', 'title')
@@ -208,10 +211,12 @@ export const addLinkCommands = (
     .examples(
       'links create https://example.com/',
       'links create https://example.com/sale --alias spring-sale --tag sale --expires-in 30d',
+      'links create https://example.com/docs --alias docs --forward-path --redirect-status 301',
       'links create https://example.com/ --account shop --json | jq -r .shortCode',
     )
     .action(async (url: string, { tag, password, ...options }: CreateOptions) => {
-      const body = { url, ...options, tags: tag, password: password && (await readPassword()) };
+      const secret = password && (await readPassword());
+      const body = { url, ...options, ...fieldsOf(options), tags: tag, password: secret };
       const created = await (await connect()).call('createLink', { body });
       print(changed(created, ({ shortUrl }) => shortUrl));
     });
@@ -276,10 +281,11 @@ export const addLinkCommands = (
     version,
   ] as const;
 
-  links
+  const edit = links
     .command('edit')
     .description('change a link; all edges apply it within a second')
-    .argument('<code>', linkDescription, linkArgument)
+    .argument('<code>', linkDescription, linkArgument);
+  withOptionFlags(edit, { removes: true })
     .option('--url <url>', 'destination')
     .option('--expires-in <duration>', 'end, from now, or "never"', durationOrNever)
     .option('--expires-at <time>', 'end: ISO 8601 with an offset')
@@ -297,14 +303,13 @@ export const addLinkCommands = (
     .option('--no-tags', 'remove all tags')
     .option('--rules <file>', 'replace all redirect rules by a JSON array; "-" is stdin')
     .option('--no-rules', 'remove all redirect rules')
-    .option('--forward-query', "append the visitor's query to that of the destination")
-    .option('--no-forward-query', "ignore the visitor's query")
     .option(...ifVersion)
     .examples(
       'links edit spring-sale --url https://example.com/summer --title "Summer sale"',
       'links edit spring-sale --tag sale --tag summer --expires-in never',
       'links edit spring-sale --password < password-file',
       'links edit spring-sale --rules rules.json',
+      'links edit spring-sale --expired-url https://example.com/over --no-forward-path',
       'links edit spring-sale --no-password --if-version 3',
     )
     .action(async (code: string, options: EditOptions) => {

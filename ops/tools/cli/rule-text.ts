@@ -3,10 +3,13 @@ import { count, plain } from './output.js';
 
 /** `night (weekly 1, 2 22:00 to 06:00 Europe/Berlin) https://example.com/night` */
 const ruleText = (rule: RedirectRule): string => {
-  const { weekly, ...others } = rule.when;
+  const { weekly, query, ...others } = rule.when;
   const conditions = Object.entries(others).map(
     ([name, values]) => `${name} ${[values].flat().join(', ')}`,
   );
+  for (const [name, value] of Object.entries(query ?? {})) {
+    conditions.push(value === null ? `query without ${name}` : `query ${name}=${value}`);
+  }
   if (weekly) {
     const { days, from, to, tz } = weekly;
     conditions.push(`weekly ${days.join(', ')} ${from} to ${to} ${tz}`);
@@ -19,11 +22,8 @@ const ruleText = (rule: RedirectRule): string => {
   return plain(`${rule.name} (${when}) ${targets.join(', ')}`);
 };
 
-/** The fields of a link's rules, and of forwarded queries, for `formatFields`. */
+/** The fields of a link's rules for `formatFields`. */
 export const ruleFields = (link: {
   readonly rules: readonly RedirectRule[] | null;
-  readonly forwardQuery: boolean;
-}): (readonly [string, string | null])[] => [
-  ...(link.rules ?? []).map((rule) => ['rule', ruleText(rule)] as const),
-  ['query', link.forwardQuery ? 'forwarded' : null],
-];
+}): (readonly [string, string | null])[] =>
+  (link.rules ?? []).map((rule) => ['rule', ruleText(rule)] as const);

@@ -165,7 +165,7 @@ describe('CLI: command line, without a service', () => {
     [
       ['links', 'edit', 'x'],
       'nothing to change: use --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, ' +
-        '--title, --note, --tag, --rules or --forward-query',
+        '--title, --note, --tag, --rules or a flag of an option',
     ],
     [[...edit, '--tag', 'a', '--no-tags'], '--tag and --no-tags exclude each other'],
     [[...edit, '--expires-in', 'soon'], noDuration],

@@ -1,4 +1,10 @@
-import type { ComponentChildren, InputHTMLAttributes, JSX, SelectHTMLAttributes } from 'preact';
+import type {
+  ComponentChildren,
+  InputHTMLAttributes,
+  JSX,
+  SelectHTMLAttributes,
+  TextareaHTMLAttributes,
+} from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { ownZoneOf } from '../../format.js';
 import { texts } from '../../texts.js';
@@ -32,6 +38,17 @@ type InputProps = InputHTMLAttributes & {
 export const Input = ({ label, hint, ...rest }: InputProps) => (
   <Field label={label} hint={hint}>
     {(control) => <input autocomplete="off" {...rest} {...control} />}
+  </Field>
+);
+
+type TextAreaProps = TextareaHTMLAttributes & {
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+};
+
+export const TextArea = ({ label, hint, ...rest }: TextAreaProps) => (
+  <Field label={label} hint={hint}>
+    {(control) => <textarea {...rest} {...control} />}
   </Field>
 );
 

@@ -6,7 +6,7 @@ import { withQuery } from '../../link-address.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useScope } from '../app/owner.js';
-import { Field, Input } from './field.js';
+import { Input, TextArea } from './field.js';
 
 const { common, components: text } = texts;
 
@@ -76,17 +76,13 @@ export const LinkTexts = ({ link }: Props) => (
       />
       <Tags value={link?.tags.join(', ') ?? ''} />
     </div>
-    <Field label={text.note}>
-      {(control) => (
-        <textarea
-          {...control}
-          name="note"
-          rows={3}
-          maxLength={2_000}
-          defaultValue={link?.note ?? ''}
-        />
-      )}
-    </Field>
+    <TextArea
+      label={text.note}
+      name="note"
+      rows={3}
+      maxLength={2_000}
+      defaultValue={link?.note ?? ''}
+    />
   </>
 );
 

@@ -3,6 +3,7 @@ import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { withScheme } from '../../destination.js';
 import { subjectOfLink } from '../../link-address.js';
 import { changeOfEnd, changeOfStart } from '../../link-end.js';
+import { changedOptions } from '../../option-form.js';
 import { haveEqualRules, type RuleForm, toForm, toRequest } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
@@ -12,6 +13,7 @@ import { question, useActions } from '../components/actions.js';
 import { LimitFields } from '../components/end-fields.js';
 import { Check, Input } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
+import { OptionFields } from '../components/option-fields.js';
 import { Trouble } from '../components/trouble.js';
 import { LeaveGuard } from '../components/unsaved.js';
 import { RuleEditor } from '../rules/rule-editor.js';
@@ -54,7 +56,6 @@ const changeOf = (
   const tags = splitTags(fields['tags'] ?? '');
   const { maxClicks: limit } = fields;
   const maxClicks = limit === undefined ? null : Number(limit);
-  const forwardQuery = fields['forwardQuery'] !== undefined;
   return {
     ...(url !== link.url && { url }),
     ...(title !== link.title && { title }),
@@ -64,7 +65,7 @@ const changeOf = (
     ...changeOfEnd(fields, link.expiresAt),
     ...(maxClicks !== link.maxClicks && { maxClicks }),
     ...(!haveEqualRules(rules, toForm(link.rules)) && { rules: toRequest(rules) }),
-    ...(forwardQuery !== link.forwardQuery && { forwardQuery }),
+    ...changedOptions(fields, link),
     ...(fields['open'] !== undefined ? { password: null } : password !== undefined && { password }),
   };
 };
@@ -80,6 +81,7 @@ const Fields = ({ link }: { readonly link: LinkDetails }) => (
     />
     <LinkTexts link={link} />
     <LimitFields link={link} />
+    <OptionFields link={link} />
     {link.hasPassword && <Check name="open" label={text.removePassword} />}
   </>
 );
@@ -129,7 +131,7 @@ const Edit = (props: Props) => {
         }}
       >
         <Fields key={link.version} link={link} />
-        <RuleEditor rules={rules} onChange={setRules} forwardsQuery={link.forwardQuery} />
+        <RuleEditor rules={rules} onChange={setRules} />
         <Trouble failure={failure} />
         <p class="row">
           <button ref={save} class="primary" aria-disabled={isBusy}>

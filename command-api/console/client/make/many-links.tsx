@@ -18,7 +18,7 @@ import { texts } from '../../texts.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { CopyButton } from '../components/copy-button.js';
-import { Check, Field, withValue } from '../components/field.js';
+import { Check, TextArea, withValue } from '../components/field.js';
 import { Tags } from '../components/link-texts.js';
 import { saveFile } from '../components/save.js';
 import { ScrollTable } from '../components/tables.js';
@@ -215,19 +215,16 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
   return (
     <>
       <form class="card stack" onSubmit={submit}>
-        <Field label={notes.destinations} hint={notes.destinationsHint(maxLinks, batchSize)}>
-          {(control) => (
-            <textarea
-              {...control}
-              name="urls"
-              rows={8}
-              required
-              spellcheck={false}
-              placeholder={exampleLines}
-              onInput={withValue(setText)}
-            />
-          )}
-        </Field>
+        <TextArea
+          label={notes.destinations}
+          hint={notes.destinationsHint(maxLinks, batchSize)}
+          name="urls"
+          rows={8}
+          required
+          spellcheck={false}
+          placeholder={exampleLines}
+          onInput={withValue(setText)}
+        />
         {links.length > maxLinks && (
           <p class="bad" role="alert">
             {notes.tooMany(links.length, maxLinks)}

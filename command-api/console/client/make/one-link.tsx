@@ -12,6 +12,7 @@ import {
 } from '../../destination.js';
 import { linkPage } from '../../link-address.js';
 import { readEnd } from '../../link-end.js';
+import { changedOptions } from '../../option-form.js';
 import { fromLocalTime, type RuleForm, toRequest } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
@@ -21,6 +22,7 @@ import { CopyButton } from '../components/copy-button.js';
 import { LimitFields } from '../components/end-fields.js';
 import { Input, withValue } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
+import { OptionFields } from '../components/option-fields.js';
 import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 import { LeaveGuard } from '../components/unsaved.js';
@@ -116,7 +118,7 @@ const bodyOf = (
   fields: ReturnType<typeof fieldsOf>,
   rules: readonly RuleForm[],
 ): object => {
-  const { alias, password, domain, title, note, tags, maxClicks, startsAt, forwardQuery } = fields;
+  const { alias, password, domain, title, note, tags, maxClicks, startsAt } = fields;
   const end = readEnd(fields);
   return {
     url,
@@ -126,7 +128,7 @@ const bodyOf = (
     ...(('expiresIn' in end || end.expiresAt !== null) && end),
     ...(maxClicks !== undefined && { maxClicks: Number(maxClicks) }),
     ...(rules.length > 0 && { rules: toRequest(rules) }),
-    ...(forwardQuery !== undefined && { forwardQuery: true }),
+    ...changedOptions(fields),
   };
 };
 
@@ -227,6 +229,7 @@ const Form = (props: {
           </div>
         </details>
         <UtmFields values={utm} onChange={setUtm} />
+        <OptionFields />
         <RuleEditor rules={rules} onChange={setRules} />
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>

@@ -4,14 +4,17 @@ import { formatValue, ownZoneOf } from '../../format.js';
 import {
   dayNames,
   fromLocalTime,
+  networksOf,
   newWindow,
+  queryOf,
+  queryText,
   toLocalTime,
   valuesOf,
   withCondition,
 } from '../../rules-form.js';
 import { texts } from '../../texts.js';
 import { type Attribute, attributeNames, attributes, optionsOf } from '../../visitor-values.js';
-import { Check, Input, withValue, ZoneField } from '../components/field.js';
+import { Check, Input, TextArea, withValue, ZoneField } from '../components/field.js';
 
 const { common, rules: text } = texts;
 
@@ -168,5 +171,23 @@ export const Conditions = ({ when, onChange }: Props) => (
       weekly={when.weekly}
       onChange={(weekly) => onChange(withCondition(when, 'weekly', weekly))}
     />
+    <div class="columns">
+      <TextArea
+        label={text.query}
+        hint={text.queryHint}
+        rows={2}
+        value={queryText(when.query)}
+        onChange={withValue((value) => onChange(withCondition(when, 'query', queryOf(value))))}
+      />
+      <TextArea
+        label={text.networks}
+        hint={text.networksHint}
+        rows={2}
+        value={when.networks?.join('\n') ?? ''}
+        onChange={withValue((value) => {
+          onChange(withCondition(when, 'networks', networksOf(value)));
+        })}
+      />
+    </div>
   </>
 );

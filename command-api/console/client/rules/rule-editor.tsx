@@ -11,7 +11,7 @@ import {
   toRequest,
 } from '../../rules-form.js';
 import { texts } from '../../texts.js';
-import { Check, Input, withValue } from '../components/field.js';
+import { Input, withValue } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Conditions } from './conditions.js';
 import { RulePreview } from './rule-list.js';
@@ -158,11 +158,10 @@ const Rule = ({ rule, index, count, onChange, onMove, onRemove }: RuleProps) => 
 interface Props {
   readonly rules: readonly RuleForm[];
   readonly onChange: (rules: readonly RuleForm[]) => void;
-  readonly forwardsQuery?: boolean;
 }
 
-/** The redirect rules of a link, and the field `forwardQuery`. */
-export const RuleEditor = ({ rules, onChange, forwardsQuery = false }: Props) => {
+/** The redirect rules of a link. */
+export const RuleEditor = ({ rules, onChange }: Props) => {
   const editor = useRef<HTMLFieldSetElement>(null);
   /** The selector of the element that gets the focus after a change. */
   const focus = useRef<string | null>(null);
@@ -217,7 +216,6 @@ export const RuleEditor = ({ rules, onChange, forwardsQuery = false }: Props) =>
         <span role="status">{note}</span>
       </p>
       {rules.length > 0 && <RulePreview rules={toRequest(rules) ?? []} />}
-      <Check name="forwardQuery" defaultChecked={forwardsQuery} label={text.forwardQuery} />
     </fieldset>
   );
 };

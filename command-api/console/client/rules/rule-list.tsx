@@ -81,6 +81,14 @@ export const RulePreview = ({ rules }: { readonly rules: readonly RedirectRule[]
                 })}
               />
             ))}
+            {(['query', 'address'] as const).map((name) => (
+              <Input
+                key={name}
+                label={text[name]}
+                value={visitor[name] ?? ''}
+                onChange={withValue((value) => setVisitor({ ...visitor, [name]: value.trim() }))}
+              />
+            ))}
             <Input
               label={text.time}
               type="datetime-local"

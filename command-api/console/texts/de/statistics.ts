@@ -112,7 +112,11 @@ export const rules: typeof english.rules = {
   addRule: 'Regel hinzufügen',
   moved: (name, number) => `${name} ist jetzt Regel ${number}.`,
   removed: (name) => `${name} ist entfernt.`,
-  forwardQuery: 'Query des Besuchers weitergeben',
+  query: 'Query-Parameter',
+  queryHint: 'Ein Parameter je Zeile: name=wert, name=* für jeden Wert, !name für keinen.',
+  networks: 'Netze',
+  networksHint: 'IP-Adressen oder CIDRs, etwa 192.0.2.0/24.',
+  address: 'IP-Adresse',
   any: 'beliebig',
   searchIn: (list) => `${list} suchen`,
   weekly: 'Nur zu bestimmten Zeiten der Woche',
@@ -134,6 +138,17 @@ export const rules: typeof english.rules = {
   inLanguages: (languages) => `Sprache ${languages}`,
   from: (time) => `ab ${time}`,
   until: (time) => `bis ${time}`,
+};
+
+export const options: typeof english.options = {
+  options: 'Weiterleitung und Vorschau',
+  usual: 'Wie üblich (302)',
+  permanent: (status) => `${status}, dauerhaft`,
+  statusHint:
+    'Browser merken sich eine dauerhafte Weiterleitung 60 s lang: wiederholte Besuche werden nicht gezählt.',
+  expiredUrlHint: 'Wohin Besucher gelangen, wenn die Zeit um ist oder die Klicks verbraucht sind.',
+  cardHint: 'Was Messenger und soziale Netze statt der Vorschau des Ziels zeigen.',
+  image: 'Bild (https)',
 };
 
 export const values: typeof english.values = {
@@ -201,7 +216,11 @@ export const values: typeof english.values = {
     maxClicks: 'Klicklimit',
     password: 'Passwort',
     rules: 'Weiterleitungsregeln',
-    forwardQuery: 'Query weitergeben',
+    forwardQuery: 'Query des Besuchers weitergeben',
+    redirectStatus: 'Status der Weiterleitung',
+    expiredUrl: 'Nach dem Ende',
+    forwardPath: 'Rest des Pfads weitergeben',
+    card: 'Vorschau',
     clicks: 'Klicks bis dahin',
     visits: 'Importierte Besuche',
     reason: 'Grund',

@@ -114,7 +114,11 @@ export const rules = {
   addRule: 'Add a rule',
   moved: (name: string, number: number) => `${name} is now rule ${number}.`,
   removed: (name: string) => `${name} is removed.`,
-  forwardQuery: 'Forward the visitor’s query',
+  query: 'Query parameters',
+  queryHint: 'One parameter a line: name=value, name=* for any value, !name for none.',
+  networks: 'Networks',
+  networksHint: 'IP addresses or CIDRs, such as 192.0.2.0/24.',
+  address: 'IP address',
   any: 'any',
   searchIn: (list: string) => `Search ${list.toLowerCase()}`,
   weekly: 'Only at certain hours of the week',
@@ -137,6 +141,16 @@ export const rules = {
   inLanguages: (languages: string) => `language ${languages}`,
   from: (time: string) => `from ${time}`,
   until: (time: string) => `until ${time}`,
+};
+
+export const options = {
+  options: 'Redirect and preview',
+  usual: 'Usual (302)',
+  permanent: (status: number) => `${status}, permanent`,
+  statusHint: 'Browsers cache a permanent redirect for 60 s: repeated visits are not counted.',
+  expiredUrlHint: 'Where visitors are led when its time is over or its clicks are used up.',
+  cardHint: 'What messengers and social networks show instead of the destination’s own preview.',
+  image: 'Image (https)',
 };
 
 export const values = {
@@ -205,7 +219,11 @@ export const values = {
     maxClicks: 'Click limit',
     password: 'Password',
     rules: 'Redirect rules',
-    forwardQuery: 'Forward the query',
+    forwardQuery: 'Forward the visitor’s query',
+    redirectStatus: 'Status of the redirect',
+    expiredUrl: 'After its end',
+    forwardPath: 'Forward the rest of the path',
+    card: 'Preview card',
     clicks: 'Clicks until then',
     visits: 'Imported visits',
     reason: 'Reason',

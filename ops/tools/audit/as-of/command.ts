@@ -10,6 +10,7 @@ import { linkArgument, linkDescription, timeOf } from '../../cli/arguments.js';
 import { runOnDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { count, counted, formatFields, plain, table, type Output } from '../../cli/output.js';
+import { optionFields } from '../../cli/option-flags.js';
 import { ruleFields } from '../../cli/rule-text.js';
 
 const pastMoment = (text: string): Date => {
@@ -71,6 +72,7 @@ const linkText = (snapshot: LinkSnapshot): string => {
     ['expired', expired && (expired === 'time' ? 'end of its period' : 'click limit')],
     ['destination', plain(snapshot.url)],
     ...ruleFields(snapshot),
+    ...optionFields(snapshot),
     ['account', snapshot.account],
     ['created', `${snapshot.createdAt} with the key ${snapshot.keyId}`],
     ['expires', expiresAt ?? 'never'],
