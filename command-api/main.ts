@@ -1,3 +1,4 @@
+import { type Destinations } from '../schemas/http/link-fields.js';
 import type Koa from 'koa';
 import type { Config } from '../ops/config/config.js';
 import type { ProxyTrust } from '../ops/http/client-address.js';
@@ -30,6 +31,7 @@ import { createApp, listenerOf, type AppDeps, type RequestState } from './http/a
 import type { AllowedOrigins } from './http/cors.js';
 import { isConsolePath } from './console/server/console.js';
 import { developersConsole } from './console/server/developers.js';
+import { createCodeLengths } from './links/create/code-lengths.js';
 import { documentation } from './http/docs/files.js';
 import { createGuesses } from './http/guesses.js';
 import { browserPaths } from './http/static-files.js';
@@ -61,6 +63,8 @@ interface CommandApiDeps {
     | 'dnsServers'
     | 'maxImportBytes'
     | 'metricsToken'
+    | 'codeLength'
+    | 'destinationSchemes'
     | 'ownHosts'
     | 'plans'
     | 'plansUrl'
@@ -110,7 +114,7 @@ const createApiApp = (
 ): Koa<RequestState> => {
   const routes = v2Routes(deps);
   const v2 = createV2(deps, routes);
-  const docs = documentation(deps.hasConsole);
+  const docs = documentation(deps.hasConsole, deps.destinations);
   const guesses = createGuesses(deps.trustedProxies);
   const console = deps.hasConsole ? developersConsole({ ...deps, guesses }, routes) : null;
   const routeOf = (path: string): string | null => {
@@ -133,6 +137,10 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const ownUrls = [deps.shortUrlHost, ...config.ownHosts];
   const isDomain = (name: string): boolean => activeDomains.find(name) !== undefined;
   let isOwnHost = ownHosts(ownUrls, [], isDomain);
+  const destinations: Destinations = {
+    isOwnHost: (url) => isOwnHost(url),
+    schemes: config.destinationSchemes,
+  };
   const ownNames = new Set([...ownUrls.map((url) => new URL(url).hostname), ...config.admin.names]);
   const isOwnName = (name: string): boolean => ownNames.has(name);
   const slots = createStreamSlots(pool);
@@ -143,11 +151,12 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const sender = createSender({ dnsServers: config.dnsServers, networks });
   const { maxImportBytes } = config;
   const clock = new LedgerClock(pool);
+  const codeLengths = createCodeLengths(pool, plans, config.codeLength);
   const adminApp = createAdminApp({
-    ...{ ...deps, clock },
+    ...{ ...deps, clock, codeLengths },
     ...{ slots, streams, sender, exports, maxImportBytes },
     consoleUrl: () => consoleUrl,
-    isOwnHost: (destination) => isOwnHost(destination),
+    destinations,
     isOwnName,
     plans,
     trustedProxies,
@@ -174,7 +183,17 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     const requests = metrics.requests('api');
     const app = createApiApp({
       ...{ ...deps, clock, admission, plans, plansUrl, upgradeUrl, trustedProxies, hasConsole },
-      ...{ isOwnHost, isOwnName, requests, corsOrigins, slots, streams, sender, exports },
+      ...{
+        destinations,
+        codeLengths,
+        isOwnName,
+        requests,
+        corsOrigins,
+        slots,
+        streams,
+        sender,
+        exports,
+      },
       maxImportBytes,
       txtRecords: txtLookup(config.dnsServers, verifyWithinMs),
     });
@@ -184,7 +203,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
 
   const importJob = createImportJob({
     ...{ pool, outbox, log: deps.log, delivery: deps.delivery, clock, plans, activeDomains },
-    ...{ safety, logger, isOwnHost: (destination: URL) => isOwnHost(destination) },
+    ...{ safety, logger, destinations },
     defaultDomain: defaultDomainOf(deps.shortUrlHost),
   });
   const tasks = [

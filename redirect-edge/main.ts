@@ -42,6 +42,7 @@ interface RedirectEdgeDeps {
     | 'edgeCacheBytes'
     | 'edgeLane'
     | 'kafka'
+    | 'destinationSchemes'
     | 'ownHosts'
     | 'redirects'
     | 'shortUrlHost'
@@ -123,6 +124,7 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
     const parts = { links, platform, requests, tracer, analyzer, spool, domains };
     const http = createEdgeHandler({
       ...{ ...parts, passwords, trustedProxies, health, logger },
+      schemes: config.destinationSchemes,
       clicks: new ClickBudget(pool, outbox),
     });
     const fastPath = createEdgeFastPath(parts);

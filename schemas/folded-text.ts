@@ -33,7 +33,7 @@ export const foldedTextOf = (link: SearchedTexts): string => {
   let folded = foldText(texts.join('\n'));
   for (const url of urls) {
     const host = plainHost.test(url) ? undefined : parseUrl(url)?.hostname;
-    if (host !== undefined && !folded.includes(hostText(host))) folded += `\n${hostText(host)}`;
+    if (host && !folded.includes(hostText(host))) folded += `\n${hostText(host)}`;
   }
   return folded;
 };

@@ -1,5 +1,6 @@
 /** The options of a link: events, rows, responses and exports have what is declared here. */
 import { z } from 'zod';
+import { schemeOf } from './parse-url.js';
 import { responseParts } from './components.js';
 import { mapRuleUrls, redirectRule, ruleUrls } from './redirect-rules.js';
 
@@ -31,7 +32,7 @@ export type RedirectStatus = (typeof redirectStatuses)[number];
 export const isPermanent = (status: RedirectStatus | null | undefined): boolean =>
   status === 301 || status === 308;
 
-export const permanentLimited = 'A permanent redirect cannot have maxClicks or a password';
+const isWeb = (url: string): boolean => /^https?$/.test(schemeOf(url));
 
 const card = z
   .strictObject({
@@ -200,4 +201,21 @@ export const urlsOf = ({ url, options }: LeadingLink): readonly string[] => {
     return other;
   });
   return urls;
+};
+
+interface ConflictFields extends LeadingLink {
+  readonly maxClicks: number | null;
+  readonly hasPassword: boolean;
+}
+
+/** Why fields of a link exclude each other; `null` if they do not. */
+export const conflictOf = (link: ConflictFields): string | null => {
+  const { redirectStatus, forwardQuery, forwardPath } = link.options ?? noOptions;
+  if (isPermanent(redirectStatus) && (link.maxClicks !== null || link.hasPassword)) {
+    return 'A permanent redirect cannot have maxClicks or a password';
+  }
+  if ((forwardQuery || forwardPath) && !destinationsOf(link).every(isWeb)) {
+    return 'Only http and https destinations can have forwardQuery or forwardPath';
+  }
+  return null;
 };

@@ -51,6 +51,10 @@ export const parseUrl = (text: string): URL | null => {
   }
 };
 
+/** The scheme of a URL, in lower case without the colon; empty if it has none. */
+export const schemeOf = (url: string): string =>
+  /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
+
 /** Parses a stored destination. An old one may have a domain that UTS 46 no longer allows. */
 export const parseDestination = (destination: string): URL =>
   parseUrl(destination) ?? new URL(destination);

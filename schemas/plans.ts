@@ -20,6 +20,8 @@ const plan = (domains: number) =>
     monthlyQrCodes: quota,
     /** Of an account, including claims. */
     domains: z.int().min(0).default(domains),
+    /** Of generated codes, instead of CODE_LENGTH. */
+    codeLength: z.int().min(4).max(32).exactOptional(),
   });
 
 const plans = z.strictObject({ FREE: plan(0), HOBBY: plan(1), INDIE: plan(5), PRO: plan(50) });

@@ -1,3 +1,4 @@
+import { webDestinations } from '../../schemas/http/link-fields.js';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { messageWithPath, rulesField } from '../../schemas/http/rules.js';
@@ -19,7 +20,7 @@ import {
   type RuleForm,
 } from './rules-form.js';
 
-const field = rulesField(() => false);
+const field = rulesField(webDestinations);
 
 const url = 'https://example.com/';
 const time = '2026-11-27T22:30:00.000Z';

@@ -1,3 +1,4 @@
+import { type Destinations } from '../../schemas/http/link-fields.js';
 import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
 import { readDomains, readDomainsOf } from '../../ops/ledger/domains.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -38,7 +39,7 @@ export interface DomainDeps extends PlanDeps {
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
   readonly safety: SafetyCheck;
-  readonly isOwnHost: (destination: URL) => boolean;
+  readonly destinations: Destinations;
   /** Whether a name is that of the installation itself. */
   readonly isOwnName: (name: string) => boolean;
   readonly txtRecords: TxtLookup;
@@ -90,7 +91,7 @@ const readRecord = async (
 export const createDomainHandlers = (deps: DomainDeps) => {
   const { pool, outbox, delivery, plans, upgradeUrl, txtRecords } = deps;
   const handler = createDomainHandler(pool, outbox);
-  const changeRequest = changeDomainRequest(deps.isOwnHost);
+  const changeRequest = changeDomainRequest(deps.destinations);
 
   /** The domains of the account, as it sees them. */
   const shown = async (domains: ReadonlyMap<string, Domain>, { call }: V2State) => {

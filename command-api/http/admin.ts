@@ -30,7 +30,7 @@ import { platformHandlers } from '../platform/route.js';
 import { statsHandlers } from '../statistics/operator-route.js';
 import { changeHandlers } from '../changes/route.js';
 import { projectionHandlers } from '../projections/route.js';
-import { operatorsDocument } from './openapi/document.js';
+import { documentText, operatorsDocument } from './openapi/document.js';
 import {
   createRespond,
   operatorRoutes,
@@ -52,7 +52,7 @@ const unauthorized = json(
 );
 
 export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
-  const openApi = JSON.stringify(operatorsDocument());
+  const openApi = documentText(operatorsDocument(), deps.destinations);
   const handlers: OperatorHandlers = {
     ...keyHandlers(deps),
     ...domainHandlers(deps),
@@ -73,7 +73,7 @@ export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
     ...changeHandlers(deps),
     getOpenApi: () => json(200, openApi),
   };
-  return operatorRoutes(handlers, deps.isOwnHost);
+  return operatorRoutes(handlers, deps.destinations);
 };
 
 /**

@@ -1,3 +1,4 @@
+import { type Destinations } from '../../schemas/http/link-fields.js';
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
@@ -26,6 +27,7 @@ import {
   type Read,
   type Route,
 } from './requests.js';
+import type { CodeLengths } from '../links/create/code-lengths.js';
 import type { ProjectionWorker } from '../projections/handler.js';
 
 export interface AdminState extends RequestState {
@@ -36,10 +38,11 @@ export interface AdminDeps
   extends ManagedLinksDeps, EventsDeps, WebhookCallsDeps, ExportDeps, ImportDeps {
   readonly clock: LedgerClock;
   readonly plans: PlanTable;
-  readonly isOwnHost: (destination: URL) => boolean;
+  readonly destinations: Destinations;
   /** Whether a name is that of the installation itself. */
   readonly isOwnName: (name: string) => boolean;
   readonly projections: ProjectionWorker;
+  readonly codeLengths: CodeLengths;
   /** The address of the developers' console; `null` if there is none. */
   readonly consoleUrl: () => string | null;
   /** The response to a change that is in effect: `status`, or 202 if the log does not have its event in time. */
@@ -101,9 +104,9 @@ const nothing = { type: 'read', value: undefined } as const;
 const handlerOf = (
   { query: querySchema, body }: Pick<RouteRow, 'query' | 'body'>,
   handle: OperatorHandler<never>,
-  isOwnHost: AdminDeps['isOwnHost'],
+  destinations: Destinations,
 ): Handler<AdminState> => {
-  const bodySchema = typeof body === 'function' ? body(isOwnHost) : body;
+  const bodySchema = typeof body === 'function' ? body(destinations) : body;
   return async (ctx, state, parameter) => {
     const query = querySchema ? parseQuery(querySchema, ctx) : nothing;
     if (query.type === 'refused') return query.reply;
@@ -117,10 +120,10 @@ const handlerOf = (
 /** The routes of operators: the rows of the table with their handlers. */
 export const operatorRoutes = (
   handlers: OperatorHandlers,
-  isOwnHost: AdminDeps['isOwnHost'],
+  destinations: Destinations,
 ): readonly Route<AdminState>[] =>
   Object.entries<OperatorRows[string]>(operatorTable).map(([operation, row]) => ({
     method: methodOf(row),
     path: pathOf(row),
-    handler: handlerOf(row, handlers[operation as OperatorOperation], isOwnHost),
+    handler: handlerOf(row, handlers[operation as OperatorOperation], destinations),
   }));

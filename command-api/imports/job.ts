@@ -1,4 +1,5 @@
 /** The background work of imports: each call of `decideNext` takes the next portion of one running import. */
+import { type Destinations } from '../../schemas/http/link-fields.js';
 import type { EventLog } from '../../ops/event-log/port.js';
 import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
 import { findActiveDomains, type ActiveDomains } from '../../ops/ledger/active-domains.js';
@@ -58,7 +59,7 @@ interface ImportJobDeps {
   readonly activeDomains: ActiveDomains;
   readonly safety: SafetyCheck;
   readonly defaultDomain: string | null;
-  readonly isOwnHost: (destination: URL) => boolean;
+  readonly destinations: Destinations;
   readonly logger: Logger;
 }
 
@@ -192,7 +193,7 @@ export const createImportJob = (deps: ImportJobDeps) => {
         sequence: running.visits + index + 1,
       }));
     // Repeated after a crash: readers drop repeats by the sequence.
-    await appendVisits(log, appended, deps.isOwnHost);
+    await appendVisits(log, appended, deps.destinations.isOwnHost);
     await saveVisits(pool, running, owner, last.number, appended.length);
   };
 

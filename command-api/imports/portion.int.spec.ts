@@ -1,3 +1,4 @@
+import { webDestinations } from '../../schemas/http/link-fields.js';
 import { expect } from 'chai';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -32,7 +33,7 @@ import {
 import { ImportTooLarge, receiveFile } from './upload.js';
 
 const url = 'https://example.com/';
-const checkRow = createRowCheck({ defaultDomain: null, isOwnHost: () => false });
+const checkRow = createRowCheck({ defaultDomain: null, destinations: webDestinations });
 const domains = { domain: null, isActive: () => false, isStrict: false };
 
 const csv = (...rows: readonly string[]): string => ['code,url', ...rows, ''].join('\n');

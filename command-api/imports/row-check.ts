@@ -10,11 +10,12 @@ import {
   tagOr,
   title,
   urlFaultOf,
+  type Destinations,
   type UrlFault,
 } from '../../schemas/http/link-fields.js';
 import type { ImportedRow, RowOutcome } from '../../schemas/http/imports.js';
 import { optionsRequest } from '../../schemas/http/link-options.js';
-import { isPermanent, permanentLimited } from '../../schemas/link-options.js';
+import { conflictOf } from '../../schemas/link-options.js';
 import { linkCodeOf } from '../../schemas/link-subject.js';
 import type { ImportedLink } from './command.js';
 import {
@@ -117,7 +118,7 @@ export const domainOf = ({ domain }: SourceLink): string | null =>
 interface RowCheckDeps {
   /** The name of the default domain; `null`: none that files can use. */
   readonly defaultDomain: string | null;
-  readonly isOwnHost: (destination: URL) => boolean;
+  readonly destinations: Destinations;
 }
 
 /** Where the links of an import go. */
@@ -140,9 +141,9 @@ export const refusedRow = (
   outcome: { row, code, url, outcome, message: messages.join(' ') },
 });
 
-export const createRowCheck = ({ defaultDomain, isOwnHost }: RowCheckDeps) => {
-  const url = destination(isOwnHost);
-  const optionsSchema = optionsRequest(isOwnHost);
+export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) => {
+  const url = destination(destinations);
+  const optionsSchema = optionsRequest(destinations);
 
   const checkLink = (row: number, source: SourceLink, domains: DomainChoice): CheckedRow => {
     const messages = [...source.messages];
@@ -169,10 +170,14 @@ export const createRowCheck = ({ defaultDomain, isOwnHost }: RowCheckDeps) => {
     if (startsAt !== null && expiresAt !== null && startsAt >= expiresAt) {
       return invalid('The link starts after its end.');
     }
-    const { redirectStatus } = options.data;
-    if (isPermanent(redirectStatus) && (maxClicks !== null || source.hasPassword)) {
-      return invalid(`${permanentLimited}.`);
-    }
+    const { hasPassword } = source;
+    const conflict = conflictOf({
+      url: target.data,
+      options: options.data,
+      maxClicks,
+      hasPassword,
+    });
+    if (conflict !== null) return invalid(`${conflict}.`);
     const name = domains.domain ?? domainOf(source);
     const named = name === defaultDomain ? null : name;
     const isActive = named === null || domains.isActive(named);

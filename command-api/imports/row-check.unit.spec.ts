@@ -14,7 +14,8 @@ import { createRowCheck, suffixed, type CheckedRow, type DomainChoice } from './
 import { codePoint } from '../../schemas/testing/code-point.js';
 
 const isOwnHost = ({ host }: URL): boolean => host === 'sho.rt';
-const check = createRowCheck({ defaultDomain: 'go.default.example', isOwnHost });
+const destinations = { isOwnHost, schemes: [] };
+const check = createRowCheck({ defaultDomain: 'go.default.example', destinations });
 
 const anyDomain: DomainChoice = {
   domain: null,
@@ -206,13 +207,13 @@ describe('imports: checks of rows', () => {
         }
         const { link, code } = row;
         expect(linkCodeOf(code)).to.equal(code);
-        expect(destination(isOwnHost).parse(link.url)).to.equal(link.url);
+        expect(destination(destinations).parse(link.url)).to.equal(link.url);
         if (link.title !== null) expect(title.parse(link.title)).to.equal(link.title);
         if (link.note !== null) expect(note.parse(link.note)).to.equal(link.note);
         expect(tags.parse(link.tags)).to.deep.equal(link.tags);
         if (link.maxClicks !== null)
           expect(maxClicks.parse(link.maxClicks)).to.equal(link.maxClicks);
-        expect(optionsRequest(isOwnHost).parse(link.options)).to.deep.equal(link.options);
+        expect(optionsRequest(destinations).parse(link.options)).to.deep.equal(link.options);
         const toCommand = commandOf<ImportLink>(code, commandMetadata);
         const command = toCommand({ type: 'ImportLink', ...link, ...owner, visits: 0 });
         const decision = importLinkDecider.decide(command, importLinkDecider.initialState);

@@ -42,13 +42,16 @@ export const checkInOrder = (checks: readonly SafetyCheck[]): SafetyCheck => ({
   },
 });
 
-/** Returns the worst verdict of each group of URLs, in the same order. A URL of several groups is checked once. */
+/**
+ * Returns the worst verdict of each group of URLs, in the same order. A URL of several groups is checked once. URLs with
+ * other schemes than http and https have no host to check.
+ */
 export const checkGroups = async (
   safety: SafetyCheck,
   groups: readonly (readonly string[])[],
   payer?: string,
 ): Promise<readonly SafetyVerdict[]> => {
-  const urls = [...new Set(groups.flat())];
+  const urls = [...new Set(groups.flat())].filter((url) => /^https?:/i.test(url));
   const verdicts = await safety.check(urls, payer);
   const verdictOf = new Map(urls.map((url, index) => [url, verdicts[index] ?? 'unknown']));
   return groups.map((group) => {

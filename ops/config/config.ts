@@ -110,6 +110,10 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   shortUrlHost: vars.SHORT_URL_HOST ?? null,
   /** Other URLs of our listeners, which are refused as destinations. */
   ownHosts: vars.OWN_HOSTS,
+  /** Of generated codes, unless the plan has another one. */
+  codeLength: vars.CODE_LENGTH,
+  /** Schemes of destinations beside http and https. */
+  destinationSchemes: vars.DESTINATION_SCHEMES,
   upgradeUrl: vars.UPGRADE_URL ?? 'https://example.com/billing',
   /** The page of the plans, to which the console links; `null`: none. */
   plansUrl: vars.UPGRADE_URL ?? null,

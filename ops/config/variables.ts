@@ -95,6 +95,22 @@ const hostList = z.string().transform((text, ctx) => {
   return urls;
 });
 
+/** Browsers execute them, or read local data or files. */
+const unsafeSchemes = [
+  ...['javascript', 'data', 'vbscript', 'file', 'blob', 'about', 'view-source', 'filesystem'],
+];
+
+/** Comma-separated schemes of destinations. */
+const schemeList = z.string().transform((text, ctx): readonly string[] => {
+  const schemes = text.split(',').map((part) => part.trim().toLowerCase());
+  const unsafe = schemes.find((scheme) => unsafeSchemes.includes(scheme));
+  if (unsafe !== undefined) ctx.addIssue(`must not permit ${unsafe}, which is unsafe`);
+  else if (!schemes.every((scheme) => /^(?!https?$)[a-z][a-z\d+.-]{0,30}$/.test(scheme))) {
+    ctx.addIssue('must be schemes beside http and https, such as mailto,tel, separated by commas');
+  }
+  return schemes;
+});
+
 /** Comma-separated origins as browsers send them, or `*`. */
 const origins = z.string().transform((text, ctx): '*' | readonly string[] => {
   if (text.trim() === '*') return '*';
@@ -203,6 +219,13 @@ export const variables = z.object({
   ADMIN_PORT: port.default(8082),
   SHORT_URL_HOST: shortUrlHost.optional(),
   OWN_HOSTS: hostList.default([]),
+  DESTINATION_SCHEMES: schemeList.default([]),
+  CODE_LENGTH: z
+    .string()
+    .regex(/^\d{1,2}$/, 'must be a number from 4 to 32')
+    .transform(Number)
+    .refine((value) => value >= 4 && value <= 32, 'must be a number from 4 to 32')
+    .default(8),
   UPGRADE_URL: httpUrl.optional(),
   ADMIN_TOKEN: bearerSecret.optional(),
   METRICS_TOKEN: bearerSecret.optional(),

@@ -6,7 +6,7 @@ import {
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
 import { isVisit } from '../../schemas/events/catalogue.js';
-import { compareSubjects } from '../../schemas/link-subject.js';
+import { compareSubjects, subjectRangeOf } from '../../schemas/link-subject.js';
 import { unnest, valuesByField, type Client, type Queryable } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerClock } from './clock.js';
@@ -91,6 +91,30 @@ export const findTaken = async (
     values: [subjects],
   });
   return new Set(rows.map(({ subject }) => subject));
+};
+
+/** Counts the codes of a length on a domain that were ever assigned, up to `limit`. @param length 4 or 5 */
+export const countShortCodes = async (
+  postgres: Queryable,
+  domain: string | null,
+  length: number,
+  limit: number,
+): Promise<number> => {
+  const [after, before] = domain === null ? ['', '\u{10ffff}'] : subjectRangeOf(domain);
+  const { rows } = await postgres.query<{ count: number }>({
+    name: 'links-count-short',
+    // The condition of the index `links_short`.
+    text: `SELECT count(*) AS count FROM (
+             SELECT FROM ledger.links
+             WHERE subject ~ '(^|/)[^/]{4,5}$' AND subject > $1 AND subject < $2
+               AND char_length(subject) = $3 AND subject ~ $4
+             LIMIT $5) taken`,
+    values: [
+      ...[after, before, (domain === null ? 0 : domain.length + 1) + length],
+      ...[domain === null ? '^[^/]+$' : '/', limit],
+    ],
+  });
+  return rows[0]?.count ?? 0;
 };
 
 /** Locks the existing links in the order of their subjects. */

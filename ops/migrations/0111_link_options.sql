@@ -12,3 +12,6 @@ UPDATE projection_redirects.links SET options = CASE
   END
   WHERE rules IS NOT NULL OR forward_query;
 ALTER TABLE projection_redirects.links DROP COLUMN rules, DROP COLUMN forward_query;
+
+-- For the number of short codes that are taken, while they are generated.
+CREATE INDEX links_short ON ledger.links (subject) WHERE subject ~ '(^|/)[^/]{4,5}$';

@@ -113,6 +113,7 @@ describe('migrations', () => {
       ALTER TABLE archive.streams DROP COLUMN removed;
       ALTER TABLE projection_redirects.links DROP COLUMN options, ADD COLUMN rules jsonb,
         ADD COLUMN forward_query boolean;
+      DROP INDEX ledger.links_short;
       DROP TABLE ledger.domains, ledger.webhooks, projection_redirects.tags;
       DELETE FROM public.migrations WHERE file >= '0104'`);
 

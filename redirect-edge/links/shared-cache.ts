@@ -97,7 +97,7 @@ const copyText = jsonText.pipe(
     account: accountName,
     status: z.enum(recordedStatuses),
     // Only characters that a header may contain.
-    location: z.string().regex(/^https?:\/\/[\x21-\x7e]+$/i),
+    location: z.string().regex(/^[a-z][a-z\d+.-]*:[\x21-\x7e]+$/i),
     options: z.object(createdOptions).transform(optionsIn),
     createdAt: time,
     startsAt: time.nullable(),

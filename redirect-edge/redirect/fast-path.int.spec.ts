@@ -105,6 +105,7 @@ const startEdge = async (withFastPath: boolean) => {
     },
     passwords: { check: () => Promise.resolve({ type: 'wrong' as const }) },
     trustedProxies: () => true,
+    schemes: [],
     analyzer: createVisitAnalyzer({
       countries: () => {
         if (state.isBroken) throw new Error('the look-up fails');

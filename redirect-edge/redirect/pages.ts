@@ -44,9 +44,17 @@ export interface Page {
 }
 
 /** Chromium applies `form-action` also to the redirect after the form, so `'self'` alone would block it. */
+const formTargets = "'self' http: https:";
+
 const policyOf = (form: boolean): string =>
   `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
-  `form-action ${form ? "'self' http: https:" : "'none'"}; frame-ancestors 'none'`;
+  `form-action ${form ? formTargets : "'none'"}; frame-ancestors 'none'`;
+
+/** The page with a form that may also lead to destinations with these schemes. */
+export const leadingTo = (page: Page, schemes: readonly string[]): Page => {
+  const targets = [formTargets, ...schemes.map((scheme) => `${scheme}:`)].join(' ');
+  return { ...page, securityPolicy: page.securityPolicy.replace(formTargets, targets) };
+};
 
 /** Characters that are special in HTML text and in quoted attributes. */
 const special: Readonly<Record<string, string>> = {
@@ -224,6 +232,7 @@ const moment = (ms: number): string => {
 /** Shows the host separately, because it is hard to see in a long address. */
 const destination = (location: string): string => {
   const text = escapeHtml(location);
+  if (!/^https?:/i.test(location)) return `<dt>Destination</dt>\n<dd>${text}</dd>`;
   return `<dt>Website</dt>
 <dd>${escapeHtml(new URL(location).host)}</dd>
 <dt>Destination</dt>

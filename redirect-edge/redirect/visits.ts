@@ -32,7 +32,7 @@ import {
   sendTooManyAttempts,
 } from './response.js';
 import { readForm } from './form-body.js';
-import { cardPage, pages, previewPage, refreshPage } from './pages.js';
+import { cardPage, leadingTo, pages, previewPage, refreshPage } from './pages.js';
 import { forwardedPath, type PathRest } from './paths.js';
 
 /** A percent-encoded password of 100 characters has at most 1.2 KB. */
@@ -52,6 +52,8 @@ export interface VisitDeps {
   readonly passwords: Pick<PasswordCheck, 'check'>;
   readonly analyzer: VisitAnalyzer;
   readonly trustedProxies: ProxyTrust;
+  /** Schemes of destinations beside http and https. */
+  readonly schemes: readonly string[];
 }
 
 export interface RequestedLinks {
@@ -80,7 +82,12 @@ const respondWithinMs = 1_800;
  * DeadlinePassed or an error of PostgreSQL.
  */
 export const createVisits = (deps: VisitDeps) => {
-  const { links, clicks, spool, passwords, analyzer, trustedProxies } = deps;
+  const { links, clicks, spool, passwords, analyzer, trustedProxies, schemes } = deps;
+  const forms = {
+    password: leadingTo(pages.passwordForm, schemes),
+    wrongPassword: leadingTo(pages.wrongPassword, schemes),
+    toContinue: leadingTo(pages.continueForm, schemes),
+  };
 
   /** The first link that exists. It is read from memory if `isEnough` accepts the cached link. */
   const find = async (
@@ -158,10 +165,10 @@ export const createVisits = (deps: VisitDeps) => {
         return;
       }
       case 'askPassword':
-        sendPage(response, 200, pages.passwordForm);
+        sendPage(response, 200, forms.password);
         return;
       case 'askToContinue':
-        sendPage(response, 200, pages.continueForm);
+        sendPage(response, 200, forms.toContinue);
         return;
       case 'refresh':
         sendPage(
@@ -260,7 +267,7 @@ export const createVisits = (deps: VisitDeps) => {
         sendTooManyAttempts(response, outcome.waitMs);
         return;
       case 'wrong':
-        sendPage(response, 401, pages.wrongPassword);
+        sendPage(response, 401, forms.wrongPassword);
         return;
       case 'right': {
         // The link may have changed during the check.
@@ -273,7 +280,7 @@ export const createVisits = (deps: VisitDeps) => {
         }
         // The password was changed during the check.
         if (current.passwordHash !== passwordHash) {
-          sendPage(response, 401, pages.wrongPassword);
+          sendPage(response, 401, forms.wrongPassword);
           return;
         }
         const after = decideEntry(current, { now, accepted: true });

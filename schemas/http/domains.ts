@@ -7,7 +7,7 @@ import { messages } from './errors.js';
 import { createdAt } from './fields.js';
 import { accountName } from './keys.js';
 import { domainName } from './link-address.js';
-import { destination } from './link-fields.js';
+import { destination, type Destinations } from './link-fields.js';
 import { nothingToChange } from './links.js';
 import { nextPage, pageLimit } from './paging.js';
 import { readAs } from './query.js';
@@ -45,8 +45,10 @@ const redirectTexts = {
 };
 
 /** PATCH /v2/domains/:domain. Absent fields stay; `null` removes the redirect. */
-export const changeDomainRequest = (isOwnHost: (destination: URL) => boolean) => {
-  const redirect = destination(isOwnHost).nullable().optional();
+export const changeDomainRequest = (accepted: Destinations) => {
+  const redirect = destination({ ...accepted, schemes: [] })
+    .nullable()
+    .optional();
   return z
     .object(
       {

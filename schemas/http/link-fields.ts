@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { listOf } from '../list-of.js';
 
-import { maxHostLength, parseUrl } from '../parse-url.js';
+import { maxHostLength, parseUrl, schemeOf } from '../parse-url.js';
 import { trimInvisible } from '../trim-invisible.js';
 
 const maxUrlLength = 2_048;
@@ -13,6 +13,10 @@ const maxUrlLength = 2_048;
  */
 export const destinationPattern =
   /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^/\\?#@\u0000-\u001f\u007f-\u009f\u2028\u2029]+(?:\/[^\\?#\u0000-\u001f\u007f-\u009f\u2028\u2029]*)?(?:[?#][^\u0000-\u001f\u007f-\u009f\u2028\u2029]*)?$/;
+
+/** The pattern of destinations that may have these schemes, too. */
+export const patternWith = (schemes: readonly string[]): string =>
+  `${destinationPattern.source}|^(?:${schemes.join('|').replaceAll('.', '\\.')}):[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$`;
 
 /** Why a URL is invalid: `reason` in the error. `whitespace`: a control character, or white space in the host. */
 export const urlFaults = [
@@ -33,10 +37,30 @@ const urlTooLong = `URL must be at most ${maxUrlLength} characters`;
 const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 const urlParts = /^https?:\/\/([^/\\?#]*)([^?#]*)/i;
 
+/** What an installation accepts as the destination of a link. */
+export interface Destinations {
+  /** Whether a redirect to a URL would loop. */
+  readonly isOwnHost: (url: URL) => boolean;
+  /** Schemes beside http and https, in lower case: DESTINATION_SCHEMES. */
+  readonly schemes: readonly string[] | 'any';
+}
+
+/** Of an installation without other schemes, as documents describe it. */
+export const webDestinations: Destinations = { isOwnHost: () => false, schemes: [] };
+
+/** For values that are checked again. */
+export const anyDestination: Destinations = { ...webDestinations, schemes: 'any' };
+
 /** The first fault of a trimmed destination; `null` if it is valid. */
-const faultOf = (url: string, isOwnHost: (destination: URL) => boolean): UrlFault | null => {
+const faultOf = (url: string, { isOwnHost, schemes }: Destinations): UrlFault | null => {
   if (url === '') return 'missing';
   if (url.length > maxUrlLength) return 'tooLong';
+  const scheme = schemeOf(url);
+  if (scheme !== '' && (schemes === 'any' || schemes.includes(scheme))) {
+    if (controls.test(url) || !url.isWellFormed()) return 'whitespace';
+    // A scheme alone leads nowhere.
+    return url.length > scheme.length + 1 && parseUrl(url) ? null : 'host';
+  }
   const [whole, authority = '', path = ''] = urlParts.exec(url) ?? [];
   if (whole === undefined) return 'scheme';
   // Unpaired surrogates are not characters.
@@ -50,13 +74,12 @@ const faultOf = (url: string, isOwnHost: (destination: URL) => boolean): UrlFaul
   return isOwnHost(parsed) ? 'ownHost' : null;
 };
 
-/** A destination. `isOwnHost`: whether a redirect to it would loop. */
-export const destination = (isOwnHost: (destination: URL) => boolean) =>
+export const destination = (accepted: Destinations) =>
   z
     .string({ error: invalidUrl })
     .overwrite(trimInvisible)
     .superRefine((url, context) => {
-      const fault = faultOf(url, isOwnHost);
+      const fault = faultOf(url, accepted);
       if (fault === null) return;
       const message = fault === 'tooLong' ? urlTooLong : invalidUrl;
       context.addIssue({ code: 'custom', message, params: { reason: fault } });
@@ -68,7 +91,7 @@ export const destination = (isOwnHost: (destination: URL) => boolean) =>
         'The destination, stored exactly as sent after white space and invisible characters at both ' +
         'ends are trimmed. In addition to the pattern: it is valid by the URL Standard, its normalised ' +
         'form has at most 2,048 characters and its host at most 253, and it does not lead to this ' +
-        'service.',
+        'service. The operator may permit other schemes.',
       examples: ['https://example.com/a?b=c'],
     });
 

@@ -12,10 +12,8 @@ import {
   type OptionName,
 } from '../link-options.js';
 import { given, optional } from './fields.js';
-import { destination, text } from './link-fields.js';
+import { destination, text, type Destinations } from './link-fields.js';
 import { rulesField } from './rules.js';
-
-type IsOwnHost = (destination: URL) => boolean;
 
 const flag = (name: OptionName) => z.boolean({ error: `${name} must be true or false` });
 
@@ -28,7 +26,7 @@ const cardText = (name: string, minLength: number, maxLength: number) =>
 
 /** The field of a request for each option; its value is `null` or `false` for none. */
 const requested: {
-  readonly [Name in OptionName]: (isOwnHost: IsOwnHost) => z.ZodType<OptionFields[Name]>;
+  readonly [Name in OptionName]: (accepted: Destinations) => z.ZodType<OptionFields[Name]>;
 } = {
   rules: rulesField,
   forwardQuery: () =>
@@ -45,8 +43,8 @@ const requested: {
         'The status of the redirect. Browsers cache 301 and 308 for 60 s, and a link with one of them has neither ' +
           'a password nor a limit. A limited click is answered with 302, a form with 303.',
       ),
-  expiredUrl: (isOwnHost) =>
-    destination(isOwnHost).meta({
+  expiredUrl: (accepted) =>
+    destination({ ...accepted, schemes: [] }).meta({
       description:
         'Where browsers are redirected once the link is expired or its limit is used up. Other clients get 410.',
     }),
@@ -57,13 +55,13 @@ const requested: {
         description:
           'Append what follows the first slash after the code to the path of the destination. Default: false.',
       }),
-  card: (isOwnHost) =>
+  card: (accepted) =>
     z
       .object(
         {
           title: cardText('title', 1, 200),
           description: cardText('description', 0, 500).nullish(),
-          image: destination(isOwnHost)
+          image: destination({ ...accepted, schemes: [] })
             .refine((url) => /^https:/i.test(url), 'must be an https URL')
             .nullish(),
         },
@@ -80,25 +78,25 @@ const requested: {
 
 type Fields = { readonly [Name in OptionName]: z.ZodType<OptionFields[Name]> };
 
-/** @param isOwnHost whether a redirect to a destination would loop */
+/** @param accepted what the installation accepts as destinations */
 const fieldsOf = (
-  isOwnHost: IsOwnHost,
+  accepted: Destinations,
   wrap: (schema: z.ZodType, name: OptionName) => z.ZodType,
 ): Fields =>
   Object.fromEntries(
-    optionNames.map((name) => [name, wrap(requested[name](isOwnHost), name)]),
+    optionNames.map((name) => [name, wrap(requested[name](accepted), name)]),
   ) as Fields;
 
 /** The options of a new link; absent and `null`: none. */
-export const newOptions = (isOwnHost: IsOwnHost): Fields => fieldsOf(isOwnHost, optional);
+export const newOptions = (accepted: Destinations): Fields => fieldsOf(accepted, optional);
 
 /** The options of a link of a file. */
-export const optionsRequest = (isOwnHost: IsOwnHost) =>
-  z.object(newOptions(isOwnHost)).transform(optionsIn);
+export const optionsRequest = (accepted: Destinations) =>
+  z.object(newOptions(accepted)).transform(optionsIn);
 
 /** The options of a change; absent: unchanged. `null` removes an option, but means absent where `false` removes it. */
-export const optionChanges = (isOwnHost: IsOwnHost): Fields =>
-  fieldsOf(isOwnHost, (schema, name) =>
+export const optionChanges = (accepted: Destinations): Fields =>
+  fieldsOf(accepted, (schema, name) =>
     linkOptions[name].none === false
       ? given(schema)
       : schema.nullish().meta({ description: `${schema.description ?? ''} \`null\`: none.` }),

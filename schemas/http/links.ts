@@ -4,7 +4,16 @@ import { timestamp } from '../events/envelope.js';
 import { linkStatuses } from '../folds/link-status.js';
 import { maxCountedLinks } from './list-links.js';
 import { createdAt, expiresAt, expiresIn, expiresTwice, given, startsAt } from './fields.js';
-import { destination, maxClicks, note, password, storedUrl, tags, title } from './link-fields.js';
+import {
+  destination,
+  maxClicks,
+  note,
+  password,
+  storedUrl,
+  tags,
+  title,
+  type Destinations,
+} from './link-fields.js';
 import { optionChanges, shownOptions, warning } from './link-options.js';
 import { shortCode, shortUrl } from './link-address.js';
 
@@ -17,14 +26,11 @@ export const disabled = given(z.boolean({ error: 'disabled must be true or false
 );
 
 /** The body of PATCH /v2/links/:shortCode. Absent fields stay; `null` removes optional values. */
-export const changeLinkRequest = (
-  isOwnHost: (destination: URL) => boolean,
-  now: () => number = Date.now,
-) =>
+export const changeLinkRequest = (accepted: Destinations, now: () => number = Date.now) =>
   z
     .object(
       {
-        url: given(destination(isOwnHost)),
+        url: given(destination(accepted)),
         password: password.nullish().meta({ description: '`null`: no password.' }),
         expiresIn: expiresIn
           .nullish()
@@ -43,7 +49,7 @@ export const changeLinkRequest = (
         title: title.nullish().describe(ownersOnly),
         note: note.nullish().describe(ownersOnly),
         tags: tags.nullish().meta({ description: 'Replaces all tags; `null`: none.' }),
-        ...optionChanges(isOwnHost),
+        ...optionChanges(accepted),
         disabled,
       },
       { error: nothingToChange },

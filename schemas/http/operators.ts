@@ -1,3 +1,4 @@
+import { type Destinations } from './link-fields.js';
 import { z } from 'zod';
 import { named, requestParts, responseParts } from '../components.js';
 import { platformFeature } from '../events/catalogue.js';
@@ -130,8 +131,8 @@ export const operatorsLink = linkDetails
 export type OperatorsLink = z.infer<typeof operatorsLink>;
 
 /** POST /admin/links: a link of any account, which may have a reserved alias. */
-export const operatorsLinkRequest = (isOwnHost: (destination: URL) => boolean) =>
-  linkRequest(isOwnHost)
+export const operatorsLinkRequest = (accepted: Destinations) =>
+  linkRequest(accepted)
     .safeExtend({ account: accountName.default('default') })
     .transform(withOptions)
     .register(requestParts, { id: 'OperatorsLinkRequest' });

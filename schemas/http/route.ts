@@ -2,6 +2,7 @@
  * The rows of the route tables. A row is the only description of a route: the routes, the OpenAPI documents, the checks
  * of responses in tests and the calls of the command line are derived from it.
  */
+import { type Destinations } from './link-fields.js';
 import type { z } from 'zod';
 import type { TopicName } from '../events/topics.js';
 import type { Scope } from '../scopes.js';
@@ -12,9 +13,7 @@ export const routeMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type RouteMethod = (typeof routeMethods)[number];
 
 /** Own hosts depend on the installation. */
-type IsOwnHost = (destination: URL) => boolean;
-
-type RequestBody = z.ZodType | ((isOwnHost: IsOwnHost) => z.ZodType);
+type RequestBody = z.ZodType | ((accepted: Destinations) => z.ZodType);
 
 type Examples = Readonly<Record<string, object>>;
 

@@ -16,7 +16,7 @@ import {
 import { networkIn } from '../networks.js';
 import { readZone } from '../statistics/period.js';
 import { invalidTime, sentTime } from './fields.js';
-import { destination } from './link-fields.js';
+import { destination, type Destinations } from './link-fields.js';
 import { readAs } from './query.js';
 
 /** Errors of values below `rules` start with the path of the value: see `messageWithPath`. */
@@ -124,9 +124,9 @@ const isUnique = (entries: readonly { readonly name: string }[]): boolean =>
 
 const weightError = 'must be an integer from 1 to 1000';
 
-/** `rules` of a link; `null`: none. `isOwnHost` detects destinations that would loop. */
-export const rulesField = (isOwnHost: (destination: URL) => boolean) => {
-  const url = destination(isOwnHost);
+/** `rules` of a link; `null`: none. `accepted`: what the installation accepts as destinations. */
+export const rulesField = (accepted: Destinations) => {
+  const url = destination(accepted);
   const splitError = 'must be a list of 2 to 10 entries';
   const split = listOf(
     z

@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { messageWithPath, rulesField } from './rules.js';
 
-const schema = z.object({ rules: rulesField(({ host }) => host === 'own.example') });
+const schema = z.object({
+  rules: rulesField({ isOwnHost: ({ host }) => host === 'own.example', schemes: [] }),
+});
 
 const messageOf = (rules: unknown): string | null => {
   const parsed = schema.safeParse({ rules });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { named, requestParts } from '../components.js';
 import { fitsInLink, linkTooLarge, type SizedFields } from '../link-size.js';
 import { timestamp } from '../events/envelope.js';
-import { isPermanent, optionsIn, permanentLimited, type OptionFields } from '../link-options.js';
+import { conflictOf, optionsIn, type OptionFields } from '../link-options.js';
 import { aliasPattern } from '../link-subject.js';
 import {
   createdAt,
@@ -22,6 +22,7 @@ import {
   storedUrl,
   tags,
   title,
+  type Destinations,
 } from './link-fields.js';
 import { domainName, shortCode, shortUrl } from './link-address.js';
 import { createdOptions, newOptions, warning, withOptions } from './link-options.js';
@@ -33,10 +34,10 @@ export const disallowedProperties = ['__proto__', 'constructor', 'prototype'];
 
 /**
  * The fields of a new link, in the order of the specification's table, which is the order of their validation.
- * `isOwnHost`: whether a redirect would loop; `now`: milliseconds.
+ * `accepted`: what the installation accepts as destinations; `now`: milliseconds.
  */
-const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => number) => ({
-  url: destination(isOwnHost),
+const creationFields = (accepted: Destinations, now: () => number) => ({
+  url: destination(accepted),
   alias: optional(
     z
       .string({ error: 'alias must be a string' })
@@ -74,7 +75,7 @@ const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => num
     description: 'For the owner, to find the link.',
     examples: [['sale']],
   }),
-  ...newOptions(isOwnHost),
+  ...newOptions(accepted),
   domain: optional(domainName).meta({
     description: 'An active domain of the account. Default: the default domain.',
     examples: ['go.example.com'],
@@ -106,24 +107,28 @@ const bodyRules = {
 
 const reuseAlone = 'reuse can only be combined with url and domain';
 
-const isNotPermanentLimited = ({
-  redirectStatus,
-  maxClicks: limit,
-  password: secret,
-}: OptionFields & { readonly maxClicks: number | null; readonly password: string | null }) =>
-  !isPermanent(redirectStatus) || (limit === null && secret === null);
+const withoutConflict = (
+  fields: OptionFields & {
+    readonly url: string;
+    readonly maxClicks: number | null;
+    readonly password: string | null;
+  },
+  context: z.RefinementCtx,
+): void => {
+  const { password: secret } = fields;
+  const link = { ...fields, options: optionsIn(fields), hasPassword: secret !== null };
+  const message = conflictOf(link);
+  if (message !== null) context.addIssue({ code: 'custom', message });
+};
 
 const fits = (fields: Omit<SizedFields, 'options'> & OptionFields): boolean =>
   fitsInLink({ ...fields, options: optionsIn(fields) });
 
-export const shortenRequest = (
-  isOwnHost: (destination: URL) => boolean,
-  now: () => number = Date.now,
-) =>
+export const shortenRequest = (accepted: Destinations, now: () => number = Date.now) =>
   z
     .object(
       {
-        ...creationFields(isOwnHost, now),
+        ...creationFields(accepted, now),
         reuse: z
           .boolean({ error: 'reuse must be true or false' })
           .nullish()
@@ -138,7 +143,7 @@ export const shortenRequest = (
     )
     .refine(endsOnce, expiresTwice)
     .refine(startsBeforeEnd(now), startsAfterEnd)
-    .refine(isNotPermanentLimited, permanentLimited)
+    .superRefine(withoutConflict)
     .refine(fits, linkTooLarge)
     .refine(({ reuse, ...fields }) => {
       return (
@@ -154,15 +159,12 @@ export const shortenRequest = (
     .register(requestParts, { id: 'ShortenRequest' });
 
 /** A new link, without options of the request. */
-export const linkRequest = (
-  isOwnHost: (destination: URL) => boolean,
-  now: () => number = Date.now,
-) =>
+export const linkRequest = (accepted: Destinations, now: () => number = Date.now) =>
   z
-    .object(creationFields(isOwnHost, now), { error: invalidUrl })
+    .object(creationFields(accepted, now), { error: invalidUrl })
     .refine(endsOnce, expiresTwice)
     .refine(startsBeforeEnd(now), startsAfterEnd)
-    .refine(isNotPermanentLimited, permanentLimited)
+    .superRefine(withoutConflict)
     .refine(fits, linkTooLarge);
 
 export const batchItemRequest = (...options: Parameters<typeof linkRequest>) =>

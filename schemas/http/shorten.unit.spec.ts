@@ -1,7 +1,7 @@
 import { largeRules } from '../testing/large-rules.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { urlFaultOf, type UrlFault } from './link-fields.js';
+import { urlFaultOf, type UrlFault, webDestinations } from './link-fields.js';
 import { messageOf, specifyMessages, type MessageRows } from '../testing/messages.js';
 import { shortenRequest } from './shorten.js';
 import { codePoint } from '../testing/code-point.js';
@@ -12,7 +12,10 @@ const passwordLength = 'Password must be between 4 and 100 characters';
 const expiresInLeast = 'expiresIn must be at least 60 seconds (1 minute)';
 const maxClicksLeast = 'maxClicks must be at least 1';
 
-const schema = shortenRequest((destination) => destination.host === 'sho.rt');
+const schema = shortenRequest({
+  isOwnHost: (destination) => destination.host === 'sho.rt',
+  schemes: [],
+});
 const url = 'https://example.com/a';
 
 const noOptions = {
@@ -210,10 +213,7 @@ describe('schemas: body of POST /v2/shorten', () => {
 
   it('reads expiresAt and startsAt with any offset', () => {
     const now = Date.parse('2026-11-25T12:00:00Z');
-    const dated = shortenRequest(
-      () => false,
-      () => now,
-    );
+    const dated = shortenRequest(webDestinations, () => now);
     const at = (seconds: number): string => new Date(now + seconds * 1_000).toISOString();
     expect(dated.parse({ url, expiresAt: '2026-11-25T18:45:00+05:45' })).to.include({
       expiresAt: '2026-11-25T13:00:00.000Z',

@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import type { Context, Next } from 'koa';
 import { projectFile } from '../../../ops/platform/files/project-file.js';
 import { asyncApiDocument } from '../asyncapi/document.js';
-import { openApiDocument } from '../openapi/document.js';
+import type { Destinations } from '../../../schemas/http/link-fields.js';
+import { documentText, openApiDocument } from '../openapi/document.js';
 import { sendFile, staticFile } from '../static-files.js';
 import { bar, eventsPage } from './events-page.js';
 
@@ -54,8 +55,8 @@ ${bar('docs', { root: '', hasConsole, ...(hasConsole && { more: session }) })}
 `);
 };
 
-const readFiles = (hasConsole: boolean) => {
-  const openApi = Buffer.from(JSON.stringify(openApiDocument()));
+const readFiles = (hasConsole: boolean, destinations: Destinations) => {
+  const openApi = Buffer.from(documentText(openApiDocument(), destinations));
   const asyncApi = asyncApiDocument();
   const pageHeaders = {
     'Content-Security-Policy': contentSecurityPolicy,
@@ -76,8 +77,8 @@ const readFiles = (hasConsole: boolean) => {
 };
 
 /** The OpenAPI document in Swagger UI, and the AsyncAPI document with its page, in memory. */
-export const documentation = (hasConsole: boolean) => {
-  const files = readFiles(hasConsole);
+export const documentation = (hasConsole: boolean, destinations: Destinations) => {
+  const files = readFiles(hasConsole, destinations);
   return {
     has: (path: string): boolean => files.has(path),
     serve: async (ctx: Context, next: Next): Promise<void> => {

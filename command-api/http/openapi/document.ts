@@ -1,4 +1,10 @@
 /** The OpenAPI document, derived from the route table and its schemas. */
+import {
+  destinationPattern,
+  patternWith,
+  webDestinations,
+  type Destinations,
+} from '../../../schemas/http/link-fields.js';
 import { z } from 'zod';
 import { linklogVersion } from '../../../ops/platform/files/project-file.js';
 import { anyError, messages } from '../../../schemas/http/errors.js';
@@ -132,7 +138,7 @@ const requestBodyOf = ({ body, examples, file }: RouteRow): SchemaPart | null =>
     return { required: true, content };
   }
   if (!body) return null;
-  const schema = typeof body === 'function' ? body(() => false) : body;
+  const schema = typeof body === 'function' ? body(webDestinations) : body;
   return { required: true, content: jsonContent(schema, examples) };
 };
 
@@ -226,6 +232,16 @@ export const openApiDocument = () => ({
     responses: componentResponses,
   },
 });
+
+/** The JSON of a document, in which destinations may have these schemes, too. */
+export const documentText = (document: object, { schemes }: Pick<Destinations, 'schemes'>) => {
+  const text = JSON.stringify(document);
+  if (schemes === 'any' || schemes.length === 0) return text;
+  const patterns = [destinationPattern.source, patternWith(schemes)].map((pattern) =>
+    JSON.stringify(pattern),
+  );
+  return text.replaceAll(patterns[0] ?? '', () => patterns[1] ?? '');
+};
 
 const operatorRows = Object.entries<OperatorRows[string]>(operatorTable).map(([operation, row]) => {
   const [, subject = ''] = pathOf(row).split('/');

@@ -1,6 +1,7 @@
 /** The records of an import file, as a reader of its format returns them, and how readers build them. Nothing is validated yet. */
 import type { z } from 'zod';
 import { optionsRequest } from '../../../schemas/http/link-options.js';
+import { anyDestination } from '../../../schemas/http/link-fields.js';
 import { messageWithPath } from '../../../schemas/http/rules.js';
 import {
   noOptions,
@@ -137,8 +138,8 @@ export const readOptions = (read: (name: OptionName) => unknown): SourceOptions 
 export const optionFault = (issue: z.core.$ZodIssue): string =>
   `An option is not valid: ${messageWithPath(issue)}.`;
 
-/** The limits of requests also bound the depth and the work of the next steps. Loops are found later. */
-const checkedOptions = optionsRequest(() => false);
+/** The limits of requests also bound the depth and the work of the next steps. Destinations are checked later. */
+const checkedOptions = optionsRequest(anyDestination);
 
 /** The strings of a JSON value. */
 const textsOf = (value: unknown): readonly string[] => {

@@ -28,7 +28,7 @@ import {
   type LinkOptions,
   type OptionChanges,
   type OptionFields,
-  isPermanent,
+  conflictOf,
   linkOptions,
   optionNames,
   urlsOf,
@@ -90,14 +90,10 @@ export type LinkCommand = ChangeLink | Command<'DeleteLink', Conditions>;
 export type LinkRefusal =
   | {
       readonly type:
-        | 'notFound'
-        | 'deleted'
-        | 'changedMeanwhile'
-        | 'startsAfterEnd'
-        | 'permanentLimited'
-        | 'tooManyTags'
-        | 'tooLarge';
+        'notFound' | 'deleted' | 'changedMeanwhile' | 'startsAfterEnd' | 'tooManyTags' | 'tooLarge';
     }
+  /** See `conflictOf`. */
+  | { readonly type: 'conflict'; readonly message: string }
   /** `maxClicks` is below the clicks taken. */
   | { readonly type: 'clicksTaken'; readonly taken: number }
   /** The destinations must be checked first: one is new, or the link would redirect to them again. */
@@ -236,10 +232,8 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
   }
 
   const changed = after.current.status === 'none' ? link : after.current.link;
-  const { maxClicks, passwordHash, options } = changed;
-  if (isPermanent(options.redirectStatus) && (maxClicks !== null || passwordHash !== null)) {
-    return refused({ type: 'permanentLimited' });
-  }
+  const message = conflictOf({ ...changed, hasPassword: changed.passwordHash !== null });
+  if (message !== null) return refused({ type: 'conflict', message });
   const isLarger = !isEmpty(edit) || !isEmpty(description);
   if (isLarger && !fitsInLink(changed)) return refused({ type: 'tooLarge' });
   const urls = urlsOf(changed);

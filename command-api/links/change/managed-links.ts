@@ -8,7 +8,6 @@ import type { Actor, CommandRequest } from '../../../schemas/decision.js';
 import { linkStatusAt, type ExistingLink } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { linkOfSubject } from '../../../schemas/link-subject.js';
-import { permanentLimited } from '../../../schemas/link-options.js';
 import { startsAfterEnd } from '../../../schemas/http/fields.js';
 import { tagsMessage } from '../../../schemas/http/link-fields.js';
 import type { ChangedLink, LinkDetails } from '../../../schemas/http/links.js';
@@ -108,8 +107,8 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
       return failure(412, messages.linkChanged);
     case 'startsAfterEnd':
       return failure(400, startsAfterEnd);
-    case 'permanentLimited':
-      return failure(400, permanentLimited);
+    case 'conflict':
+      return failure(400, refusal.message);
     case 'clicksTaken':
       return failure(
         400,

@@ -1,3 +1,4 @@
+import { type Destinations } from '../../../schemas/http/link-fields.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { warningOf } from '../../../schemas/http/link-options.js';
 import { changeLinkRequest } from '../../../schemas/http/links.js';
@@ -15,7 +16,7 @@ import { type PlanDeps, type V2State, gateRefusal } from '../../admission/admitt
 import { addressedLink, etagOf, ifMatch } from '../addressed-link.js';
 
 interface LinkDeps extends ManagedLinksDeps, PlanDeps {
-  readonly isOwnHost: (destination: URL) => boolean;
+  readonly destinations: Destinations;
 }
 
 export const callerOf = (state: V2State): LinkCaller => {
@@ -32,7 +33,7 @@ export const callerOf = (state: V2State): LinkCaller => {
 /** GET, PATCH and DELETE of `/v2/links/:shortCode`. */
 export const createLinkHandlers = (deps: LinkDeps) => {
   const links = createManagedLinks(deps);
-  const changeRequest = changeLinkRequest(deps.isOwnHost);
+  const changeRequest = changeLinkRequest(deps.destinations);
 
   const detailed = async (found: VersionedLink, { call }: V2State): Promise<Reply> => {
     const [details] = await links.details([found], call.now);

@@ -143,7 +143,10 @@ interface LockedLinks {
 /** Decides links one after the other, under the locks. Requests with `reuse` reuse links of the same group. */
 export const openGroup = (
   { taken, reusable, domains, now }: LockedLinks,
-  { generateCode, newId }: { readonly generateCode: () => string; readonly newId: () => string },
+  {
+    generateCode,
+    newId,
+  }: { readonly generateCode: (length: number) => string; readonly newId: () => string },
 ) => {
   const reused = new Map(reusable);
   const ledgerLinks = new Map<string, LedgerLink>();
@@ -168,8 +171,9 @@ export const openGroup = (
       if (meter && linkLimit !== null && meter.links >= linkLimit)
         return { type: 'linksExhausted' };
       let { subject } = request;
+      const codeLength = linkOfSubject(subject).code.length;
       while (!data.custom && isTaken(subject))
-        subject = subjectOf({ domain, code: generateCode() });
+        subject = subjectOf({ domain, code: generateCode(codeLength) });
       if (isTaken(subject)) return { type: 'aliasTaken' };
       const metadata = { ...request.metadata, now, id: newId() };
       const { decide, evolve } = createLinkDecider;

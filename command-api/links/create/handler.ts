@@ -105,7 +105,7 @@ interface ShortenDeps {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly clock: LedgerClock;
-  readonly generateCode: () => string;
+  readonly generateCode: (length: number) => string;
 }
 
 /** Decides the calls of unadmitted requests, and their commands. */

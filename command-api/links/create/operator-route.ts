@@ -14,8 +14,13 @@ import { generateCode, newSubject } from './request.js';
 
 /** POST /admin/links: creates a link for any account, without quotas and switches, also with a reserved alias. */
 export const createHandlers = ((deps) => {
-  const { pool, outbox, clock, delivery, shortUrlHost, safety, passwords, respond } = deps;
+  const { pool, outbox, clock, delivery, shortUrlHost, safety, passwords, respond, codeLengths } =
+    deps;
   const { shorten } = createShortenHandler({ pool, outbox, clock, generateCode });
+  const lengthOn = async (domain: string | null): Promise<number> => {
+    await codeLengths.load(domain);
+    return codeLengths.next(domain, null);
+  };
 
   return {
     async createLink({ body: request, state }) {
@@ -33,7 +38,7 @@ export const createHandlers = ((deps) => {
       const [passwordHash = null] = hashes;
       const subject =
         alias === null
-          ? newSubject(domain, { stalled: await delivery.stalled() })
+          ? newSubject(domain, await lengthOn(domain), { stalled: await delivery.stalled() })
           : subjectOf({ domain, code: alias });
       const data: CreateLink['data'] = {
         ...fields,

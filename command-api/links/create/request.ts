@@ -1,3 +1,4 @@
+import { type Destinations } from '../../../schemas/http/link-fields.js';
 import { customAlphabet } from 'nanoid';
 import { findActiveDomains, type ActiveDomains } from '../../../ops/ledger/active-domains.js';
 import { findTaken } from '../../../ops/ledger/links.js';
@@ -17,6 +18,7 @@ import { urlsOf } from '../../../schemas/link-options.js';
 import type { AdmittedCall } from '../../admission/command.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import type { PlatformSwitches } from '../../../schemas/folds/platform.js';
+import type { CodeLengths } from './code-lengths.js';
 import type { CreateLink, ShortenRefusal } from './command.js';
 import type { ShortenCommand } from './handler.js';
 import { keyAlphabet } from '../../keys/key-token.js';
@@ -46,27 +48,29 @@ const logUnavailable = unavailable(messages.logUnavailable);
 /** Codes that are generated for a link to find one whose partition accepts events: enough for one of eight partitions. */
 const maxCodes = 100;
 
-/** Generates short codes. There are 62^8; the ledger detects a collision. */
-export const generateCode = customAlphabet(keyAlphabet, 8);
+/** Generates a code of a length. The ledger detects a collision. */
+export const generateCode: (length: number) => string = customAlphabet(keyAlphabet);
 
 /** Generates a subject whose partition accepts events. */
 export const newSubject = (
   domain: string | null,
+  length: number,
   { stalled }: Pick<RequestContext, 'stalled'>,
 ): string => {
-  let subject = subjectOf({ domain, code: generateCode() });
+  let subject = subjectOf({ domain, code: generateCode(length) });
   for (let count = 1; count < maxCodes && stalled.includes(links, subject); count += 1) {
-    subject = subjectOf({ domain, code: generateCode() });
+    subject = subjectOf({ domain, code: generateCode(length) });
   }
   return subject;
 };
 
 export interface LinkRequestDeps extends PlanDeps {
   readonly pool: Pool;
-  readonly isOwnHost: (destination: URL) => boolean;
+  readonly destinations: Destinations;
   readonly safety: Pick<WebSafety, 'check' | 'safeBrowsing' | 'recheckers'>;
   readonly passwords: Pick<PasswordHasher, 'hashAll'>;
   readonly activeDomains: ActiveDomains;
+  readonly codeLengths: CodeLengths;
 }
 
 /** A checked request, without the hash of its password. */
@@ -97,8 +101,8 @@ const aliasSubjectOf = ({ alias, domain }: ShortenRequest): readonly string[] =>
 /** The common part of POST /v2/shorten and of the items of a batch. */
 export const createLinkRequests = (deps: LinkRequestDeps) => {
   const { plans } = deps;
-  const schema = shortenRequest(deps.isOwnHost);
-  const itemSchema = batchItemRequest(deps.isOwnHost);
+  const schema = shortenRequest(deps.destinations);
+  const itemSchema = batchItemRequest(deps.destinations);
   const findForbidden = createFindForbidden(deps.pool);
 
   const linkLimitOf = (call: AdmittedCall): number | null =>
@@ -140,7 +144,6 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return reply ? refusedWith(reply) : parsed;
   };
 
-  /** Pure. */
   const readyRequest = (
     { parsed, refusal }: CheckedRequest,
     state: RequestContext,
@@ -156,7 +159,10 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       ...{ keyId: key.rootId, account: key.account },
     };
     const metadata = actorIn(state, key.id);
-    const subject = alias === null ? newSubject(domain, state) : subjectOf({ domain, code: alias });
+    const subject =
+      alias === null
+        ? newSubject(domain, deps.codeLengths.next(domain, key.plan), state)
+        : subjectOf({ domain, code: alias });
     return {
       type: 'ready',
       create: { type: 'CreateLink', subject, data, metadata },
@@ -197,7 +203,8 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const { alias, domain, password, reuse } = parsed.value;
       const isPlain = alias === null && domain === null && password === null && !reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
-      const [verdict] = await checkGroups(deps.safety, [urlsOf(parsed.value)]);
+      const checking = checkGroups(deps.safety, [urlsOf(parsed.value)]);
+      const [[verdict]] = await Promise.all([checking, deps.codeLengths.load(null)]);
       return { parsed, refusal: safetyResponses[verdict ?? 'unknown'], scope, state };
     },
     plainCommand,
@@ -222,6 +229,8 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const aliases = accepted.flatMap(({ alias, domain }) =>
         alias !== null && domain === null ? [alias] : [],
       );
+      const generated = accepted.flatMap(({ alias, domain }) => (alias === null ? [domain] : []));
+      for (const domain of new Set(generated)) await deps.codeLengths.load(domain);
       const [forbidden, taken] = await Promise.all([
         findForbidden(aliases, account),
         findTaken(deps.pool, accepted.flatMap(aliasSubjectOf)),

@@ -55,8 +55,8 @@ describe('options of a link', () => {
     expect([reused.status, reused.text]).to.satisfy(
       ([status, text]: [number, string]) => status === 201 && !text.includes(shortCode),
     );
-    const both = await bench.shorten(pro.key, { url, reuse: true, forwardPath: true });
-    expectRefused(both, 400, 'reuse can only be combined with url and domain');
+    const optional = await bench.shorten(pro.key, { url, reuse: true, forwardPath: true });
+    expectRefused(optional, 400, 'reuse can only be combined with url and domain');
   });
 
   it('are refused with the name of the field', async () => {

@@ -44,6 +44,8 @@ describe('product: with other settings', () => {
       ...{ NOT_FOUND_REDIRECT: toNotFound, EXPIRED_REDIRECT: toExpired },
       SHORT_URL_HOST: 'https://short.own.example/',
       OWN_HOSTS: 'go.own.example:8443,www.own.example',
+      DESTINATION_SCHEMES: 'mailto, tel, MyApp',
+      CODE_LENGTH: '5',
       ADMIN_HOSTS: 'ops.example.com,command-api-1:8082,admin.own.example',
     };
   });
@@ -68,6 +70,65 @@ describe('product: with other settings', () => {
     const { key } = JSON.parse(said.stdout) as { key: string };
     expect((await bench.api('/v2/usage', key)).status).to.equal(200);
     expect(stdout() + stderr()).not.to.include(key);
+  });
+
+  it('DESTINATION_SCHEMES permits destinations that only redirect', async () => {
+    const urls = ['mailto:a@example.com?subject=ä', 'TEL:+49123', 'myapp://open/x\\y@z'];
+    const locations = ['mailto:a@example.com?subject=%C3%A4', 'TEL:+49123', 'myapp://open/x\\y@z'];
+    for (const [index, url] of urls.entries()) {
+      const { shortCode } = await bench.link(pro.key, { url });
+      const visit = await bench.visit(shortCode);
+      expect([visit.status, visit.headers.location]).to.deep.equal([302, locations[index]]);
+      const preview = await bench.visit(`${shortCode}+`);
+      expect(preview.text)
+        .to.include(`<dd>${locations[index] ?? ''}</dd>`)
+        .and.not.to.include('<a ');
+    }
+    const rules = [{ name: 'all', when: {}, url: 'myapp://rule' }];
+    const conflict = 'Only http and https destinations can have forwardQuery or forwardPath';
+    for (const body of [
+      { url: 'mailto:a@b', forwardQuery: true },
+      { url: 'mailto:a@b', forwardPath: true },
+      { url: destination, rules, forwardPath: true },
+    ]) {
+      expectRefused(await bench.shorten(pro.key, body), 400, conflict);
+    }
+    // The document of a default installation permits no other schemes.
+    const { text } = await sendRequest(`${bench.product.api}/openapi.json`);
+    expect(text).to.include('|^(?:mailto|tel|myapp):');
+    const ruled = { shortCode: 'ruled-by-scheme' };
+    await sendRequest(`${bench.product.api}/v2/shorten`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${pro.key}` },
+      body: { url: destination, alias: ruled.shortCode, rules },
+    });
+    const changed = await bench.change(ruled.shortCode, pro.key, { forwardQuery: true });
+    expect(changed.json()).to.include({ statusCode: 400, message: conflict });
+    for (const [url, reason] of [
+      ['sms:+49123', 'scheme'],
+      ['javascript:alert(1)', 'scheme'],
+      ['mailto:', 'host'],
+      ['mailto:a@b\r\nX: y', 'whitespace'],
+      [`mailto:${'x'.repeat(2_048)}`, null],
+    ] as const) {
+      const refused = await bench.shorten(pro.key, { url });
+      expect(refused.status).to.equal(400);
+      if (reason) expect(refused.json()).to.include({ reason });
+    }
+    const secured = await bench.link(pro.key, { url: 'myapp://a', password: 'a password' });
+    const form = await bench.visit(secured.shortCode, { headers: html });
+    expect(form.headers['content-security-policy']).to.include(
+      "form-action 'self' http: https: mailto: tel: myapp:;",
+    );
+  });
+
+  it('CODE_LENGTH is the length of generated codes', async () => {
+    const urls = [{ url: destination }, { url: destination }];
+    const batch = await bench.api('/v2/shorten/batch', pro.key, { method: 'POST', body: { urls } });
+    const { results } = batch.json() as { readonly results: readonly { shortCode: string }[] };
+    const created = await bench.admin('POST', '/admin/links', { url: destination });
+    const codes = [...results, await bench.link(pro.key), created.json() as { shortCode: string }];
+    for (const { shortCode } of codes) expect(shortCode).to.match(/^[0-9A-Za-z]{5}$/);
   });
 
   it('ROOT_REDIRECT redirects from the root', async () => {

@@ -11,9 +11,9 @@ import { plain } from './output.js';
 const names = optionNames.filter((name) => name !== 'rules');
 
 const words = (name: OptionName, separator: string): string =>
-  name.replace(/[A-Z]/g, (letter) => separator + letter.toLowerCase());
+  name.replace(/[A-Z]/g, (capital) => separator + capital.toLowerCase());
 
-/** Adds a flag for each option; with `removes`, also one that removes it. */
+/** Adds a flag for each option; with `removes`, also a flag that removes it. */
 export const withOptionFlags = (command: Command, { removes }: { readonly removes: boolean }) => {
   for (const name of names) {
     const flag = words(name, '-');
