@@ -27,6 +27,13 @@ export const optionNames = ['rules', ...Object.keys(readers)] as readonly Option
 /** A link without these options. */
 const without = { forwardQuery: false };
 
+/** Equal for equal values. The API returns the properties of objects in any order; their values are texts. */
+const textOf = (value: unknown): string =>
+  JSON.stringify(
+    value,
+    typeof value === 'object' && value !== null ? Object.keys(value).sort() : undefined,
+  );
+
 /** The options of a form that a link does not have yet. @param link absent for a new link */
 export const changedOptions = (
   fields: Fields,
@@ -35,6 +42,6 @@ export const changedOptions = (
   Object.fromEntries(
     (Object.keys(readers) as Option[]).flatMap((name) => {
       const value = readers[name](fields);
-      return JSON.stringify(value) === JSON.stringify(link[name] ?? null) ? [] : [[name, value]];
+      return textOf(value) === textOf(link[name] ?? null) ? [] : [[name, value]];
     }),
   );

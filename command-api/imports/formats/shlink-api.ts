@@ -6,6 +6,7 @@ import { isCountry } from '../../../schemas/countries.js';
 import { languageOfSubtag } from '../../../schemas/languages.js';
 import { z } from 'zod';
 import type { browserFamilies, osFamilies } from '../../../schemas/events/visitor.js';
+import { networkIn } from '../../../schemas/networks.js';
 import { maxRules, redirectRule, type RedirectRule } from '../../../schemas/redirect-rules.js';
 import { trimInvisible } from '../../../schemas/trim-invisible.js';
 import {
@@ -31,9 +32,12 @@ import { readTime } from './times.js';
 const shlinkRule = z.object({
   longUrl: z.string(),
   priority: z.number().nullish(),
-  conditions: recordList(z.object({ type: z.string(), matchValue: optionalText })),
+  conditions: recordList(
+    z.object({ type: z.string(), matchKey: optionalText, matchValue: optionalText }),
+  ),
 });
 type ShlinkRule = z.output<typeof shlinkRule>;
+type ShlinkCondition = ShlinkRule['conditions'][number];
 
 const shlinkLink = z.object({
   shortCode: z.string(),
@@ -100,10 +104,10 @@ const browsers = new Map<string, readonly (typeof browserFamilies)[number][]>([
   ['android_browser', ['Android Browser']],
 ]);
 
-/** A condition of ours: one of the values must match, or a time. */
+/** A condition of ours: one of the values must match, a time, or parameters of the query. */
 type Condition = readonly [
-  field: 'os' | 'browsers' | 'countries' | 'languages' | 'after' | 'before',
-  value: readonly string[] | string,
+  field: 'os' | 'browsers' | 'countries' | 'languages' | 'networks' | 'after' | 'before' | 'query',
+  value: readonly string[] | string | Readonly<Record<string, string>>,
 ];
 
 const condition = (
@@ -111,9 +115,34 @@ const condition = (
   value: Condition[1] | null | undefined,
 ): Condition | null => (value === null || value === undefined ? null : [field, value]);
 
+/** An address, a CIDR, or an IPv4 address that ends with wildcards; `null` if it is none. */
+const networkOf = (text: string): string | null => {
+  const parts = text.split('.');
+  const known = parts.findIndex((part) => part === '*');
+  const isWildcard =
+    known > 0 && parts.length === 4 && parts.slice(known).every((part) => part === '*');
+  const network = isWildcard ? `${text.replaceAll('*', '0')}/${known * 8}` : text;
+  return networkIn(network) ? network : null;
+};
+
 /** `null` if we have no such condition. */
-const conditionOf = (type: string, value: string, zone: string): Condition | null => {
+const conditionOf = (
+  { type, matchKey, matchValue }: ShlinkCondition,
+  zone: string,
+): Condition | null => {
+  const [name, value] = [matchKey ?? '', matchValue ?? ''];
   switch (type) {
+    case 'query-param':
+      // `*` is any value here.
+      return name === '' || value === '*' ? null : ['query', { [name]: value }];
+    case 'any-value-query-param':
+      return name === '' ? null : ['query', { [name]: '*' }];
+    case 'valueless-query-param':
+      return name === '' ? null : ['query', { [name]: '' }];
+    case 'ip-address': {
+      const network = networkOf(value.trim());
+      return condition('networks', network && [network]);
+    }
     case 'device':
       return condition('os', systems.get(value));
     case 'browser':
@@ -135,6 +164,9 @@ const conditionOf = (type: string, value: string, zone: string): Condition | nul
   }
 };
 
+const isQuery = (value: Condition[1]): value is Readonly<Record<string, string>> =>
+  typeof value === 'object' && !Array.isArray(value);
+
 /** A rule, or why it has no equivalent. */
 type ReadRule = { readonly rule: RedirectRule } | { readonly fault: string };
 
@@ -142,13 +174,23 @@ type ReadRule = { readonly rule: RedirectRule } | { readonly fault: string };
 const readRule = (name: string, { longUrl, conditions }: ShlinkRule, zone: string): ReadRule => {
   if (conditions.length === 0) return { fault: 'it has no conditions, so that it never applies' };
   const when = new Map<Condition[0], Condition[1]>();
-  for (const { type, matchValue } of conditions) {
-    const read = conditionOf(type, matchValue ?? '', zone);
+  for (const given of conditions) {
+    const { type, matchKey, matchValue } = given;
+    const read = conditionOf(given, zone);
     if (!read) {
-      return { fault: `its condition ${quote(`${type}: ${matchValue ?? ''}`)} has no equivalent` };
+      const shown = [matchKey, matchValue].filter((text) => text).join('=');
+      return { fault: `its condition ${quote(`${type}: ${shown}`)} has no equivalent` };
     }
     const [field, value] = read;
     const known = when.get(field) ?? value;
+    if (isQuery(known) && isQuery(value)) {
+      if (Object.entries(value).some(([name, text]) => (known[name] ?? text) !== text)) {
+        return { fault: `its several conditions ${quote(type)} have no equivalent` };
+      }
+      when.set(field, { ...known, ...value });
+      continue;
+    }
+    if (isQuery(known) || isQuery(value)) continue;
     if (typeof known === 'string' || typeof value === 'string') {
       // Times in this format sort as text.
       when.set(field, (field === 'after') === known > value ? known : value);

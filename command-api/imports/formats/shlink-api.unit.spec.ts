@@ -208,7 +208,7 @@ describe('imports: redirect rules of Shlink', () => {
 
   it('leaves out a rule that has no equivalent, with a message', async () => {
     const unknown = [
-      ...['query-param x', 'ip-address 1.2.3.*', 'geolocation-city-name Rome', 'language de-AT'],
+      ...['query-param x', 'ip-address 1.*.3.4', 'geolocation-city-name Rome', 'language de-AT'],
       ...['device constructor', 'browser lynx', 'before-date soon'],
     ];
     const faults: readonly (readonly [conditions: readonly string[], fault: string])[] = [
@@ -226,6 +226,42 @@ describe('imports: redirect rules of Shlink', () => {
     expect(read.messages).to.deep.equal(
       faults.map(([, fault], index) => `Redirect rule ${index + 1} was left out: ${fault}.`),
     );
+  });
+
+  it('converts conditions of the query and of addresses', async () => {
+    const condition = (type: string, matchKey: string | null, matchValue: string | null) => ({
+      ...{ type, matchKey, matchValue },
+    });
+    const read = async (...conditions: readonly object[]) => {
+      const { options } = await readLink({}, [{ longUrl: url, priority: 1, conditions }]);
+      return options.rules?.[0]?.when;
+    };
+    expect(
+      await read(
+        condition('query-param', 'utm_source', 'news letter'),
+        condition('any-value-query-param', 'a', null),
+        condition('valueless-query-param', 'b', null),
+        condition('query-param', 'utm_source', 'news letter'),
+      ),
+    ).to.deep.equal({ query: { utm_source: 'news letter', a: '*', b: '' } });
+    for (const [address, network] of [
+      ['192.0.2.1', '192.0.2.1'],
+      ['192.0.2.0/24', '192.0.2.0/24'],
+      ['192.0.*.*', '192.0.0.0/16'],
+      ['192.*.*.*', '192.0.0.0/8'],
+      ['2001:db8::/32', '2001:db8::/32'],
+    ] as const) {
+      const networks = [network];
+      expect(await read(condition('ip-address', null, address))).to.deep.equal({ networks });
+    }
+    for (const conditions of [
+      [condition('query-param', 'a', '*')],
+      [condition('query-param', 'a', '1'), condition('query-param', 'a', '2')],
+      [condition('ip-address', null, '*.*.*.*')],
+      [condition('ip-address', null, '192.0.2.1'), condition('ip-address', null, '192.0.2.2')],
+    ]) {
+      expect(await read(...conditions)).to.equal(undefined);
+    }
   });
 
   it('sorts rules by priority', async () => {

@@ -1,4 +1,5 @@
 import { countShortCodes } from '../../../ops/ledger/links.js';
+import { BoundedMap } from '../../../ops/platform/collections.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { PlanName, PlanTable } from '../../../schemas/plans.js';
 import { keyAlphabet } from '../../keys/key-token.js';
@@ -9,6 +10,9 @@ const safeLength = 6;
 const maxShare = 1 / 1_000;
 /** Each process generates this share of the codes that are left before it counts again, so that several stay within. */
 const shareOfLeft = 1 / 4;
+
+/** Domains and lengths whose counts a process remembers. */
+const maxKnown = 10_000;
 
 /** How many codes this process may generate before it counts again; `null`: no more of this length. */
 type Left = number | null;
@@ -21,7 +25,7 @@ export const createCodeLengths = (pool: Pool, { plans }: PlanTable, codeLength: 
     codeLength,
     ...Object.values(plans).map((plan) => plan.codeLength ?? codeLength),
   );
-  const left = new Map<string, Left>();
+  const left = new BoundedMap<string, Left>(maxKnown);
   const nameOf = (domain: string | null, length: number): string => `${length} ${domain ?? ''}`;
 
   return {

@@ -98,4 +98,57 @@ describe('the console’s redirect rules', () => {
     const details = await bench.api('/v2/links/with-rules', key.key);
     expect(details.json()).to.deep.include({ rules: null, forwardQuery: false });
   });
+
+  it('keep conditions of the query and of networks; options of redirects and previews are set and removed', async () => {
+    await console.signIn(key.key);
+    await show('/new');
+    await page.getByLabel('Destination').fill(destination);
+    await page.getByLabel('Alias').fill('with-options');
+    await page.getByText('Redirect and preview').click();
+    await page.getByLabel('Forward the rest of the path').check();
+    await page.getByLabel('Status of the redirect').selectOption('308');
+    await page.getByLabel('After its end').fill('example.com/over');
+    const card = page.getByRole('group', { name: 'Preview card' });
+    await card.getByLabel('Title').fill('Sale');
+    await card.getByLabel('Image').fill('example.com/a.png');
+    await addRule(1, 'mail', urls.all);
+    await rule(1).getByLabel('Query parameters').fill('utm_source=news letter\nref=*\n!test');
+    await rule(1).getByLabel('Networks').fill('192.0.2.0/24, 2001:db8::/32');
+    await page.getByText('What does a visitor get?').click();
+    const visitor = page.getByRole('group', { name: 'A visitor' });
+    await visitor.getByLabel('Query parameters').fill('utm_source=news+letter&ref');
+    await visitor.getByLabel('IP address').fill('192.0.2.7');
+    await visitor.getByText(`→ ${urls.all} (rule mail)`).waitFor();
+    await expectAccessible();
+    await button('Create the link').click();
+    await page.getByText('Your link is live').waitFor();
+    const details = async () =>
+      (await bench.api('/v2/links/with-options', key.key)).json() as object;
+    const when = {
+      query: { utm_source: 'news letter', ref: '*', test: null },
+      networks: ['192.0.2.0/24', '2001:db8::/32'],
+    };
+    const set = {
+      ...{ forwardPath: true, redirectStatus: 308, expiredUrl: 'https://example.com/over' },
+      card: { title: 'Sale', image: 'https://example.com/a.png' },
+    };
+    expect(await details()).to.deep.include({
+      ...set,
+      rules: [{ name: 'mail', when, url: urls.all }],
+    });
+
+    await show('/links/with-options/settings');
+    await button('Save').click();
+    await page.getByText('Nothing is changed yet.').waitFor();
+    await page.getByLabel('Forward the rest of the path').uncheck();
+    await page.getByLabel('Status of the redirect').selectOption('');
+    await card.getByLabel('Title').fill('');
+    await card.getByLabel('Image').fill('');
+    await rule(1).getByLabel('Name of the rule').fill('renamed');
+    await button('Save').click();
+    await page.getByText('renamed: ').waitFor();
+    const changed = await details();
+    expect(changed).not.to.have.any.keys('forwardPath', 'redirectStatus', 'card');
+    expect(changed).to.deep.include({ rules: [{ name: 'renamed', when, url: urls.all }] });
+  });
 });

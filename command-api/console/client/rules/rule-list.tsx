@@ -86,7 +86,7 @@ export const RulePreview = ({ rules }: { readonly rules: readonly RedirectRule[]
                 key={name}
                 label={text[name]}
                 value={visitor[name] ?? ''}
-                onChange={withValue((value) => setVisitor({ ...visitor, [name]: value.trim() }))}
+                onInput={withValue((value) => setVisitor({ ...visitor, [name]: value.trim() }))}
               />
             ))}
             <Input
