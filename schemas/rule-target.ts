@@ -1,5 +1,5 @@
 import type { RedirectRule, RuleConditions, WeeklyWindow } from './redirect-rules.js';
-import { isInNetworks } from './networks.js';
+import { isInNetworks, ofLast } from './networks.js';
 import { readOffset, type Offset } from './zone-offset.js';
 
 /** The properties of a visit that rules can use; `null`: unknown. */
@@ -59,19 +59,27 @@ export const isInWindow = ({ days, from, to, tz }: WeeklyWindow, now: number): b
 const isOneOf = (values: readonly string[] | undefined, value: string | null): boolean =>
   values === undefined || (value !== null && values.includes(value));
 
-/** Names and values are compared decoded. Of a repeated parameter, any value matches. */
+/** The decoded values of each parameter of a query. */
+const parametersIn = ofLast((query: string) => {
+  const parameters = new Map<string, Set<string>>();
+  for (const [name, value] of new URLSearchParams(query)) {
+    const values = parameters.get(name);
+    if (values) values.add(value);
+    else parameters.set(name, new Set([value]));
+  }
+  return parameters;
+});
+
+/** Of a repeated parameter, any value matches. */
 const matchesQuery = (
-  parameters: Readonly<Record<string, string | null>>,
+  conditions: Readonly<Record<string, string | null>>,
   query: string,
 ): boolean => {
-  const sent = new URLSearchParams(query);
-  return Object.entries(parameters).every(([name, value]) =>
-    value === null
-      ? !sent.has(name)
-      : value === '*'
-        ? sent.has(name)
-        : sent.getAll(name).includes(value),
-  );
+  const sent = parametersIn(query);
+  return Object.entries(conditions).every(([name, value]) => {
+    const values = sent.get(name);
+    return value === null ? !values : values !== undefined && (value === '*' || values.has(value));
+  });
 };
 
 export const matches = (when: RuleConditions, visit: RuledVisit): boolean =>

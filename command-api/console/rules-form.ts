@@ -62,11 +62,15 @@ export const queryText = (query: RuleConditions['query']): string =>
 /** The inverse of `queryText`. A line without a value is any value. */
 export const queryOf = (lines: string): Readonly<Record<string, string | null>> =>
   Object.fromEntries(
-    lines.split('\n').flatMap((line) => {
-      const [, absent, name = '', value = '=*'] = /^\s*(!?)([^=]*?)\s*(=.*?)?\s*$/.exec(line) ?? [];
-      if (name === '') return [];
-      return [[name, absent === '!' ? null : value.slice(1)]];
-    }),
+    lines
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '' && line !== '!')
+      .map((line) => {
+        if (line.startsWith('!')) return [line.slice(1), null];
+        const at = line.indexOf('=');
+        return at < 0 ? [line, '*'] : [line.slice(0, at), line.slice(at + 1)];
+      }),
   );
 
 export const networksOf = (list: string): readonly string[] =>

@@ -25,7 +25,9 @@ const strippedFields = (schema: z.ZodObject, body: object): readonly string[] =>
 
 /** Sets `Linklog-Ignored-Fields` of a successful response, which helps to find misspelled fields. */
 export const noteIgnoredFields = (state: ResponseState, schema: z.ZodType, body: unknown): void => {
-  if (!(schema instanceof z.ZodObject) || typeof body !== 'object' || body === null) return;
-  const names = strippedFields(schema, body).slice(0, maxNames);
+  // The fields of a transformed object are those of the object.
+  const object = schema instanceof z.ZodPipe ? schema.in : schema;
+  if (!(object instanceof z.ZodObject) || typeof body !== 'object' || body === null) return;
+  const names = strippedFields(object, body).slice(0, maxNames);
   if (names.length > 0) state.ignoredFields = names.join(', ');
 };

@@ -37,14 +37,14 @@ describe('ledger: live links that are checked again', () => {
     }
   });
 
-  it('end a page when their rules have 500 KB, and continue after it', async () => {
+  it('end a page when their options have 500 KB, and continue after it', async () => {
     await database.pool.query('TRUNCATE projection_redirects.links');
     await database.pool.query(
       `INSERT INTO projection_redirects.links
-         (subject, status, url, account, created_at, sequence, rules)
+         (subject, status, url, account, created_at, sequence, options)
        SELECT 'link-' || n, 'active', 'https://example.com/', 'default',
               timestamptz '2026-05-20' + n * interval '1 second', 1,
-              CASE WHEN n > 2 THEN jsonb_build_array(repeat('x', 60000)) END
+              CASE WHEN n > 2 THEN jsonb_build_object('rules', jsonb_build_array(repeat('x', 60000))) END
        FROM generate_series(0, 19) AS n`,
     );
     const pages: number[] = [];

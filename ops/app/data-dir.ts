@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import {
   accessSync,
   constants,
+  existsSync,
   linkSync,
   mkdirSync,
   readFileSync,
@@ -84,6 +85,15 @@ const requireWritable = (dataDir: string): void => {
   }
 };
 
+/** Not with `recursive`, which never ends in `/proc` (Node 20). */
+const createFolder = (folder: string, mode?: number): void => {
+  if (existsSync(folder)) return;
+  createFolder(path.dirname(folder));
+  nullOnThrow(() => {
+    mkdirSync(folder, { mode });
+  }, 'EEXIST');
+};
+
 /**
  * Creates the data directory and locks it for this process.
  *
@@ -94,8 +104,9 @@ const requireWritable = (dataDir: string): void => {
 export const openDataDir = async (dataDir: string, { waitMs = predecessorWaitMs } = {}) => {
   try {
     // The parents get the default mode: PostgreSQL, which never runs as root, must be able to traverse them.
-    mkdirSync(path.dirname(dataDir), { recursive: true });
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    createFolder(dataDir, 0o700);
+    // Throws if it is a file.
+    mkdirSync(dataDir, { recursive: true });
   } catch (cause) {
     const reason = (cause as Error).message;
     throw new ConfigError(`DATA_DIR ${dataDir} cannot be created: ${reason}`, { cause });

@@ -41,7 +41,7 @@ import { openProjectorThread } from './projectors-in-thread.js';
 import type { ProjectorService } from './projectors.js';
 import { printRestarted } from './ready-line.js';
 import { registerProcess } from './registration.js';
-import { startInOrder } from '../platform/process/lifecycle.js';
+import { startInOrder, type Register } from '../platform/process/lifecycle.js';
 
 /** Time for requests in flight, and then for shipping the spool (ms each). The whole stop takes 10 s at most. */
 const graceMs = 3_000;
@@ -50,8 +50,13 @@ const graceMs = 3_000;
 const retryForMs = 60_000;
 
 /** @throws ConfigError, LockHeld, and the errors of PostgreSQL and the log */
-const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger) =>
-  startInOrder(logger, async (onStop) => {
+const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger, signal: AbortSignal) =>
+  startInOrder(logger, async (register) => {
+    /** After each part that has started, a signal ends the start. */
+    const onStop: Register = (stop) => {
+      register(stop);
+      signal.throwIfAborted();
+    };
     requireShared(config, roles);
     // A bad file is a configuration error, so the files are read before anything is created.
     const safety = await openWebSafety(config.safety, logger);
@@ -281,14 +286,16 @@ export const startLinklog = (
   signal: AbortSignal,
 ) => {
   const end = performance.now() + retryForMs;
-  return retry(() => startOnce(config, roles, logger), {
+  const named = (error: unknown): unknown =>
+    config.databaseUrl === null ? error : namingDatabaseUrl(error);
+  return retry(() => startOnce(config, roles, logger, signal), {
     signal,
     isRetryable: (error) => isOutage(error) && performance.now() < end,
-    onFailure: (err) => {
-      logger.warn({ err }, 'postgres is unavailable; starting again');
+    onFailure: (error) => {
+      logger.warn({ err: named(error) }, 'postgres is unavailable; starting again');
     },
   }).catch((error: unknown) => {
     if (signal.aborted) return null;
-    throw config.databaseUrl === null ? error : namingDatabaseUrl(error);
+    throw named(error);
   });
 };

@@ -56,17 +56,15 @@ export const leadingTo = (page: Page, schemes: readonly string[]): Page => {
   return { ...page, securityPolicy: page.securityPolicy.replace(formTargets, targets) };
 };
 
-/** Characters that are special in HTML text and in quoted attributes. */
-const special: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
+/** Escapes the characters that are special in HTML text and in quoted attributes. */
 const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => special[character] ?? '');
+  // A callback of `replace` would take ten times as long for a text of such characters.
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
 
 /**
  * A complete page. It loads nothing, runs no script, cannot be framed, and has only its own style. Only a page with a

@@ -22,8 +22,11 @@ export interface PathRest {
   readonly isPasted: boolean;
 }
 
-/** A segment that could leave the folder of the destination, or is empty; and what decoders take for a separator. */
-const unsafePath = /(?:^|\/)(?:(?:\.|%2e){1,2})?(?:\/|$)|%2f|%5c|\\/i;
+/**
+ * A segment that could leave the folder of the destination, also with a parameter (`..;`), or is empty; and what decoders
+ * take for a separator.
+ */
+const unsafePath = /(?:^|\/)(?:(?:\.|%2e){1,2}(?:(?:;|%3b)[^/]*)?)?(?:\/|$)|%2f|%5c|\\/i;
 
 /** The path that a link forwards, in ASCII; `null`: none may forward it. It may end with a slash. */
 export const forwardedPath = (path: string): string | null => {

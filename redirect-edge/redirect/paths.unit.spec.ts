@@ -103,6 +103,7 @@ describe('redirect edge: path behind a code', () => {
       ['a', 'a'],
       ['a/b/', 'a/b/'],
       ['a..b/...', 'a..b/...'],
+      ['a;b/...;c', 'a;b/...;c'],
       ['%0D%0A<b>', '%0D%0A<b>'],
       ['\u00e4 \u0000', '%E4%20%00'],
     ] as const) {
@@ -111,7 +112,7 @@ describe('redirect edge: path behind a code', () => {
   });
 
   it('is not forwarded if it could leave the folder of the destination, or is ambiguous', () => {
-    const dots = ['.', '..', '%2e', '%2E%2e', '.%2e'];
+    const dots = ['.', '..', '%2e', '%2E%2e', '.%2e', '..;', '.;a=b', '..%3Bx'];
     for (const path of [
       ...dots.flatMap((dot) => [dot, `${dot}/a`, `a/${dot}`, `a/${dot}/b`, `a/${dot}/`]),
       ...['/', '//', '/a', 'a//b', 'a//', 'a%2Fb', 'a%2fb', 'a%5Cb', 'a\\b'],

@@ -64,18 +64,21 @@ const time = sentTime(invalidTime);
 
 const queryText = 'must have at most 500 characters';
 const parameter = z.string({ error: queryText }).max(500, queryText);
-const queryError = 'must be an object of 1 to 10 parameters';
+const maxParameters = 10;
+const queryError = `must be an object of at most ${maxParameters} parameters`;
 
-/** Counted first, because a body has room for thousands of them. */
+/** Counted first, because a body has room for thousands of them. Without a parameter, it is no condition. */
 const query = z
   .preprocess(
     (value) => {
-      const count = typeof value === 'object' && value !== null ? Object.keys(value).length : 0;
-      return count >= 1 && count <= 10 ? value : null;
+      if (typeof value !== 'object' || value === null) return value;
+      const count = Object.keys(value).length;
+      if (count === 0 && !Array.isArray(value)) return null;
+      return count <= maxParameters ? value : [];
     },
-    z.record(parameter, parameter.nullable(), { error: queryError }),
+    z.record(parameter, parameter.nullable(), { error: queryError }).nullish(),
   )
-  .meta({ minProperties: 1, maxProperties: 10 });
+  .meta({ maxProperties: maxParameters });
 
 const networkError = 'must be an IP address or a CIDR, such as 192.0.2.0/24 or 2001:db8::/32';
 const network = z
@@ -103,7 +106,7 @@ const when = z
       after: time.nullish(),
       before: time.nullish(),
       weekly: weekly.nullish(),
-      query: query.nullish(),
+      query,
       networks: valuesOf(network).nullish(),
     }),
     { error: 'must be an object' },

@@ -117,6 +117,8 @@ const typedFormats: readonly unknown[] = ['date', 'date-time', 'uuid'];
 const isNoise = (schema: Keywords, keyword: string): boolean =>
   // In JSON Schema, `readOnly` means that clients cannot send the field.
   keyword === 'readOnly' ||
+  // Of records: a generator makes their values optional.
+  (keyword === 'propertyNames' && Object.hasOwn(schema, 'additionalProperties')) ||
   (keyword === 'minimum' && schema[keyword] === Number.MIN_SAFE_INTEGER) ||
   (keyword === 'maximum' && schema[keyword] === Number.MAX_SAFE_INTEGER) ||
   (keyword === 'pattern' && typedFormats.includes(schema['format']));

@@ -5,7 +5,7 @@
  * the file as one cell. Here a record with a fault ends on its first line, and the next line is read as a record.
  */
 import { lineEnd, matchEnd, rescanBudget, type Scanner } from './scan.js';
-import { maxRecordLength } from './records.js';
+import { maxRecordLength } from './file-fault.js';
 
 export type Cells = readonly string[];
 

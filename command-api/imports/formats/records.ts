@@ -11,6 +11,8 @@ import {
 } from '../../../schemas/link-options.js';
 import type { PortableLink } from '../command.js';
 
+export { ImportFileFault, maxRecordLength } from './file-fault.js';
+
 export interface SourceLink extends PortableLink {
   /** Percent-decoded, without slash before it; otherwise as in the file. */
   readonly code: string;
@@ -71,14 +73,6 @@ export interface FileText {
  * @throws ImportFileFault if the file as a whole is not of the format
  */
 export type SourceReader = (file: FileText, options: ReaderOptions) => AsyncIterable<SourceRecord>;
-
-/** The file cannot be read. The message is for the client. */
-export class ImportFileFault extends Error {
-  readonly code = 'IMPORT_FILE_FAULT';
-}
-
-/** The longest record of a file, in characters. */
-export const maxRecordLength = 100_000;
 
 /** Characters of a text in an `invalid` record. */
 const maxShown = 200;

@@ -1,6 +1,6 @@
 /** The loop that readers share: it keeps the text that is not read yet, and counts lines. */
 
-import { ImportFileFault, maxRecordLength } from './records.js';
+import { ImportFileFault, maxRecordLength } from './file-fault.js';
 
 /** What a scanner read at a position. */
 export interface Step<T> {

@@ -105,7 +105,9 @@ const split = (text: string) => {
     for (const name of names) new URL(withHosts(name));
   } catch {
     // The message of `new URL` may contain the password.
-    throw invalid('must be a postgres:// URL');
+    throw invalid(
+      'must be a postgres:// URL; percent-encode the password if it has one of # / ? @, such as %23 for #',
+    );
   }
   return { hosts, names, params, withHosts };
 };

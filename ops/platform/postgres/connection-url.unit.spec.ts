@@ -82,8 +82,13 @@ describe('PostgreSQL: connection URL', () => {
   }
 
   it('rejects other URLs without their text', () => {
-    for (const url of ['mysql://u:secret@h/db', 'h:5432/secret', 'postgres://u:secret@h:port/db']) {
-      expect(failureOf(url)).to.equal('DATABASE_URL must be a postgres:// URL');
+    for (const url of [
+      ...['mysql://u:secret@h/db', 'h:5432/secret', 'postgres://u:secret@h:port/db'],
+      ...['postgres://u:secret#x@h/db', 'postgres://u:secret/x@h/db', 'postgres://u:secret?x@h/db'],
+    ]) {
+      expect(failureOf(url)).to.equal(
+        'DATABASE_URL must be a postgres:// URL; percent-encode the password if it has one of # / ? @, such as %23 for #',
+      );
     }
     expect(failureOf('postgres://u:secret@h1,,h2/db')).to.equal(
       'DATABASE_URL has an empty host in its list',

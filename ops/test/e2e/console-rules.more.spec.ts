@@ -109,7 +109,7 @@ describe('the console’s redirect rules', () => {
     await page.getByLabel('Status of the redirect').selectOption('308');
     await page.getByLabel('After its end').fill('example.com/over');
     const card = page.getByRole('group', { name: 'Preview card' });
-    await card.getByLabel('Title').fill('Sale');
+    await card.getByLabel('Heading').fill('Sale');
     await card.getByLabel('Image').fill('example.com/a.png');
     await addRule(1, 'mail', urls.all);
     await rule(1).getByLabel('Query parameters').fill('utm_source=news letter\nref=*\n!test');
@@ -142,7 +142,7 @@ describe('the console’s redirect rules', () => {
     await page.getByText('Nothing is changed yet.').waitFor();
     await page.getByLabel('Forward the rest of the path').uncheck();
     await page.getByLabel('Status of the redirect').selectOption('');
-    await card.getByLabel('Title').fill('');
+    await card.getByLabel('Heading').fill('');
     await card.getByLabel('Image').fill('');
     await rule(1).getByLabel('Name of the rule').fill('renamed');
     await button('Save').click();

@@ -140,6 +140,7 @@ describe('product: at a start while PostgreSQL is unavailable', function () {
     proxy.pause();
     const { child, ended, stderr } = begin();
     await eventually('another attempt', () => stderr().includes(againLine));
+    expect(stderr()).to.include('DATABASE_URL: PostgreSQL cannot be reached: ');
     child.kill('SIGTERM');
     const { exitCode, stdout } = await ended;
     proxy.resume();

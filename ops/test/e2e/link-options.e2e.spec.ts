@@ -41,9 +41,11 @@ describe('options of a link', () => {
     expect(events[0]?.data).to.deep.include(options);
     expect(events[1]?.data).to.deep.equal(none);
     await change(code, { forwardPath: true });
-    const exported = await bench.api('/v2/export', pro.key);
-    const [row = '{}'] = exported.text.split('\n').filter((line) => line.includes(code));
-    expect(JSON.parse(row)).to.deep.include(options);
+    await eventuallyPasses(async () => {
+      const exported = await bench.api('/v2/export', pro.key);
+      const [row = '{}'] = exported.text.split('\n').filter((line) => line.includes(code));
+      expect(JSON.parse(row)).to.deep.include(options);
+    });
     const admin = await bench.admin('GET', `/admin/links/${code}`);
     expect(admin.json()).to.deep.include({ redirectStatus: 307, expiredUrl: after });
   });

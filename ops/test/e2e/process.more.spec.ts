@@ -11,8 +11,14 @@ import { copyClusterTemplate } from '../support/cluster.js';
 import { sendRequest, concurrently } from '../support/http.js';
 import { postgresOf, startProduct, type Product } from '../support/product.js';
 import { Bench, destination, passwordForm, productFixture, type Link } from './harness.js';
-import { eventuallyPasses, within } from '../support/waiting.js';
-import { type EndedProcess, runToEnd, temporaryDir } from '../support/process.js';
+import { eventually, eventuallyPasses, within } from '../support/waiting.js';
+import {
+  type EndedProcess,
+  launch,
+  readyLine,
+  runToEnd,
+  temporaryDir,
+} from '../support/process.js';
 import { connectTo } from '../support/raw-http.js';
 import { needs } from '../support/needs.js';
 
@@ -59,8 +65,9 @@ describe('product: process', () => {
     [{ DATABASE_URL: 'mysql://user:short-secret@localhost/x' }, 'DATABASE_URL'],
     [{ GEOIP_FILE: '/dev/null' }, 'GEOIP_FILE'],
     [{ DATA_DIR: '/dev/null/data' }, 'DATA_DIR'],
+    [{ DATA_DIR: '/proc/linklog/data' }, 'DATA_DIR'],
   ] as const) {
-    it(`exits with code 78 and one line that names the invalid variable ${name}`, async () => {
+    it(`exits with code 78 and one line that names the invalid variable: ${JSON.stringify(env)}`, async () => {
       const dataDir = path.join(dir, 'new');
       const ended = await runToEnd({ DATA_DIR: dataDir, ...env });
       expect(ended).to.include({ exitCode: 78, stdout: '' });
@@ -212,6 +219,20 @@ describe('product: process', () => {
         expect(JSON.parse(text)).to.have.property('status', 'draining');
       }
     });
+
+  it('ends at SIGTERM in a first start before it creates a key, which the next start prints', async () => {
+    const begin = () => launch({ DATA_DIR: dir });
+    const interrupted = begin();
+    await eventually('the first start', () => existsSync(path.join(dir, 'postgres')));
+    interrupted.child.kill('SIGTERM');
+    const ended = await within(30_000, 'the process ends', interrupted.ended);
+    expect(ended).to.include({ exitCode: 0, stdout: '' });
+    expect(await postgresOf(dir)).to.deep.equal([]);
+    const next = begin();
+    expect(await readyLine(next)).to.have.property('firstKey');
+    next.child.kill('SIGTERM');
+    expect(await next.ended).to.include({ exitCode: 0 });
+  });
 
   it('is not ready for DRAIN_DELAY_MS, serves, then drains', async () => {
     const bench = await start({ DRAIN_DELAY_MS: '6000' });

@@ -82,6 +82,7 @@ describe('CLI: completion in shells', () => {
         expect(complete('audit', 'ver')).to.deep.equal(['verify']);
         expect(complete('help', 'plat')).to.deep.equal(['platform']);
         expect(complete('links', 'create', '--exp')).to.have.members([
+          '--expired-url',
           '--expires-in',
           '--expires-at',
         ]);

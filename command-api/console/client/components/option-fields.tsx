@@ -49,7 +49,7 @@ export const OptionFields = ({ link }: { readonly link?: LinkDetails }) => (
         <p class="hint">{text.cardHint}</p>
         <div class="columns">
           <Input
-            label={texts.common.title}
+            label={text.cardTitle}
             name="cardTitle"
             maxLength={200}
             defaultValue={link?.card?.title ?? ''}

@@ -148,6 +148,7 @@ export const options: typeof english.options = {
     'Browser merken sich eine dauerhafte Weiterleitung 60 s lang: wiederholte Besuche werden nicht gezählt.',
   expiredUrlHint: 'Wohin Besucher gelangen, wenn die Zeit um ist oder die Klicks verbraucht sind.',
   cardHint: 'Was Messenger und soziale Netze statt der Vorschau des Ziels zeigen.',
+  cardTitle: 'Überschrift',
   image: 'Bild (https)',
 };
 

@@ -150,6 +150,7 @@ export const options = {
   statusHint: 'Browsers cache a permanent redirect for 60 s: repeated visits are not counted.',
   expiredUrlHint: 'Where visitors are led when its time is over or its clicks are used up.',
   cardHint: 'What messengers and social networks show instead of the destination’s own preview.',
+  cardTitle: 'Heading',
   image: 'Image (https)',
 };
 

@@ -1,3 +1,4 @@
+import { webDestinations } from '../../../../schemas/http/link-fields.js';
 import fc from 'fast-check';
 import { gzipSync } from 'node:zlib';
 import { adminRoutes } from '../../../../command-api/http/admin.js';
@@ -197,7 +198,9 @@ const tricks = [
 
 const adminPaths = new Set(
   // Handlers use their dependencies only when they are called.
-  adminRoutes({} as AdminDeps).map(({ path }) => `admin${path.replace(/:(\w+)/g, '{$1}')}`),
+  adminRoutes({ destinations: webDestinations } as AdminDeps).map(
+    ({ path }) => `admin${path.replace(/:(\w+)/g, '{$1}')}`,
+  ),
 );
 
 const apiPaths = Object.keys(openApiDocument().paths).map((path) => path.slice(1));
