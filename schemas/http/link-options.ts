@@ -121,7 +121,7 @@ export const createdOptions = shape((name) => linkOptions[name].value.optional()
   readonly [Name in OptionName]: z.ZodOptional<Declared[Name]['value']>;
 };
 
-export const permanentWarning =
+const permanentWarning =
   'Browsers cache this redirect: repeated visits within 60 s are not counted';
 
 /** In responses to requests that make the redirect permanent. */
