@@ -130,6 +130,14 @@ const flagOr = (initial: '0' | '1') =>
     .default(initial)
     .transform((value) => value === '1');
 const flag = flagOr('0');
+const numberFrom = (min: number, max: number, unit: string) => {
+  const error = `must be a ${unit} from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,5}$/, error)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, error);
+};
 const upTo99 = z
   .string()
   .regex(/^[1-9]\d?$/, 'must be a number from 1 to 99')
@@ -210,31 +218,16 @@ export const variables = z.object({
   EDGE_PORT: port.default(8081),
   EDGE_LANE: flagOr('1'),
   EDGE_PROCESSES: upTo99.default(1),
-  EDGE_CACHE_MB: z
-    .string()
-    .regex(/^\d{1,4}$/, 'must be a number of MiB from 1 to 4096')
-    .transform(Number)
-    .refine((value) => value >= 1 && value <= 4_096, 'must be a number of MiB from 1 to 4096')
-    .default(48),
+  EDGE_CACHE_MB: numberFrom(1, 4_096, 'number of MiB').default(48),
   ADMIN_PORT: port.default(8082),
   SHORT_URL_HOST: shortUrlHost.optional(),
   OWN_HOSTS: hostList.default([]),
   DESTINATION_SCHEMES: schemeList.default([]),
-  CODE_LENGTH: z
-    .string()
-    .regex(/^\d{1,2}$/, 'must be a number from 4 to 32')
-    .transform(Number)
-    .refine((value) => value >= 4 && value <= 32, 'must be a number from 4 to 32')
-    .default(8),
+  CODE_LENGTH: numberFrom(4, 32, 'number').default(8),
   UPGRADE_URL: httpUrl.optional(),
   ADMIN_TOKEN: bearerSecret.optional(),
   METRICS_TOKEN: bearerSecret.optional(),
-  DRAIN_DELAY_MS: z
-    .string()
-    .regex(/^\d{1,5}$/, 'must be a number of milliseconds from 0 to 60000')
-    .transform(Number)
-    .refine((value) => value <= 60_000, 'must be a number of milliseconds from 0 to 60000')
-    .default(0),
+  DRAIN_DELAY_MS: numberFrom(0, 60_000, 'number of milliseconds').default(0),
   DATA_DIR: z.string().default('.data'),
   DATABASE_URL: z.string().optional(),
   PGSSLMODE: z.enum(sslModes, { error: `must be one of ${sslModes.join(', ')}` }).optional(),
