@@ -13,6 +13,8 @@ interface SearchedTexts extends LeadingLink {
   readonly title: string | null;
   readonly note: string | null;
   readonly tags: readonly string[] | null;
+  /** The subjects of further codes. */
+  readonly codes: readonly string[] | null;
 }
 
 /** URLs whose parsed host differs only in case. Parsing would take half of the time of folding. */
@@ -25,9 +27,9 @@ const plainHost = /^https?:\/\/(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*(?::\d*)?(?:[/?#]
  */
 export const foldedTextOf = (link: SearchedTexts): string => {
   const { subject, title, note, tags } = link;
-  const { code } = linkOfSubject(subject);
+  const codes = [subject, ...(link.codes ?? [])].map((text) => linkOfSubject(text).code);
   const urls = new Set(destinationsOf(link));
-  const texts = [code, ...urls, title ?? '', note ?? '', ...(tags ?? [])].filter(
+  const texts = [...codes, ...urls, title ?? '', note ?? '', ...(tags ?? [])].filter(
     (text) => text !== '',
   );
   let folded = foldText(texts.join('\n'));

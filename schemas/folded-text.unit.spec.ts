@@ -8,6 +8,7 @@ const link = {
   title: null,
   note: null,
   tags: null,
+  codes: null,
   options: null,
 };
 
@@ -51,6 +52,9 @@ describe('schemas: folded texts', () => {
     const texts = { title: 'A Title', note: 'Two\nLines', tags: ['X', 'Ä'] };
     expect(foldedTextOf({ ...link, ...texts })).to.equal(
       'abc\nhttps://example.com/a\na title\ntwo\nlines\nx\nä',
+    );
+    expect(foldedTextOf({ ...link, codes: ['ABD', 'go.example/ABE'] })).to.equal(
+      'abc\nabd\nabe\nhttps://example.com/a',
     );
   });
 

@@ -40,7 +40,7 @@ const countDomains = async (tx: Client, account: string): Promise<number> => {
   return rows[0]?.count ?? 0;
 };
 
-/** The numbers of links of an account on domains that are not deleted, by domain. */
+/** The numbers of codes of an account on domains, by domain, without those of deleted links. */
 export const countLinksOn = async (
   postgres: Queryable,
   owners: readonly { readonly domain: string; readonly account: string }[],
@@ -53,6 +53,7 @@ export const countLinksOn = async (
              SELECT count(*) FROM ledger.links l
              WHERE l.subject > domain || '/' AND l.subject < domain || '0'
                AND l.account = owners.account AND NOT l.deleted
+               AND NOT EXISTS (SELECT FROM ledger.links WHERE subject = l.code_of AND deleted)
            ) AS links
            FROM unnest($1::text[], $2::text[]) AS owners (domain, account)`,
     values: [owners.map(({ domain }) => domain), owners.map(({ account }) => account)],

@@ -1,4 +1,6 @@
 import type { Context } from 'koa';
+import { linksWithCodes } from '../../ops/ledger/codes.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { type Cursor, startCursor } from '../../ops/feed/cursor.js';
 import type { Feed, CursorFault } from '../../ops/feed/feed.js';
 import type { FeedEvent, FeedFilter } from '../../ops/feed/filter.js';
@@ -35,6 +37,7 @@ export const cursorOf = async (feed: Feed, after: string): Promise<Read<Cursor>>
 };
 
 export interface EventsDeps {
+  readonly pool: Pool;
   readonly feed: Feed;
   readonly streams: Streams;
   readonly slots: StreamSlots;
@@ -52,15 +55,21 @@ const searchMs = 1_000;
 /** An empty page at the end repeats its cursor, unless it skipped more visits of others than this. */
 const maxSkipped = 10_000;
 
-const filterOf = (query: EventsQuery, account: string, state: RequestState): FeedFilter => {
+const filterOf = async (
+  pool: Pool,
+  query: EventsQuery,
+  account: string,
+  state: RequestState,
+): Promise<FeedFilter> => {
   const { types = defaultFeedNames, shortCode: code, domain: name = null } = query;
-  const subject = code === undefined ? null : subjectOf({ domain: namedDomain(name, state), code });
+  const named = code === undefined ? [] : [subjectOf({ domain: namedDomain(name, state), code })];
+  const [subject = null] = await linksWithCodes(pool, named);
   const domain = filteredDomain(name, state.defaultDomain);
   return { account, types: typesOfNames(types), subject, domain };
 };
 
 /** Responds with a page or, for `Accept: text/event-stream`, with a stream. */
-export const createEventsReader = ({ feed, streams }: EventsDeps) => {
+export const createEventsReader = ({ pool, feed, streams }: EventsDeps) => {
   const page = async (filter: FeedFilter, after: Cursor, limit: number): Promise<Reply> => {
     const deadline = performance.now() + searchMs;
     const events: FeedEvent[] = [];
@@ -116,7 +125,7 @@ export const createEventsReader = ({ feed, streams }: EventsDeps) => {
     const lastEventId = ctx.get('Last-Event-ID');
     const after = await cursorOf(feed, isStream && lastEventId !== '' ? lastEventId : requested);
     if (after.type === 'refused') return after.reply;
-    const filter = filterOf(query, account, ctx.state as RequestState);
+    const filter = await filterOf(pool, query, account, ctx.state as RequestState);
     try {
       return isStream
         ? await stream(filter, after.value, holder)

@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import { noneStalled } from '../../ops/event-log/outbox/stalled-partitions.js';
 import type { Admitted, CallByHash } from '../admission/command.js';
 import { topics } from '../../schemas/events/topics.js';
-import { addressedLink } from '../links/addressed-link.js';
+import { addressedCode } from '../links/addressed-link.js';
 import { methodOf, pathOf, type RouteRow } from '../../schemas/http/route.js';
 import { v2Table, type V2Operation } from '../../schemas/http/routes.js';
 import { failure, json, send, unavailable, type Reply } from './reply.js';
@@ -27,6 +27,7 @@ import { createImportHandlers, type ImportDeps } from '../imports/route.js';
 import { createExportHandler, type ExportDeps } from '../links/export/route.js';
 import { createHistoryHandler } from '../links/history/route.js';
 import { createListHandler } from '../links/list/route.js';
+import { createCodeHandlers } from '../links/codes/route.js';
 import { createLinkHandlers } from '../links/change/route.js';
 import { createTagsHandler } from '../links/tags/route.js';
 import { createQrHandler, type QrDeps } from '../links/qr/route.js';
@@ -59,6 +60,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   const handlers: Readonly<Record<V2Operation, Handler<V2State>>> = {
     ...links,
     ...createLinkHandlers(deps),
+    ...createCodeHandlers(deps),
     ...createStatsHandlers(deps),
     ...createDomainHandlers(deps),
     ...createKeyHandlers(deps),
@@ -205,7 +207,7 @@ export const createV2 = (
     const { stalled } = ctx.state as V2State;
     const topic = found?.topic ?? topics.links.name;
     if (!found?.path.includes(':shortCode')) return stalled.includesAll(topic);
-    const link = addressedLink(ctx, (name) => parameters[name] ?? '');
+    const link = addressedCode(ctx, (name) => parameters[name] ?? '');
     return link.type === 'read' && stalled.includes(topic, link.value);
   };
 

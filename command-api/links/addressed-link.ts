@@ -1,4 +1,6 @@
 import type { Context } from 'koa';
+import { linksWithCodes } from '../../ops/ledger/codes.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
 import { linkDomainQuery } from '../../schemas/http/link-address.js';
 import { linkCodeOf, subjectOf } from '../../schemas/link-subject.js';
@@ -34,8 +36,8 @@ export const withNamedDomain = <Query extends { readonly domain?: string | undef
 ): Omit<Query, 'domain'> & { readonly domain?: string | null | undefined } =>
   query.domain === undefined ? query : { ...query, domain: namedDomain(query.domain, state) };
 
-/** The subject of the link that a path with `:shortCode` and its `?domain=` address; 404 if no link can have it. */
-export const addressedLink = (ctx: Context, parameter: (name: string) => string): Read<string> => {
+/** The subject that a path with `:shortCode` and its `?domain=` address; 404 if no code can be it. */
+export const addressedCode = (ctx: Context, parameter: (name: string) => string): Read<string> => {
   const query = parseQuery(linkDomainQuery, ctx);
   if (query.type === 'refused') return query;
   const domain = namedDomain(query.value.domain, ctx.state);
@@ -43,4 +45,16 @@ export const addressedLink = (ctx: Context, parameter: (name: string) => string)
   return code === null
     ? refusedWith(failure(404, messages.codeNotFound))
     : { type: 'read', value: subjectOf({ domain, code }) };
+};
+
+/** The subject of the link that has the addressed code, as its first or a further one. */
+export const addressedLink = async (
+  { pool }: { readonly pool: Pool },
+  ctx: Context,
+  parameter: (name: string) => string,
+): Promise<Read<string>> => {
+  const code = addressedCode(ctx, parameter);
+  if (code.type === 'refused') return code;
+  const [value = code.value] = await linksWithCodes(pool, [code.value]);
+  return { type: 'read', value };
 };

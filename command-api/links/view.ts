@@ -54,6 +54,16 @@ export const linkDetailsOf = (
     lastAccessed: known.clicks.lastAccessed?.toISOString() ?? null,
     updatedAt: link.updatedAt,
     ...shown(link.options),
+    ...(link.codes.length > 0 && {
+      codes: link.codes.map((subject) => {
+        const further = linkOfSubject(subject);
+        return {
+          code: further.code,
+          ...(further.domain !== null && { domain: further.domain }),
+          shortUrl: shortUrlOf(subject, known.shortUrlHost),
+        };
+      }),
+    }),
     version: known.version,
   };
 };

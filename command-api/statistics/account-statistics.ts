@@ -112,7 +112,7 @@ const countLinksOn = async (tx: Client, account: string, domain: string): Promis
   const { rows } = await tx.query<{ links: number }>({
     name: 'links-of-domain',
     text: `SELECT count(*) AS links FROM ledger.links
-           WHERE subject > $1 AND subject < $2 AND account = $3`,
+           WHERE subject > $1 AND subject < $2 AND account = $3 AND code_of IS NULL`,
     values: [...subjectRangeOf(domain), account],
   });
   return rows[0]?.links ?? 0;
@@ -124,7 +124,7 @@ const countLinks = async (tx: Client, account: string): Promise<number> => {
     text: `SELECT (SELECT coalesce(sum(all_links), 0)::bigint
                    FROM ledger.key_meters JOIN ledger.api_keys ON id = key_id WHERE account = $1)
              + (SELECT count(*) FROM ledger.links
-                WHERE account = $1 AND key_id = '${operatorsKeyId}') AS links`,
+                WHERE account = $1 AND key_id = '${operatorsKeyId}' AND code_of IS NULL) AS links`,
     values: [account],
   });
   return rows[0]?.links ?? 0;

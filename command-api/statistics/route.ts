@@ -90,7 +90,7 @@ export const respondWithLinkStats = async (
   if (request && 'refused' in request) return failure(400, request.refused);
   const table = requestedTable(ctx, request);
   if (table.type === 'refused') return table.reply;
-  const subject = addressedLink(ctx, parameter);
+  const subject = await addressedLink({ pool }, ctx, parameter);
   if (subject.type === 'refused') return subject.reply;
   const found = await findLinkStats(pool, outbox, subject.value, request);
   if (found === 'incomplete') return incompleteStats;

@@ -125,7 +125,8 @@ export const lockLinks = async (
 ): Promise<ReadonlyMap<string, LedgerLink>> => {
   const { rows } = await tx.query<LedgerLink>({
     name: `links-lock-${schema}`,
-    text: `${selectLinks(schema)} WHERE subject = ANY ($1::text[]) ORDER BY subject FOR UPDATE`,
+    text: `${selectLinks(schema)} WHERE subject = ANY ($1::text[]) AND code_of IS NULL
+           ORDER BY subject FOR UPDATE`,
     values: [subjects],
   });
   return new Map(rows.map((link) => [link.subject, link]));

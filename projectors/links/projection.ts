@@ -57,10 +57,11 @@ const writeRows = async (
     values: valuesByField(
       // PostgreSQL would read an array of arrays as a matrix.
       rows.map((row) => {
-        const { tags, options } = row;
+        const { tags, options, codes } = row;
         return {
           ...row,
           tags: tags && JSON.stringify(tags),
+          codes: codes && JSON.stringify(codes),
           options: options && JSON.stringify(options),
         };
       }),

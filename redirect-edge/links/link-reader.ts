@@ -1,6 +1,7 @@
 import { BoundedMap } from '../../ops/platform/collections.js';
 import { createBatcher, Overloaded, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import { endsWithin } from '../../ops/platform/concurrency/deadline.js';
+import { readCodes } from '../../ops/ledger/codes.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { isUnavailable, mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
@@ -13,6 +14,9 @@ import type { SharedCache } from './shared-cache.js';
 
 /** Bytes of an entry besides its strings: objects, slot of the Map, overhead of V8 (measured: about 300). */
 const entryOverhead = 360;
+
+/** Bytes of a further code besides its text: slots of the Map and the array. */
+const codeOverhead = 80;
 
 /** Bytes of the objects and texts of options, for each character of their JSON (measured: 2.5). */
 const bytesPerCharacter = 3;
@@ -41,7 +45,8 @@ const costOf = (link: ServedLink): number =>
   link.account.length +
   2 * link.location.length +
   (link.passwordHash?.length ?? 0) +
-  (link.options === noOptions ? 0 : bytesPerCharacter * JSON.stringify(link.options).length);
+  (link.options === noOptions ? 0 : bytesPerCharacter * JSON.stringify(link.options).length) +
+  link.codes.reduce((sum, code) => sum + codeOverhead + 2 * code.length, 0);
 
 const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
 
@@ -51,6 +56,8 @@ const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
  */
 export class LinkCache {
   readonly #entries = new Map<string, Entry>();
+  /** The subjects of the entries that have further codes, by code. */
+  readonly #codes = new Map<string, string>();
   readonly #accounts = new BoundedMap<string, string>(1_000);
   /** The key is their JSON. */
   readonly #conditions = new BoundedMap<string, RuleConditions>(10_000);
@@ -74,9 +81,12 @@ export class LinkCache {
     return this.#entries.size;
   }
 
-  /** The link, if its entry is of this generation and not too old. A generation of `null` accepts any entry. */
-  get(subject: string, generation: number | null, now = Date.now()): ServedLink | undefined {
-    const entry = this.#entries.get(subject);
+  /**
+   * The link with this first or further code, if its entry is of this generation and not too old. A generation of `null`
+   * accepts any entry.
+   */
+  get(code: string, generation: number | null, now = Date.now()): ServedLink | undefined {
+    const entry = this.#entries.get(code) ?? this.#entries.get(this.#codes.get(code) ?? '');
     if (!entry) return undefined;
     if (generation !== null) {
       if (entry.generation !== generation) return undefined;
@@ -107,16 +117,19 @@ export class LinkCache {
       passwordHash: link.passwordHash,
       location: link.location,
       options: this.#withSharedConditions(link.options),
+      codes: link.codes,
       account: this.#sameText(link.account),
       sequence: link.sequence,
       createdAt: link.createdAt,
     });
+    for (const code of link.codes) this.#codes.set(code, link.subject);
   }
 
   delete(subject: string): void {
     const entry = this.#entries.get(subject);
     if (!entry) return;
     this.#entries.delete(subject);
+    for (const code of entry.codes) this.#codes.delete(code);
     this.#size -= costOf(entry);
   }
 
@@ -263,15 +276,24 @@ export class LinkReader {
     const isCurrent = this.freshness.reading();
     const unique = [...new Set(subjects)];
     const found = new Map(await shared?.get(unique));
-    const missing = unique.filter((subject) => !found.has(subject));
-    for (const link of await this.#readPostgres(missing, shared)) {
+    const isMissing = (subject: string): boolean => !found.has(subject);
+    for (const link of await this.#readPostgres(unique.filter(isMissing), shared)) {
       found.set(link.subject, link);
     }
+    // A shared copy may be older than a code that is being read.
+    const codes = await readCodes(this.pool, unique.filter(isMissing));
+    const owners = new Set(Array.from(codes.values(), ({ link }) => link));
+    for (const link of await this.#readPostgres([...owners], shared)) found.set(link.subject, link);
     for (const link of found.values()) {
       // A link that has changed meanwhile is served to the waiting visitors, but not cached.
       if (cacheable(link) && isCurrent(link)) this.cache.set(link, generation);
     }
-    return subjects.map((subject) => found.get(subject) ?? null);
+    return subjects.map((subject) => {
+      const code = codes.get(subject);
+      const link = found.get(code?.link ?? subject);
+      if (!link) return null;
+      return code?.isRemoved ? { ...link, status: 'deleted' } : link;
+    });
   }
 
   async #readPostgres(

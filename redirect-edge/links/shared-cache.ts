@@ -99,6 +99,7 @@ const copyText = jsonText.pipe(
     // Only characters that a header may contain.
     location: z.string().regex(/^[a-z][a-z\d+.-]*:[\x21-\x7e]+$/i),
     options: z.object(createdOptions).transform(optionsIn),
+    codes: z.array(z.string()),
     createdAt: time,
     startsAt: time.nullable(),
     expiresAt: time.nullable(),
@@ -116,9 +117,9 @@ const macOf = (key: Buffer, subject: string, copy: string): Buffer =>
 
 const textOf = (key: Buffer, link: ServedLink, readAt: number): string => {
   const { subject, account, status, location, createdAt, startsAt, expiresAt, sequence } = link;
-  const { options } = link;
+  const { options, codes } = link;
   const copy: z.output<typeof copyText> = {
-    ...{ account, status, location, options },
+    ...{ account, status, location, options, codes: [...codes] },
     ...{ createdAt, startsAt, expiresAt, sequence },
     readAt: Math.floor(readAt),
   };

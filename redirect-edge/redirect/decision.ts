@@ -12,6 +12,8 @@ export interface ServedLink {
   readonly location: string;
   /** Their URLs are locations. */
   readonly options: LinkOptions;
+  /** The subjects of its further codes. */
+  readonly codes: readonly string[];
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** Milliseconds since the epoch; `null` for a link without a start. */
@@ -36,6 +38,7 @@ export const servedLink = (state: LinkState, sequence: number): ServedLink | nul
     status,
     location: locationOf(link.url),
     options: mapOptionUrls(link.options, locationOf),
+    codes: link.codes,
     createdAt: Date.parse(link.createdAt),
     startsAt: link.startsAt === null ? null : Date.parse(link.startsAt),
     expiresAt: link.expiresAt === null ? null : Date.parse(link.expiresAt),

@@ -6,7 +6,7 @@ import { chooseDestination, withQuery } from './destination.js';
 
 const link: ServedLink = {
   ...{ subject: 'spring', account: 'acme', status: 'active', location: 'https://example.com/' },
-  ...{ options: {}, createdAt: 0, startsAt: null, expiresAt: null },
+  ...{ options: {}, codes: [], createdAt: 0, startsAt: null, expiresAt: null },
   ...{ limited: false, passwordHash: null, sequence: 1 },
 };
 const now = Date.parse('2026-05-20T12:00:00Z');

@@ -18,6 +18,15 @@ const title = z.string().describe('For the owner.');
 const note = z.string().describe('For the owner.');
 const tags = z.array(z.string()).exactOptional().describe('For the owner.');
 
+/** See `operatorsKeyId`. The actor is the key of the request, or an operator. */
+const keyId = z
+  .string()
+  .describe('The root key whose quota the link uses; `operator`: none, for a link of an operator.');
+
+const furtherCode = z
+  .string()
+  .describe('`code` on the default domain, otherwise `domain/code`, as a subject.');
+
 const firstCreationData = z.strictObject({
   url,
   custom: z
@@ -26,12 +35,7 @@ const firstCreationData = z.strictObject({
   expiresAt: end,
   maxClicks: limit,
   passwordHash: z.string().nullable().meta(passwordHash),
-  /** See `operatorsKeyId`. The actor is the key of the request, or an operator. */
-  keyId: z
-    .string()
-    .describe(
-      'The root key whose quota the link uses; `operator`: none, for a link of an operator.',
-    ),
+  keyId,
 });
 
 const secondCreationData = firstCreationData.extend({
@@ -146,6 +150,16 @@ const linkEvents = defineEvents('links', {
     description: 'A block of the link ended.',
     version: 1,
     data: z.strictObject({ reason: blockReason }),
+  },
+  LinkCodeAdded: {
+    description: 'The link got a further code, which redirects as its first one does.',
+    version: 1,
+    data: z.strictObject({ code: furtherCode, keyId }),
+  },
+  LinkCodeRemoved: {
+    description: 'A further code of the link was removed. It is never used again.',
+    version: 1,
+    data: z.strictObject({ code: furtherCode }),
   },
 });
 
@@ -544,8 +558,11 @@ export const isVisit = isOneOf(visitEvents);
 
 export type CreationEvent = EventNamed<'LinkCreated' | 'LinkImported'>;
 
-const { LinkCreated, LinkImported } = linkEvents;
+const { LinkCreated, LinkImported, LinkCodeAdded, LinkCodeRemoved } = linkEvents;
 export const isCreation = isOneOf({ LinkCreated, LinkImported });
+
+export type CodeEvent = EventNamed<'LinkCodeAdded' | 'LinkCodeRemoved'>;
+export const isCodeEvent = isOneOf({ LinkCodeAdded, LinkCodeRemoved });
 export const isApiKeyEvent = isOneOf(keyEvents);
 export const isAliasOverrideEvent = isOneOf(overrideEvents);
 export const isDomainEvent = isOneOf(domainEvents);

@@ -6,8 +6,11 @@ export interface Spending {
   /** The first day of the month, UTC: `2026-05-01`. */
   readonly month: string;
   readonly calls: number;
+  /** New links and further codes. */
   readonly links: number;
   readonly qrCodes: number;
+  /** New links. */
+  readonly allLinks: number;
 }
 
 /** The first day of a timestamp's month, UTC. */
@@ -20,7 +23,7 @@ export const monthAfter = (month: string): string => {
   return first.toISOString().slice(0, 10);
 };
 
-const nothing = { calls: 0, links: 0, qrCodes: 0 } as const;
+const nothing = { calls: 0, links: 0, qrCodes: 0, allLinks: 0 } as const;
 
 /** The key of links that an operator created or imported. They cost nothing. */
 export const operatorsKeyId = 'operator';
@@ -29,7 +32,13 @@ export const operatorsKeyId = 'operator';
 export const spendingOf = (event: LinklogEvent): Spending | null => {
   if (isCreation(event)) {
     if (event.data.keyId === operatorsKeyId) return null;
-    return { ...nothing, keyId: event.data.keyId, month: monthOf(event.time), links: 1 };
+    const { keyId } = event.data;
+    return { ...nothing, keyId, month: monthOf(event.time), links: 1, allLinks: 1 };
+  }
+  if (event.type === 'linklog.LinkCodeAdded.v1') {
+    const { keyId } = event.data;
+    if (keyId === operatorsKeyId) return null;
+    return { ...nothing, keyId, month: monthOf(event.time), links: 1 };
   }
   if (event.type === 'linklog.CallsMetered.v1') {
     const { minute, calls } = event.data;
@@ -63,7 +72,6 @@ export const unusedMeter: KeyMeter = {
   month: '1970-01-01',
   ...nothing,
   otherMonths: {},
-  allLinks: 0,
   usageSequence: 0,
 };
 
@@ -73,7 +81,7 @@ const maxOtherMonths = 3;
 const addToMonth = (
   months: KeyMeter['otherMonths'],
   month: string,
-  { calls, links, qrCodes }: Omit<Spending, 'keyId' | 'month'>,
+  { calls, links, qrCodes }: Pick<Spending, 'calls' | 'links' | 'qrCodes'>,
 ): KeyMeter['otherMonths'] => {
   const [oldCalls, oldLinks, oldQrCodes] = months[month] ?? [0, 0, 0];
   const counts = [oldCalls + calls, oldLinks + links, oldQrCodes + qrCodes] as const;
@@ -105,7 +113,7 @@ export const evolveMeter = (meter: KeyMeter, event: UsageEvent): KeyMeter => {
 /** Adds a spending to a meter. Months may come in any order. */
 export const addSpending = (meter: KeyMeter, spending: Spending): KeyMeter => {
   const { month } = spending;
-  const allLinks = meter.allLinks + spending.links;
+  const allLinks = meter.allLinks + spending.allLinks;
   if (month < meter.month) {
     return { ...meter, allLinks, otherMonths: addToMonth(meter.otherMonths, month, spending) };
   }

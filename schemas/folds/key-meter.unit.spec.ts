@@ -8,7 +8,7 @@ import {
   unusedMeter,
   type Spending,
 } from './key-meter.js';
-import { blocked, created, visited } from '../testing/events.js';
+import { blocked, codeAdded, created, visited } from '../testing/events.js';
 
 const months = ['2026-02-01', '2026-03-01', '2026-04-01', '2026-05-01', '2026-06-01'];
 
@@ -18,6 +18,7 @@ const spending = fc.record({
   calls: fc.nat(100),
   links: fc.nat(100),
   qrCodes: fc.nat(100),
+  allLinks: fc.nat(100),
 });
 
 /** The sums of the newest three months with spendings, except `but`. */
@@ -50,7 +51,7 @@ describe('schemas: meter of a key', () => {
           links: sum('links'),
           qrCodes: sum('qrCodes'),
           otherMonths: othersOf(spendings, latest),
-          allLinks: spendings.reduce((total, { links }) => total + links, 0),
+          allLinks: spendings.reduce((total, { allLinks }) => total + allLinks, 0),
           usageSequence: 0,
         });
       }),
@@ -81,8 +82,11 @@ describe('schemas: meter of a key', () => {
       calls: 0,
       links: 1,
       qrCodes: 0,
+      allLinks: 1,
     };
     expect(spendingOf(created('spring', { keyId: 'key-9' }, time))).to.deep.equal(expected);
+    const code = codeAdded('spring', 2, { code: 'sprnig', keyId: 'key-9' }, time);
+    expect(spendingOf(code)).to.deep.equal({ ...expected, allLinks: 0 });
     expect(spendingOf(blocked('spring', 2))).to.equal(null);
     expect(spendingOf(visited('spring', 1))).to.equal(null);
   });

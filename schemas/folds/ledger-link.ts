@@ -127,6 +127,9 @@ export const evolveLedgerLink = (
       };
     }
     case 'linklog.LinkDescribed.v1':
+    // Further codes are rows of their own: see ops/ledger/codes.ts.
+    case 'linklog.LinkCodeAdded.v1':
+    case 'linklog.LinkCodeRemoved.v1':
       return { ...link, sequence, lastEventAt };
     case 'linklog.LinkDisabled.v1':
       return { ...link, disabled: true, sequence, lastEventAt };

@@ -35,6 +35,8 @@ export interface Link {
   readonly title: string | null;
   readonly note: string | null;
   readonly tags: readonly string[];
+  /** The subjects of its further codes. */
+  readonly codes: readonly string[];
   /** The time of its last event in the topic of links. */
   readonly updatedAt: string;
   /** When it began to redirect to this destination. Web-safety re-checks start again at this time. */
@@ -115,6 +117,12 @@ const edit = (
   );
 };
 
+/** Further codes of a link. */
+export const maxCodes = 20;
+
+/** The same array in all links without further codes. */
+export const noCodes: readonly string[] = Object.freeze([]);
+
 /** Applies an event to a link; see `evolveLedgerLink` for histories that no decider makes. */
 export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
   const { time } = event;
@@ -136,6 +144,7 @@ export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
       title,
       note,
       tags,
+      codes: noCodes,
       createdAt: event.type === 'linklog.LinkImported.v1' ? event.data.createdAt : time,
       updatedAt: time,
       liveSince: time,
@@ -163,6 +172,13 @@ export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
       return linkState(link, { ...restraints, blocked: true });
     case 'linklog.LinkUnblocked.v1':
       return linkState(link, { ...restraints, blocked: false });
+    case 'linklog.LinkCodeAdded.v1':
+      return linkState({ ...link, codes: [...link.codes, event.data.code] }, restraints);
+    case 'linklog.LinkCodeRemoved.v1':
+      return linkState(
+        { ...link, codes: link.codes.filter((code) => code !== event.data.code) },
+        restraints,
+      );
     default:
       return unknownEvent(event, 'link');
   }

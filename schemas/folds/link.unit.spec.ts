@@ -37,6 +37,7 @@ const link: Link = {
   title: 'Spring',
   note: 'For May',
   tags: ['sale'],
+  codes: [],
   updatedAt: '2026-05-20T12:00:00.000Z',
   liveSince: '2026-05-20T12:00:00.000Z',
   original: null,

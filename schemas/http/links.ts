@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { named, requestParts, responseParts } from '../components.js';
 import { timestamp } from '../events/envelope.js';
+import { maxCodes } from '../folds/link.js';
 import { linkStatuses } from '../folds/link-status.js';
 import { maxCountedLinks } from './list-links.js';
 import { createdAt, expiresAt, expiresIn, expiresTwice, given, startsAt } from './fields.js';
@@ -70,6 +71,19 @@ export const changeLinkRequest = (accepted: Destinations, now: () => number = Da
 /** A key without the scope links:read gets only these fields of a link that it changes: neither texts nor clicks. */
 const changedFields = { shortCode: true, domain: true, version: true, status: true } as const;
 
+const codes = z
+  .array(
+    named('LinkCode', {
+      code: shortCode,
+      domain: z.string().exactOptional().describe('Absent: the default domain.'),
+      shortUrl,
+    }),
+  )
+  .max(maxCodes)
+  .readonly()
+  .exactOptional()
+  .describe('Further codes, which redirect as the first one does. Absent: none.');
+
 export const linkDetails = z
   .object({
     shortUrl,
@@ -93,6 +107,7 @@ export const linkDetails = z
     lastAccessed: timestamp.nullable().describe('The last click, not of a bot; `null`: none yet.'),
     updatedAt: timestamp.describe('Clicks do not change it.'),
     ...shownOptions,
+    codes,
     warning,
     version: z.int().min(1).describe('Increases with each change. Clicks do not change it.'),
   })

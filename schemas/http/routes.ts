@@ -1,6 +1,7 @@
 /** The table of the routes under /v2, with the rows of links. */
 import { batchRequest, batchResponse } from './batch.js';
 import { bulkRequest, bulkResponse } from './bulk.js';
+import { codeRoutes } from './codes.js';
 import { domainRoutes } from './domains.js';
 import { messages } from './errors.js';
 import { eventRoutes } from './events.js';
@@ -283,6 +284,7 @@ const linkRoutes = routeGroup(
 export const v2Table = {
   ...createRoutes,
   ...linkRoutes,
+  ...codeRoutes,
   ...historyRoutes,
   ...qrRoutes,
   ...statisticsRoutes,

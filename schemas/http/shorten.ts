@@ -32,21 +32,22 @@ const aliasLengthMessage = 'Alias must be between 3 and 50 characters';
 /** Property names that are refused at any depth of a body. */
 export const disallowedProperties = ['__proto__', 'constructor', 'prototype'];
 
+/** The alias of a request. */
+export const aliasText = z
+  .string({ error: 'alias must be a string' })
+  .min(3, { error: aliasLengthMessage, abort: true })
+  .max(50, { error: aliasLengthMessage, abort: true })
+  .regex(aliasPattern, {
+    error: 'Alias may only contain letters, numbers, hyphens and underscores',
+  });
+
 /**
  * The fields of a new link, in the order of the specification's table, which is the order of their validation.
  * `accepted`: what the installation accepts as destinations; `now`: milliseconds.
  */
 const creationFields = (accepted: Destinations, now: () => number) => ({
   url: destination(accepted),
-  alias: optional(
-    z
-      .string({ error: 'alias must be a string' })
-      .min(3, { error: aliasLengthMessage, abort: true })
-      .max(50, { error: aliasLengthMessage, abort: true })
-      .regex(aliasPattern, {
-        error: 'Alias may only contain letters, numbers, hyphens and underscores',
-      }),
-  ).meta({
+  alias: optional(aliasText).meta({
     description:
       'The requested short code, case-sensitive. It must be neither used before nor reserved ' +
       '(system routes, brands, government entities, malicious patterns).',

@@ -1,4 +1,10 @@
-import { linkState, type Link, type LinkState, type SecuredFields } from '../folds/link.js';
+import {
+  linkState,
+  noCodes,
+  type Link,
+  type LinkState,
+  type SecuredFields,
+} from '../folds/link.js';
 import { noOptions, optionsIn, type LinkOptions } from '../link-options.js';
 import type { ExpiryReason, RecordedStatus } from '../folds/link-status.js';
 
@@ -34,6 +40,8 @@ export interface RedirectRow {
   readonly original: SecuredFields | null;
   /** `null`: none. */
   readonly options: LinkOptions | null;
+  /** `null`: none. */
+  readonly codes: readonly string[] | null;
 }
 
 /** The columns that all links use, with their SQL types. */
@@ -64,6 +72,7 @@ export const redirectTypes = {
   original: 'jsonb',
   starts_at: 'timestamptz',
   options: 'jsonb',
+  codes: 'jsonb',
 } as const satisfies Record<keyof RedirectRow, string>;
 
 export const redirectColumns = Object.keys(redirectTypes) as readonly (keyof RedirectRow)[];
@@ -86,6 +95,7 @@ export const linkOfRow = (row: RedirectRow): LinkState => {
     title: row.title,
     note: row.note,
     tags: row.tags ?? [],
+    codes: row.codes ?? noCodes,
     updatedAt: row.updated_at?.toISOString() ?? createdAt,
     liveSince: row.live_since?.toISOString() ?? createdAt,
     original: row.original,
@@ -125,5 +135,6 @@ export const rowOfState = (state: LinkState, sequence: number): RedirectRow | nu
     live_since: later(link.liveSince),
     original: link.original,
     options: link.options === noOptions ? null : link.options,
+    codes: link.codes.length === 0 ? null : link.codes,
   };
 };

@@ -103,6 +103,8 @@ const eventWithData =
 
 export const blocked = constantEvent('LinkBlocked', { reason: 'phishing' });
 export const unblocked = constantEvent('LinkUnblocked', { reason: 'a mistake' });
+export const codeAdded = eventWithData('LinkCodeAdded');
+export const codeRemoved = eventWithData('LinkCodeRemoved');
 export const edited = eventWithData('LinkEdited');
 export const described = eventWithData('LinkDescribed');
 export const disabled = constantEvent('LinkDisabled', {});

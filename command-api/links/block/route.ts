@@ -12,7 +12,7 @@ export const blockHandlers = (({ pool, outbox, respond }) => {
   const blockOrUnblock =
     (type: 'BlockLink' | 'UnblockLink'): OperatorHandler<'blockLink' | 'unblockLink'> =>
     async ({ ctx, body: { reason }, state, parameter }) => {
-      const subject = addressedLink(ctx, parameter);
+      const subject = await addressedLink({ pool }, ctx, parameter);
       if (subject.type === 'refused') return subject.reply;
       const outcome = await blocks.handle(subject.value, { type, reason }, state.actor);
       if (outcome === 'notFound') return failure(404, messages.codeNotFound);

@@ -1,3 +1,4 @@
+import { linksWithCodes } from '../../../ops/ledger/codes.js';
 import { EventLoopShare } from '../../../ops/platform/concurrency/periodic.js';
 import { bulkRequest, shortCodesMessage, type BulkResult } from '../../../schemas/http/bulk.js';
 import { messages } from '../../../schemas/http/errors.js';
@@ -27,8 +28,9 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
     const change = deletes ? 'delete' : edit;
     const { call } = state;
 
-    const addressed = shortCodes.map((address) => subjectIn(address, state.defaultDomain));
-    const known = addressed.filter((subject) => subject !== null);
+    const named = shortCodes.map((address) => subjectIn(address, state.defaultDomain));
+    const codes = named.filter((subject) => subject !== null);
+    const known = await linksWithCodes(deps.pool, codes);
     if (new Set(known).size < known.length) return failure(400, shortCodesMessage);
 
     const { granted, resetDate } = await state.reserveCalls(shortCodes.length - 1);
@@ -42,7 +44,10 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
     );
 
     const caller = callerOf(state);
-    const subjects = addressed.slice(0, paid.length);
+    const linkOf = new Map(codes.map((code, index) => [code, known[index] ?? code]));
+    const subjects = named
+      .map((code) => (code === null ? null : (linkOf.get(code) ?? code)))
+      .slice(0, paid.length);
     const changes = subjects.flatMap((subject): readonly RequestedChange[] =>
       subject === null ? [] : [{ subject, versions: null, change }],
     );

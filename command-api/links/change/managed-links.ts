@@ -26,7 +26,8 @@ import { decideAll, type LedgerRows } from '../../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../../ops/ledger/links.js';
 import type { LinkEvent } from '../../../schemas/events/catalogue.js';
 
-const managedLinks = (outbox: Outbox): LedgerRows<ManagedLink, LinkEvent> => ({
+/** The ledger's rows of links with their current states. */
+export const managedLinks = (outbox: Outbox): LedgerRows<ManagedLink, LinkEvent> => ({
   async lock(tx, codes) {
     const ledger = await ledgerLinks.lock(tx, codes);
     // While the rows are locked, no new events are written.

@@ -49,21 +49,21 @@ export const managedLinkHandlers = ((deps) => {
 
   return {
     async getLink({ ctx, parameter }) {
-      const subject = addressedLink(ctx, parameter);
+      const subject = await addressedLink(deps, ctx, parameter);
       if (subject.type === 'refused') return subject.reply;
       const found = await links.find(subject.value, null);
       return found ? detailed(200, found) : failure(404, messages.codeNotFound);
     },
 
-    changeLink({ ctx, body: change, state, parameter }) {
-      const subject = addressedLink(ctx, parameter);
+    async changeLink({ ctx, body: change, state, parameter }) {
+      const subject = await addressedLink(deps, ctx, parameter);
       if (subject.type === 'refused') return subject.reply;
       const versions = ifMatch(ctx.headers['if-match']);
       return applyChange({ subject: subject.value, versions, change }, state);
     },
 
-    deleteLink({ ctx, state, parameter }) {
-      const subject = addressedLink(ctx, parameter);
+    async deleteLink({ ctx, state, parameter }) {
+      const subject = await addressedLink(deps, ctx, parameter);
       if (subject.type === 'refused') return subject.reply;
       const versions = ifMatch(ctx.headers['if-match']);
       return applyChange({ subject: subject.value, versions, change: 'delete' }, state);

@@ -54,7 +54,7 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   };
 
   const show: Handler<V2State> = async (ctx, state, parameter) => {
-    const subject = addressedLink(ctx, parameter);
+    const subject = await addressedLink(deps, ctx, parameter);
     if (subject.type === 'refused') return subject.reply;
     const found = await links.find(subject.value, state.call.key.account);
     return found ? detailed(found, state) : failure(404, messages.codeNotFound);
@@ -65,7 +65,7 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     if (request.type === 'refused') return request.reply;
     const refusal = gateRefusal(request.value, state, deps);
     if (refusal) return refusal;
-    const subject = addressedLink(ctx, parameter);
+    const subject = await addressedLink(deps, ctx, parameter);
     if (subject.type === 'refused') return subject.reply;
     const versions = ifMatch(ctx.headers['if-match']);
     const requested = { subject: subject.value, versions, change: request.value };
@@ -78,7 +78,7 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   };
 
   const remove: Handler<V2State> = async (ctx, state, parameter) => {
-    const subject = addressedLink(ctx, parameter);
+    const subject = await addressedLink(deps, ctx, parameter);
     if (subject.type === 'refused') return subject.reply;
     const versions = ifMatch(ctx.headers['if-match']);
     const requested = { subject: subject.value, versions, change: 'delete' } as const;

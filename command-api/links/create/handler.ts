@@ -76,6 +76,10 @@ export type ShortenHandler = ReturnType<typeof createShortenHandler>;
 /** A domain is active on every edge after this time (ms). */
 const domainLiveMs = 1_000;
 
+/** Milliseconds until every edge serves the domains. */
+export const liveIn = (domains: ReadonlyMap<string, LockedDomain>): number =>
+  Math.max(0, ...Array.from(domains.values(), ({ age }) => domainLiveMs - Math.max(0, age)));
+
 const createdBy = (outcome: ShortenOutcome): readonly EventNamed<'LinkCreated'>[] =>
   outcome.type === 'created' ? [outcome.event] : [];
 
@@ -174,8 +178,6 @@ export const createShortenHandler = <Request = never>(
       const newRecord = command && recordToStore(command, outcomes);
       return { admitted: outcome, read, record, outcomes, events, newRecord };
     });
-    const ages = Array.from(domains.values(), ({ age }) => age);
-    const liveIn = Math.max(0, ...ages.map((age) => domainLiveMs - Math.max(0, age)));
     const saved = [
       ...insertLinks([...links.ledgerLinks.values()]),
       ...saveMeters(spent),
@@ -192,7 +194,8 @@ export const createShortenHandler = <Request = never>(
         if (record) return { admitted: call, result: { type: 'recorded', record } };
         // A command waits for its own events only: another partition may be stalled.
         const outboxPosition = outbox.positionOf(events, position);
-        return { admitted: call, result: { type: 'decided', outcomes, outboxPosition, liveIn } };
+        const decision = { outcomes, outboxPosition, liveIn: liveIn(domains) };
+        return { admitted: call, result: { type: 'decided', ...decision } };
       }),
     );
     return {

@@ -13,7 +13,7 @@ export const createHistoryHandler = (deps: ManagedLinksDeps): Handler<V2State> =
   return async (ctx, { call }, parameter) => {
     const query = parseQuery(historyQuery, ctx);
     if (query.type === 'refused') return query.reply;
-    const subject = addressedLink(ctx, parameter);
+    const subject = await addressedLink(deps, ctx, parameter);
     if (subject.type === 'refused') return subject.reply;
     const found = await links.find(subject.value, call.key.account);
     if (!found) return failure(404, messages.codeNotFound);

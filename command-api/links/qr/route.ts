@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { findActiveDomains, type ActiveDomains } from '../../../ops/ledger/active-domains.js';
+import { linksWithCodes } from '../../../ops/ledger/codes.js';
 import { readLinkStates } from '../../../ops/ledger/link-states.js';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
@@ -12,7 +13,7 @@ import { encodeQr, renderQr } from './render.js';
 import { failure, prefers, type Reply } from '../../http/reply.js';
 import { actorIn } from '../../http/request-actor.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
-import { addressedLink } from '../addressed-link.js';
+import { addressedCode } from '../addressed-link.js';
 import { goneReply } from '../view.js';
 import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admission/admitted-call.js';
 import { createBatcher } from '../../../ops/platform/concurrency/batcher.js';
@@ -56,12 +57,13 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
     if (query.type === 'refused') return query.reply;
     if (!platform.qr) return failure(400, messages.qrOff);
 
-    const addressed = addressedLink(ctx, parameter);
+    const addressed = addressedCode(ctx, parameter);
     if (addressed.type === 'refused') return addressed.reply;
-    const { value: subject } = addressed;
+    const { value: code } = addressed;
+    const [subject = code] = await linksWithCodes(pool, [code]);
     const { state = initialState } =
       (await readLinkStates(pool, outbox, [subject])).get(subject) ?? {};
-    const { domain } = linkOfSubject(subject);
+    const { domain } = linkOfSubject(code);
     if (domain !== null && state.status !== 'none') {
       // After a release of the domain, the edge serves no link of its former owner.
       const active = await findActiveDomains(deps, state.link.account, [domain]);
@@ -77,7 +79,7 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
     if (limit !== null && call.usage.qrCodes >= limit) return exhausted();
 
     const text =
-      shortUrlOf(subject, deps.shortUrlHost) + (query.value.mark === undefined ? '' : '?qr');
+      shortUrlOf(code, deps.shortUrlHost) + (query.value.mark === undefined ? '' : '?qr');
     const imageType = imageTypes[query.value.format];
     const contentType = prefers(ctx, bytes, imageType) ? bytes : imageType;
     const tag = createHash('sha256')
@@ -88,16 +90,16 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
     if (ctx.headers['if-none-match']?.includes(headers.ETag)) {
       return { type: 'raw', status: 304, contentType: '', body: null, headers };
     }
-    const code = encodeQr(text, query.value.ecc);
-    if (code.size > query.value.size)
-      return failure(400, `size must be at least ${code.size} for this short URL`);
+    const image = encodeQr(text, query.value.ecc);
+    if (image.size > query.value.size)
+      return failure(400, `size must be at least ${image.size} for this short URL`);
     if (ctx.method === 'HEAD')
       return { type: 'raw', status: 200, contentType, body: null, headers };
-    const body = renderQr(code, query.value);
+    const body = renderQr(image, query.value);
     const decision = await quota.spend({
       type: 'SpendQrCode',
       subject: key.rootId,
-      data: { account: key.account, code: subject, limit },
+      data: { account: key.account, code, limit },
       metadata: actorIn(requestState, key.id),
     });
     if (decision.type === 'refused') return exhausted();

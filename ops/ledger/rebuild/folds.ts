@@ -3,10 +3,12 @@
  * ones. Repeats, whose sequence is not above that of the state, and events of unknown subjects are dropped.
  */
 import {
+  isCodeEvent,
   isCreation,
   isLinkEvent,
   isVisit,
   type ApiKeyEvent,
+  type CodeEvent,
   type CreationEvent,
   type EventNamed,
   type LinkEvent,
@@ -118,20 +120,41 @@ export const creationsIn = (
   });
 };
 
-export type SpendingEvent = CreationEvent | UsageEvent;
+type Addition = EventNamed<'LinkCodeAdded'>;
+
+/** Returns the further codes that existing links got, without repeats. @param links after the events */
+export const codesIn = (
+  known: ReadonlyMap<string, LedgerLinkState>,
+  links: ReadonlyMap<string, LedgerLinkState>,
+  events: readonly LinkEvent[],
+): readonly CodeEvent[] => {
+  const sequences = new Map<string, number>();
+  return events.filter(isCodeEvent).filter(({ subject, sequence }) => {
+    const before = known.get(subject);
+    const last = sequences.get(subject) ?? (before?.status === 'taken' ? before.sequence : 0);
+    if (!links.has(subject) || sequence <= last) return false;
+    sequences.set(subject, sequence);
+    return true;
+  });
+};
+
+export type SpendingEvent = CreationEvent | Addition | UsageEvent;
+
+const isOfLink = (event: SpendingEvent): event is CreationEvent | Addition =>
+  isCreation(event) || event.type === 'linklog.LinkCodeAdded.v1';
 
 export const spenderOf = (event: SpendingEvent): string =>
-  isCreation(event) ? event.data.keyId : event.subject;
+  isOfLink(event) ? event.data.keyId : event.subject;
 
-/** Folds creations, without repeats, and events of the usage topic, by `spenderOf`. */
+/** Folds creations and further codes, without repeats, and events of the usage topic, by `spenderOf`. */
 export const foldMeters = foldOf<KeyMeter, SpendingEvent>({
   initialState: unusedMeter,
   evolve(meter, event) {
-    if (!isCreation(event)) return evolveMeter(meter, event);
+    if (!isOfLink(event)) return evolveMeter(meter, event);
     const spending = spendingOf(event);
     return spending === null ? meter : addSpending(meter, spending);
   },
   isKnown: (meter, event) =>
-    spendingOf(event) === null || (!isCreation(event) && event.sequence <= meter.usageSequence),
+    spendingOf(event) === null || (!isOfLink(event) && event.sequence <= meter.usageSequence),
   subjectOf: spenderOf,
 });

@@ -14,6 +14,7 @@ import type { EventLog, LogRecord } from '../../event-log/port.js';
 import { aliasOverrides } from '../alias-overrides.js';
 import { apiKeys } from '../api-keys.js';
 import { domains } from '../domains.js';
+import { saveCodes } from '../codes.js';
 import { insertLinks, ledgerLinks, lockLinks } from '../links.js';
 import { webhooks } from '../webhooks.js';
 import { meterRows } from '../meters.js';
@@ -23,6 +24,7 @@ import type { LedgerRows, LedgerSchema } from '../decide.js';
 import { execute, transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
 import { writeOnly } from '../../platform/postgres/statement.js';
 import {
+  codesIn,
   creationsIn,
   foldDomains,
   foldLedgerLinks,
@@ -54,9 +56,11 @@ const into =
     await execute(tx, writeOnly(rows.save(fold(known, own), schema)));
   };
 
+const isAddedCode = (event: LinklogEvent) => event.type === 'linklog.LinkCodeAdded.v1';
+
 const addSpendings = into(
   meterRows,
-  (event) => isCreation(event) || isUsageEvent(event),
+  (event) => isCreation(event) || isAddedCode(event) || isUsageEvent(event),
   foldMeters,
   spenderOf,
 );
@@ -64,7 +68,9 @@ const addSpendings = into(
 const addLinks: Add = async (tx, schema, events) => {
   const own = events.filter(isLinkEvent);
   const known = await lockLinks(tx, [...new Set(own.map(({ subject }) => subject))], schema);
-  const changed = [...foldLedgerLinks(known, own)];
+  const links = foldLedgerLinks(known, own);
+  const codes = codesIn(known, links, own);
+  const changed = [...links];
   const added = changed.filter(([subject]) => !known.has(subject));
   const saved = changed.filter(([subject]) => known.has(subject));
   const statements = [
@@ -73,9 +79,10 @@ const addLinks: Add = async (tx, schema, events) => {
       schema,
     ),
     ...ledgerLinks.save(new Map(saved), schema),
+    ...saveCodes(codes, schema, 'ON CONFLICT DO NOTHING'),
   ];
   await execute(tx, writeOnly(statements));
-  await addSpendings(tx, schema, creationsIn(known, own));
+  await addSpendings(tx, schema, [...creationsIn(known, own), ...codes]);
 };
 
 /** The topics in an order in which events refer only to earlier topics. */

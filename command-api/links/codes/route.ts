@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findActiveDomains, type ActiveDomains } from '../../../ops/ledger/active-domains.js';
+import type { LedgerClock } from '../../../ops/ledger/clock.js';
+import { edgeRoutes } from '../../../schemas/edge-routes.js';
+import { maxCodes } from '../../../schemas/folds/link.js';
+import { addCodeRequest } from '../../../schemas/http/codes.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { subjectIn } from '../../../schemas/http/link-address.js';
+import { subjectOf } from '../../../schemas/link-subject.js';
+import {
+  gateRefusal,
+  keyInvalid,
+  monthlyLimitReached,
+  type PlanDeps,
+  type V2State,
+} from '../../admission/admitted-call.js';
+import { createFindForbidden } from '../../aliases/forbidden-aliases.js';
+import {
+  failure,
+  json,
+  logWithinMs,
+  noContent,
+  unavailable,
+  type Reply,
+} from '../../http/reply.js';
+import { actorIn } from '../../http/request-actor.js';
+import { parseJsonAs, type Handler } from '../../http/requests.js';
+import { addressedLink, etagOf, namedDomain } from '../addressed-link.js';
+import { createManagedLinks, type ManagedLinksDeps } from '../change/managed-links.js';
+import { callerOf } from '../change/route.js';
+import { goneResponses } from '../view.js';
+import type { CodeRefusal } from './command.js';
+import { createCodeLedger } from './handler.js';
+
+interface CodeDeps extends ManagedLinksDeps, PlanDeps {
+  readonly clock: LedgerClock;
+  readonly activeDomains: ActiveDomains;
+}
+
+/** POST /v2/links/:shortCode/codes and DELETE …/codes/:code */
+export const createCodeHandlers = (
+  deps: CodeDeps,
+): Readonly<Record<'addCode' | 'removeCode', Handler<V2State>>> => {
+  const { pool, delivery, plans } = deps;
+  const links = createManagedLinks(deps);
+  const ledger = createCodeLedger(deps);
+  const findForbidden = createFindForbidden(pool);
+
+  const replyTo = (refusal: CodeRefusal['type'], { call }: V2State): Reply => {
+    const limit = plans.plans[call.key.plan].monthlyLinks;
+    const replies: Readonly<Record<CodeRefusal['type'], Reply>> = {
+      notFound: failure(404, messages.codeNotFound),
+      deleted: goneResponses.deleted,
+      tooManyCodes: failure(400, `A link has at most ${maxCodes} further codes`),
+      firstCode: failure(400, 'The first code of a link cannot be removed'),
+      domainInactive: failure(400, messages.domainInactive),
+      linksExhausted: monthlyLimitReached(messages.linksExhausted, limit, call, deps),
+      aliasTaken: failure(400, messages.aliasTaken),
+    };
+    return replies[refusal];
+  };
+
+  return {
+    async addCode(ctx, state, parameter) {
+      const request = parseJsonAs(addCodeRequest, state.body, state);
+      if (request.type === 'refused') return request.reply;
+      const { alias } = request.value;
+      const domain = namedDomain(request.value.domain, state);
+      const { key, usage } = state.call;
+      const { account } = key;
+      const linkLimit = plans.plans[key.plan].monthlyLinks;
+      const refusal = gateRefusal({ alias }, state, deps);
+      if (refusal) return refusal;
+      if (linkLimit !== null && usage.links >= linkLimit) return replyTo('linksExhausted', state);
+      const names = domain === null ? [] : [domain];
+      const active = await findActiveDomains(deps, account, names);
+      if (domain !== null && !active.has(domain)) return replyTo('domainInactive', state);
+      // On other domains, only the routes of the edge are reserved.
+      const forbidden =
+        domain === null ? await findForbidden([alias], account) : new Set(edgeRoutes);
+      if (forbidden.has(alias)) return failure(400, messages.aliasReserved);
+      const addressed = await addressedLink(deps, ctx, parameter);
+      if (addressed.type === 'refused') return addressed.reply;
+      const added = await ledger.add({
+        ...{
+          subject: addressed.value,
+          code: subjectOf({ domain, code: alias }),
+          account,
+          linkLimit,
+        },
+        ...{ keyHash: state.keyHash, actor: actorIn(state, key.id) },
+      });
+      if (added === null) return keyInvalid;
+      if (added === 'aliasTaken') return replyTo(added, state);
+      const { decision, state: link, outboxPosition } = added;
+      if (decision.type === 'refused') return replyTo(decision.refusal.type, state);
+      const [published] = await Promise.all([
+        delivery.published(outboxPosition, logWithinMs),
+        added.liveIn > 0 ? sleep(added.liveIn) : null,
+      ]);
+      if (!published) return unavailable(messages.logUnavailable);
+      if (link.current.status === 'none' || link.ledger.status === 'none') return unavailable();
+      const changed = { link: link.current, version: link.ledger.sequence };
+      const [shown] = await links.changed([changed], callerOf(state), state.call.now);
+      if (!shown) throw new Error('changed() returned no link for 1 link');
+      return json(201, shown, { ETag: etagOf(changed.version) });
+    },
+
+    async removeCode(ctx, state, parameter) {
+      const addressed = await addressedLink(deps, ctx, parameter);
+      if (addressed.type === 'refused') return addressed.reply;
+      const code = subjectIn(parameter('code'), state.defaultDomain);
+      if (code === null) return replyTo('notFound', state);
+      const { key } = state.call;
+      const actor = actorIn(state, key.id);
+      const removed = await ledger.remove(addressed.value, code, key.account, actor);
+      if (removed.decision.type === 'refused') return replyTo(removed.decision.refusal.type, state);
+      const published = await delivery.published(removed.outboxPosition, logWithinMs);
+      return published ? noContent() : unavailable(messages.logUnavailable);
+    },
+  };
+};
