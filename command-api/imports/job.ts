@@ -10,6 +10,7 @@ import { newId } from '../../ops/platform/new-id.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { PlanTable } from '../../schemas/plans.js';
+import { linkOfSubject, subjectOf } from '../../schemas/link-subject.js';
 import { urlsOf } from '../../schemas/link-options.js';
 import { findLiveRoot } from '../admission/live-keys.js';
 import { createFindForbidden } from '../aliases/forbidden-aliases.js';
@@ -77,14 +78,14 @@ export const createImportJob = (deps: ImportJobDeps) => {
   const findForbidden = createFindForbidden(pool);
   const portionDeps = { pool, outbox: deps.outbox, clock: deps.clock, owner };
 
-  /** The rows whose codes the account may not use. Operators may use reserved ones. */
-  const findForbiddenRows = async (
+  /** The codes of rows, as subjects, that the account may not use. Operators may use reserved ones. */
+  const findForbiddenCodes = async (
     { keyId, account }: RunningImport,
     rows: readonly ReadyRow[],
-  ): Promise<(row: ReadyRow) => boolean> => {
-    const codes = rows.flatMap(({ code, domain }) => (domain === null ? [code] : []));
-    const forbidden = keyId === null ? new Set<string>() : await findForbidden(codes, account);
-    return ({ code, domain }) => domain === null && forbidden.has(code);
+  ): Promise<ReadonlySet<string>> => {
+    const subjects = rows.flatMap((row) => [subjectOf(row), ...row.codes]);
+    const onDefault = subjects.filter((subject) => linkOfSubject(subject).domain === null);
+    return keyId === null ? new Set() : findForbidden(onDefault, account);
   };
 
   /** Checks the records of a portion; `null` if a service has no verdict now. */
@@ -110,8 +111,8 @@ export const createImportJob = (deps: ImportJobDeps) => {
       if (share.isUsedUp) await share.renew();
     }
     const ready = rows.filter((row) => row.type === 'ready');
-    const [isForbidden, verdicts] = await Promise.all([
-      findForbiddenRows(running, ready),
+    const [forbidden, verdicts] = await Promise.all([
+      findForbiddenCodes(running, ready),
       checkGroups(
         safety,
         ready.map(({ link }) => urlsOf(link)),
@@ -122,8 +123,15 @@ export const createImportJob = (deps: ImportJobDeps) => {
     return rows.map((row) => {
       if (row.type !== 'ready') return row;
       const known = { code: row.code, url: row.link.url };
-      if (isForbidden(row)) return refusedRow(row.row, known, 'reserved', [messages.reserved]);
-      if (verdictOf.get(row) === 'safe') return row;
+      if (forbidden.has(subjectOf(row))) {
+        return refusedRow(row.row, known, 'reserved', [messages.reserved]);
+      }
+      const reserved = row.codes.filter((code) => forbidden.has(code));
+      const codes = row.codes.filter((code) => !forbidden.has(code));
+      const left = reserved.map((code) => `The further code ${code} is reserved.`);
+      if (verdictOf.get(row) === 'safe') {
+        return { ...row, codes, messages: [...row.messages, ...left] };
+      }
       return refusedRow(row.row, known, 'unsafe', [messages.unsafe]);
     });
   };

@@ -136,6 +136,40 @@ describe('imports: portions, on two nodes', () => {
     expect(await totalsOf(ids)).to.deep.equal({ created: 100, failed: 100 });
   });
 
+  it('add further codes that are free, and tell which ones are left out', async () => {
+    await shorten('taken-code');
+    const line = (...cells: readonly string[]): string => cells.join();
+    const id = await receive(
+      [
+        'code,url,codes',
+        line('first', url, '"second,taken-code,gone.example/third,second,!"'),
+        line('second', url, ''),
+        line('other', `${url}2`, '"first,other,fourth"'),
+        '',
+      ].join('\n'),
+    );
+    const owner = newId();
+    const running = await lease(owner);
+    await decide(running, owner);
+    expect(await outcomesOf(id)).to.deep.equal([
+      'first created',
+      'second conflict',
+      'other created',
+    ]);
+    const events = named('LinkCodeAdded', await node.events('links'));
+    expect(events.map(({ subject, data }) => [subject, data.code])).to.have.deep.members([
+      ['first', 'second'],
+      ['other', 'fourth'],
+    ]);
+    const { rows } = await node.pool.query(
+      'SELECT subject, code_of FROM ledger.links WHERE code_of IS NOT NULL ORDER BY subject',
+    );
+    expect(rows).to.deep.equal([
+      { subject: 'fourth', code_of: 'other' },
+      { subject: 'second', code_of: 'first' },
+    ]);
+  });
+
   it('are decided again when another transaction has created a link', async () => {
     const id = await receive(csv(row('raced'), row('not-raced')));
     const owner = newId();

@@ -1,6 +1,7 @@
 /** Decides a portion of an import: links, quota, events, outcomes and position in one transaction. */
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
+import { saveCodes } from '../../ops/ledger/codes.js';
 import { lockActiveDomains, type LockedDomain } from '../../ops/ledger/domains.js';
 import { readManyLinkStates } from '../../ops/ledger/link-states.js';
 import { findTaken, insertLinks, isSubjectTaken } from '../../ops/ledger/links.js';
@@ -9,7 +10,9 @@ import { lockMeters, saveMeters, type LockedMeter } from '../../ops/ledger/meter
 import { newId } from '../../ops/platform/new-id.js';
 import { lockingTransaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../ops/platform/postgres/statement.js';
-import type { LinkEvent } from '../../schemas/events/catalogue.js';
+import { nextEvent } from '../../schemas/decision.js';
+import { isCodeEvent, type EventNamed, type LinkEvent } from '../../schemas/events/catalogue.js';
+import { newEvent } from '../../schemas/events/codec.js';
 import { operatorsKeyId } from '../../schemas/folds/key-meter.js';
 import {
   evolveLedgerLink,
@@ -19,7 +22,7 @@ import {
 } from '../../schemas/folds/ledger-link.js';
 import type { LinkState } from '../../schemas/folds/link.js';
 import type { ImportedRow, RowOutcome } from '../../schemas/http/imports.js';
-import { subjectOf } from '../../schemas/link-subject.js';
+import { linkOfSubject, subjectOf } from '../../schemas/link-subject.js';
 import { importLinkDecider, type CodeTaken, type ImportLink } from './command.js';
 import { suffixed, type CheckedRow, type ReadyRow } from './row-check.js';
 import {
@@ -69,6 +72,10 @@ interface Locked {
   readonly visits: ReadonlyMap<string, number>;
 }
 
+/** The domains of the codes of a row. */
+const domainsOf = ({ domain, codes }: ReadyRow): readonly string[] =>
+  [domain, ...codes.map((code) => linkOfSubject(code).domain)].filter((name) => name !== null);
+
 /** The subjects that `suffix` may use for a row. */
 const candidatesOf = ({ domain, code }: ReadyRow): readonly string[] =>
   Array.from({ length: maxSuffix - 1 }, (_, index) => suffixed(code, index + 2)).flatMap((name) =>
@@ -91,7 +98,13 @@ const suffixesOf = (rows: readonly ReadyRow[], taken: ReadonlySet<string>): read
 
 /** A decision on a row, and the code that it got. */
 type Decided =
-  | { readonly type: 'created'; readonly code: string; readonly events: readonly LinkEvent[] }
+  | {
+      readonly type: 'created';
+      readonly code: string;
+      readonly events: readonly LinkEvent[];
+      /** Further codes that were left out. */
+      readonly lacking: readonly string[];
+    }
   | { readonly type: 'exists'; readonly code: string }
   | { readonly type: 'quota' | 'domainInactive' }
   | CodeTaken;
@@ -118,8 +131,12 @@ const outcomeOf = (row: ReadyRow, decided: Decided): ImportedRow => {
   switch (decided.type) {
     case 'created': {
       const { code } = decided;
-      const renamed = code === row.code ? undefined : `The code ${row.code} was taken.`;
-      return outcome(row.link.disabled ? 'disabled' : 'created', code, renamed);
+      const faults = [
+        ...(code === row.code ? [] : [`The code ${row.code} was taken.`]),
+        ...decided.lacking.map((lacking) => `The further code ${lacking} was left out.`),
+      ];
+      const message = faults.length === 0 ? undefined : faults.join(' ');
+      return outcome(row.link.disabled ? 'disabled' : 'created', code, message);
     }
     case 'exists':
       return { ...outcome('exists', decided.code), message: null };
@@ -146,6 +163,8 @@ const openPortion = (running: RunningImport, key: PayingKey | null, locked: Lock
   const { now, meter, domains, taken, checked, visits } = locked;
   const states = new Map(locked.states);
   const ledgerLinks = new Map<string, LedgerLink>();
+  /** Further codes of links of this portion. */
+  const assigned = new Set<string>();
   const created: CreatedLink[] = [];
   const checkedLinks: CheckedLink[] = [];
   const isCheck = running.phase === 'check';
@@ -162,26 +181,58 @@ const openPortion = (running: RunningImport, key: PayingKey | null, locked: Lock
     };
   };
 
-  const create = (row: ReadyRow, code: string, events: readonly LinkEvent[]): Decided => {
+  const isExhausted = (): boolean => {
     const limit = key?.linkLimit ?? null;
-    if (meter && limit !== null && meter.links + spent >= limit) return { type: 'quota' };
+    return meter !== null && limit !== null && meter.links + spent >= limit;
+  };
+
+  /** Adds the further codes of a new link that are free. Returns their events, and the other codes. */
+  const addCodes = (row: ReadyRow, subject: string, events: readonly LinkEvent[]) => {
+    const { keyId } = commandOf(row, subject).data;
+    const added: EventNamed<'LinkCodeAdded'>[] = [];
+    const lacking: string[] = [];
+    for (const code of row.codes) {
+      const { domain } = linkOfSubject(code);
+      const isInactive = domain !== null && domains.get(domain)?.account !== account;
+      const isTaken = code === subject || assigned.has(code) || states.has(code);
+      const isKnown = isTaken || taken.has(code) || checked.has(code);
+      if (isInactive || isKnown || isExhausted()) lacking.push(code);
+      else {
+        const index = events.length + added.length;
+        const { metadata } = commandOf(row, subject);
+        const last = { sequence: index, lastEventAt: now };
+        const next = { ...nextEvent(last, metadata, index), subject, account };
+        assigned.add(code);
+        added.push(newEvent('LinkCodeAdded', { code, keyId }, next));
+        if (isCheck) {
+          spent += 1;
+          checkedLinks.push({ subject: code, url: row.link.url });
+        } else if (meter) meter.links += 1;
+      }
+    }
+    return { added, lacking };
+  };
+
+  const create = (row: ReadyRow, code: string, imported: readonly LinkEvent[]): Decided => {
+    if (isExhausted()) return { type: 'quota' };
     const subject = subjectOf({ domain: row.domain, code });
     const { initialState, evolve } = importLinkDecider;
-    states.set(subject, events.reduce(evolve, initialState));
     if (isCheck) {
       spent += 1;
       checkedLinks.push({ subject, url: row.link.url });
-      return { type: 'created', code, events: [] };
+    } else if (meter) {
+      meter.links += 1;
+      meter.allLinks += 1;
     }
+    const { added, lacking } = addCodes(row, subject, imported);
+    const events = [...imported, ...added];
+    states.set(subject, events.reduce(evolve, initialState));
+    if (isCheck) return { type: 'created', code, events: [], lacking };
     const link = events.reduce<LedgerLinkState>(evolveLedgerLink, initialLedgerLink);
     if (link.status === 'none') throw new Error(`evolve() returned no link for ${subject}`);
     ledgerLinks.set(subject, link);
     created.push({ ...row.source, subject });
-    if (meter) {
-      meter.links += 1;
-      meter.allLinks += 1;
-    }
-    return { type: 'created', code, events };
+    return { type: 'created', code, events, lacking };
   };
 
   const decideCode = (row: ReadyRow, code: string): Decided => {
@@ -195,7 +246,9 @@ const openPortion = (running: RunningImport, key: PayingKey | null, locked: Lock
     const { initialState, decide } = importLinkDecider;
     const state = states.get(subject);
     // Neither the projection nor the outbox has the link yet.
-    if (!state && taken.has(subject)) return { type: 'codeTaken', isDeleted: false };
+    if (assigned.has(subject) || (!state && taken.has(subject))) {
+      return { type: 'codeTaken', isDeleted: false };
+    }
     const decision = decide(commandOf(row, subject), state ?? initialState);
     if (decision.type === 'unchanged') return { type: 'exists', code };
     if (decision.type === 'refused') return decision.refusal;
@@ -268,6 +321,7 @@ const decideLocked = (
   const keepsRecords = isCheck && !options.dryRun;
   const statements = [
     ...insertLinks([...portion.ledgerLinks.values()]),
+    ...saveCodes(events.filter(isCodeEvent)),
     ...saveMeters(locked.meter && portion.created.length > 0 ? [locked.meter] : []),
     ...insertChecked(id, portion.checkedLinks),
     ...insertCreated(id, options.visits ? portion.created : []),
@@ -301,7 +355,7 @@ export const decidePortion = async (
 
   /** The states of the rows' subjects, and of their other codes if they may need them. */
   const readStates = async (tx: Client): Promise<Pick<Locked, 'taken' | 'states' | 'checked'>> => {
-    const subjects = ready.map(subjectOf);
+    const subjects = ready.flatMap((row) => [subjectOf(row), ...row.codes]);
     const findOf = (codes: readonly string[]) =>
       Promise.all([
         findTaken(tx, codes),
@@ -329,7 +383,7 @@ export const decidePortion = async (
       lockingTransaction(
         pool,
         (tx) => {
-          const domains = [...new Set(ready.flatMap(({ domain }) => domain ?? []))];
+          const domains = [...new Set(ready.flatMap(domainsOf))];
           const sources = ready.map(({ source }) => source);
           return Promise.all([
             lockImport(tx, running, owner),

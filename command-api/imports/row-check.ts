@@ -16,11 +16,14 @@ import {
 import type { ImportedRow, RowOutcome } from '../../schemas/http/imports.js';
 import { optionsRequest } from '../../schemas/http/link-options.js';
 import { conflictOf } from '../../schemas/link-options.js';
+import { maxCodes } from '../../schemas/folds/link.js';
+import { subjectIn } from '../../schemas/http/link-address.js';
 import { linkCodeOf } from '../../schemas/link-subject.js';
 import type { ImportedLink } from './command.js';
 import {
   invalidRecord,
   optionFault,
+  quote,
   type SourceLink,
   type SourceRecord,
 } from './formats/records.js';
@@ -34,6 +37,8 @@ export interface ReadyRow {
   readonly source: Pick<SourceLink, 'domain' | 'code'>;
   readonly domain: string | null;
   readonly code: string;
+  /** The subjects of its further codes. */
+  readonly codes: readonly string[];
   readonly link: Omit<ImportedLink, 'visits' | 'keyId' | 'account' | 'importId' | 'source'>;
   readonly messages: readonly string[];
 }
@@ -103,6 +108,24 @@ const readTags = (tags: readonly string[], messages: string[]): readonly string[
     stored.add(clean);
   }
   return [...stored];
+};
+
+/** The subjects of the further codes, without those that no link can have. */
+const readCodes = (
+  codes: readonly string[],
+  defaultDomain: string | null,
+  messages: string[],
+): readonly string[] => {
+  const subjects = new Set<string>();
+  for (const text of codes) {
+    const subject = subjectIn(text, defaultDomain);
+    if (subject === null || subjects.size === maxCodes) {
+      messages.push(
+        `The code ${quote(text)} was left out: ${subject === null ? 'no link can have it' : `a link has at most ${maxCodes}`}.`,
+      );
+    } else subjects.add(subject);
+  }
+  return [...subjects];
 };
 
 const readClicks = (clicks: number, messages: string[]): number => {
@@ -211,6 +234,7 @@ export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) =>
     }
     return {
       ...{ type: 'ready', row, code, link, messages },
+      codes: readCodes(source.codes, defaultDomain, messages),
       source: { domain: source.domain, code: source.code },
       domain: isActive ? named : null,
     };

@@ -195,6 +195,7 @@ describe('imports: checks of rows', () => {
         { forwardQuery: true },
         { rules: [{ name: 'a', when: {}, url: 'https://example.com/a' }] },
       ),
+      codes: fc.array(fc.oneof(text, fc.constantFrom('a', 'go.example/b')), { maxLength: 25 }),
       messages: fc.constant([]),
     });
     const owner = { keyId: 'key-1', account: 'acme', importId: 'import-1', source: 'csv' };

@@ -3,12 +3,16 @@ import { expect } from 'chai';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { execute, transaction } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
-import type { LinkEvent } from '../../schemas/events/catalogue.js';
+import { saveCodes } from '../../ops/ledger/codes.js';
+import { writeOnly } from '../../ops/platform/postgres/statement.js';
+import { isCodeEvent, type LinkEvent } from '../../schemas/events/catalogue.js';
 import { evolveLink, initialState } from '../../schemas/folds/link.js';
 import { rowOfState } from '../../schemas/read-models/redirects.js';
 import {
   at,
   blocked,
+  codeAdded,
+  codeRemoved,
   created,
   deleted,
   disabled,
@@ -54,11 +58,31 @@ describe('redirect edge: link reader', () => {
       ...{ subject: 'spring', account: 'acme', status: 'active', sequence: 1 },
       ...{ location: 'https://example.com/spring', options: {} },
       ...{ createdAt: Date.parse('2026-05-20T12:00:00.000Z'), startsAt: null, expiresAt: null },
-      ...{ limited: true, passwordHash: null },
+      ...{ limited: true, passwordHash: null, codes: [] },
     };
     expect(reader.cached('spring')).to.equal(undefined);
     expect(await reader.read('spring')).to.deep.equal(link);
     expect(reader.cached('spring')).to.deep.include(link);
+  });
+
+  it('finds a link by a code that is not in memory yet, and a removed code as deleted', async () => {
+    const history = [
+      created('coded'),
+      ...['coded-2', 'coded-3'].map((code, index) =>
+        codeAdded('coded', index + 2, { code, keyId: 'key-1' }),
+      ),
+      codeRemoved('coded', 4, { code: 'coded-3' }),
+    ];
+    // An edge that has not heard of the codes has the link in memory.
+    await recordHistory(node, ...history.slice(0, 1));
+    await reader.read('coded');
+    await recordHistory(node, ...history.slice(1));
+    await execute(node.pool, writeOnly(saveCodes(history.filter(isCodeEvent))));
+    expect(reader.cached('coded-2')).to.equal(undefined);
+    expect(await reader.read('coded-2')).to.include({ subject: 'coded', status: 'active' });
+    expect(reader.cached('coded-2')).to.include({ subject: 'coded', sequence: 4 });
+    expect(await reader.read('coded-3')).to.include({ subject: 'coded', status: 'deleted' });
+    expect(reader.cached('coded')).to.include({ status: 'active' });
   });
 
   it('does not confuse links of one partition', async () => {

@@ -21,6 +21,23 @@ describe('redirect edge: link cache', () => {
     expect(cache.get('spring', 1, 601_000)).to.include(link);
   });
 
+  it('finds a link by each of its codes, as long as it has them', () => {
+    const cache = new LinkCache(1e6);
+    cache.set({ ...link, codes: ['sprnig', 'go.example/spring'] }, 1, 0);
+    const withCodes = cache.size;
+    for (const code of ['spring', 'sprnig', 'go.example/spring']) {
+      expect(cache.get(code, 1, 0)).to.include({ subject: 'spring' });
+    }
+    cache.set({ ...link, codes: ['sprnig'] }, 1, 0);
+    expect(cache.get('sprnig', 1, 0)).to.include({ subject: 'spring' });
+    expect(cache.get('go.example/spring', null)).to.equal(undefined);
+    expect(cache.count).to.equal(1);
+    expect(cache.size).to.be.below(withCodes);
+    cache.delete('spring');
+    expect(cache.get('sprnig', null)).to.equal(undefined);
+    expect(cache.size).to.equal(0);
+  });
+
   it('treats a link of the future or of an older generation as stale', () => {
     const cache = new LinkCache(1e6);
     cache.set(link, 1, 601_000);

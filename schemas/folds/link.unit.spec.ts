@@ -1,6 +1,8 @@
 import { foldSpecification } from '../testing/decider-specification.js';
 import {
   at,
+  codeAdded,
+  codeRemoved,
   created,
   described,
   disabled,
@@ -48,6 +50,14 @@ const state = (change: Partial<Link> = {}, restraints: Partial<Restraints> = {})
   linkState({ ...link, ...change }, { ...noRestraints, ...restraints });
 
 describe('schemas: link’s state', () => {
+  it('has its further codes in the order of their addition, without removed ones', () => {
+    const code = (sequence: number, name: string) =>
+      codeAdded('spring', sequence, { code: name, keyId: 'key-1' }, minute);
+    given(creation, code(2, 'a'), code(3, 'go.example/b'), code(4, 'c'))
+      .when(codeRemoved('spring', 5, { code: 'a' }, minute))
+      .then(state({ codes: ['go.example/b', 'c'], updatedAt: later }));
+  });
+
   it('has the values of LinkCreated', () => {
     given(creation).then(state());
   });

@@ -41,6 +41,11 @@ export const exportedLink = named('ExportedLink', {
   clicks: shape.clickCount,
   disabled: z.boolean().describe('Whether the owner disabled the link, whatever its status is.'),
   ...shownOptions,
+  codes: z
+    .array(z.string())
+    .readonly()
+    .exactOptional()
+    .describe('Further codes, `code` or `domain/code`. Absent: none.'),
   hasPassword: shape.hasPassword,
 });
 export type ExportedLink = z.infer<typeof exportedLink>;

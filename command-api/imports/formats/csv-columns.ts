@@ -18,6 +18,7 @@ export type Field =
   | 'disabled'
   | 'archived'
   | 'hasPassword'
+  | 'codes'
   | OptionName;
 
 /** Columns are in lower case, without white space and `_`; the first one with a value counts. */
@@ -52,6 +53,7 @@ export const csvColumns: CsvColumns = {
     disabled: ['disabled'],
     archived: ['archived'],
     hasPassword: ['haspassword'],
+    codes: ['codes'],
   },
   formulaGuard: /^'(?=[=+\-@'\t\r])/,
   separateTags,

@@ -140,6 +140,7 @@ const toRecord = (
     title: cellOf('title') || null,
     note: cellOf('note') || null,
     tags: [...tagsOfCell(cellOf('tags'), format), ...(isArchived ? [archivedTag] : [])],
+    codes: tagsOfCell(cellOf('codes'), format),
     createdAt: readTimeOf('createdAt'),
     startsAt: readTimeOf('startsAt'),
     expiresAt: readTimeOf('expiresAt'),

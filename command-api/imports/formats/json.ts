@@ -177,6 +177,7 @@ const linklogLink = z.object({
   clicks: count,
   disabled: flag,
   hasPassword: flag,
+  codes: optionalTexts,
   ...(readOptions(() => z.unknown().optional()) as Readonly<Record<OptionName, z.ZodType>>),
 });
 
@@ -196,6 +197,7 @@ export const readLinklog: SourceReader = jsonReader({
       title: link.title ?? null,
       note: link.note ?? null,
       tags: link.tags ?? [],
+      codes: link.codes ?? [],
       createdAt: values.time('createdAt', link.createdAt),
       startsAt: values.time('startsAt', link.startsAt, true),
       expiresAt: values.time('expiresAt', link.expiresAt, true),

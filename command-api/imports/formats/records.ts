@@ -22,6 +22,8 @@ export interface SourceLink extends PortableLink {
   readonly domain: string | null;
   readonly hasPassword: boolean;
   readonly options: LinkOptions;
+  /** Further codes, `code` or `domain/code`. */
+  readonly codes: readonly string[];
   /** What the reader changed or left out, for the outcome of the row: complete sentences. */
   readonly messages: readonly string[];
 }
@@ -119,7 +121,7 @@ export const invalidRecord = (
 export const emptyLink: SourceLink = {
   ...{ code: '', isCustom: true, domain: null, url: '', title: null, note: null, tags: [] },
   ...{ createdAt: null, startsAt: null, expiresAt: null, maxClicks: null, clicks: 0 },
-  ...{ disabled: false, hasPassword: false, options: noOptions, messages: [] },
+  ...{ disabled: false, hasPassword: false, options: noOptions, codes: [], messages: [] },
 };
 
 /** The options of a record, as requests have them, each read by its name. */
@@ -193,10 +195,10 @@ export class LinkValues {
       options: checked.data ?? noOptions,
       messages: this.messages,
     };
-    const { code, domain, url, title, note, tags } = link;
+    const { code, domain, url, title, note, tags, codes } = link;
     // The separator keeps halves of a surrogate pair apart.
     const stored = storageFault(
-      [code, domain, url, title, note, ...tags, ...textsOf(link.options)].join(' '),
+      [code, domain, url, title, note, ...tags, ...codes, ...textsOf(link.options)].join(' '),
     );
     const invalid = (message: string): SourceRecord => invalidRecord(this.row, message, link);
     if (stored !== null) return invalid(`The row has ${stored}.`);

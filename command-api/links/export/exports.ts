@@ -48,15 +48,16 @@ const exportedLinkOf = ({ link: state, clicks }: ListedLink): ExportedLink => {
     clicks: clicks.clicks,
     disabled: restraints.disabled,
     ...shown(link.options),
+    ...(link.codes.length > 0 && { codes: link.codes }),
     hasPassword: link.passwordHash !== null,
   };
 };
 
 const columns = Object.keys(exportedLink.shape) as readonly (keyof ExportedLink)[];
 
-/** A cell: empty for `null`; tags have no commas; objects and other lists are JSON. */
+/** A cell: empty for `null`; tags and codes have no commas; objects and other lists are JSON. */
 const cellOf = (link: ExportedLink, name: keyof ExportedLink): string => {
-  if (name === 'tags') return link.tags.join();
+  if (name === 'tags' || name === 'codes') return link[name]?.join() ?? '';
   const value = link[name] ?? '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { platformSubject } from '../../../schemas/folds/platform.js';
 import {
   blocked,
+  codeAdded,
   created,
   expired,
   keyChanged,
@@ -16,6 +17,7 @@ import {
   visited,
 } from '../../../schemas/testing/events.js';
 import {
+  codesIn,
   creationsIn,
   foldLedgerLinks,
   foldKeys,
@@ -59,6 +61,21 @@ describe('ledger: ledger as a fold of the log', () => {
     expect(foldLedgerLinks(none, [...history, second])).to.deep.equal(links);
     expect(creationsIn(none, [...history, second])).to.deep.equal([first]);
     expect(creationsIn(links, [second])).to.deep.equal([]);
+  });
+
+  it('ignores repeats of further codes, and those of unknown links', () => {
+    const code = (subject: string, sequence: number) =>
+      codeAdded(subject, sequence, { code: `${subject}-${sequence}`, keyId: 'key-1' });
+    const history = [created('spring'), code('spring', 2), blocked('spring', 3), code('spring', 4)];
+    const others = [code('unknown', 1)];
+    const codes = [history[1], history[3]];
+    expect(
+      codesIn(none, foldLedgerLinks(none, [...history, ...others]), [...history, ...others]),
+    ).to.deep.equal(codes);
+    const known = foldLedgerLinks(none, history.slice(0, 3));
+    const rest = history.slice(1);
+    expect(codesIn(known, foldLedgerLinks(known, rest), rest)).to.deep.equal([history[3]]);
+    expectRepeatsDropped(history, (events) => codesIn(none, foldLedgerLinks(none, events), events));
   });
 
   it('ignores repeats of link events and creations', () => {

@@ -9,6 +9,7 @@ import { platformDecider, type SwitchPlatform } from '../../../command-api/platf
 import { hashKeyToken } from '../../../command-api/keys/key-token.js';
 import { createApiKeyHandler } from '../../../command-api/keys/handler.js';
 import { expireDueLinks } from '../../../command-api/links/expire/expiry.js';
+import { createCodeLedger } from '../../../command-api/links/codes/handler.js';
 import { createLinkBlockHandler } from '../../../command-api/links/block/handler.js';
 import { createQrCodeQuota } from '../../../command-api/links/qr/route.js';
 import { createShortenHandler } from '../../../command-api/links/create/handler.js';
@@ -166,6 +167,12 @@ describe('backup: restore', () => {
     await change('plain', 'BlockLink');
     await change('plain', 'UnblockLink');
     await change('used-up', 'BlockLink');
+    const codes = createCodeLedger(from);
+    for (const code of ['plain-2', 'plain-3']) {
+      const { account, hash: keyHash } = keys[0];
+      await codes.add({ subject: 'plain', code, account, keyHash, linkLimit: null, actor });
+    }
+    await codes.remove('plain', 'plain-2', keys[0].account, actor);
 
     const qrCodes = createQrCodeQuota(from);
     for (const key of [keys[0], keys[0], keys[2]]) {
@@ -258,7 +265,7 @@ describe('backup: restore', () => {
       expect(await ledgerOf(node)).to.deep.equal(await ledgerOf(from));
       expect(await projectionsOf(node)).to.deep.equal(await projectionsOf(from));
       const [meter] = (await ledgerOf(node))['key_meters'] as Record<string, unknown>[];
-      expect(meter).to.include({ month_calls: 3, month_links: 64, month_qr_codes: 2 });
+      expect(meter).to.include({ month_calls: 3, month_links: 66, month_qr_codes: 2 });
       const { rows } = await node.pool.query('SELECT FROM projection_redirects.dead_letters');
       expect(rows).lengthOf(1);
       await expectContinued(node);
