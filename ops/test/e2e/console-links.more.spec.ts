@@ -26,6 +26,25 @@ describe('the console’s links', () => {
   const saveCsv = async (name = 'Save as CSV'): Promise<string> =>
     (await console.save(button(name))).toString();
 
+  it('get further codes, and lose them after a question', async () => {
+    const { shortCode } = await bench.link(key.key);
+    const code = `coded-${Date.now()}`;
+    await show(`/links/${shortCode}/settings`);
+    provoke(loadError('400 (Bad Request)'));
+    await page.getByLabel('Alias').fill('api');
+    await button('Add a code').click();
+    await page.getByText('This alias is reserved and cannot be used').waitFor();
+    await page.getByLabel('Alias').fill(code);
+    await button('Add a code').click();
+    await page.getByRole('link', { name: code }).waitFor();
+    await expectAccessible();
+    expect((await bench.visit(code)).headers.location).to.equal(destination);
+    await button(`Delete ${code}`).click();
+    await dialog().getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('link', { name: code }).waitFor({ state: 'detached' });
+    expect(await detailsOf(shortCode)).not.to.have.property('codes');
+  });
+
   it('are created from a typed host, with campaign parameters, start, end and limit', async () => {
     await show('/new');
     const field = page.getByLabel('Destination');

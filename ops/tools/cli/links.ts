@@ -34,6 +34,7 @@ const textOf = (link: OperatorsLink): string =>
     ['short code', link.shortCode],
     ['domain', link.domain],
     ['short url', link.shortUrl],
+    ['further codes', link.codes?.map(({ shortUrl }) => shortUrl).join(' ') ?? null],
     ['url', plain(link.url)],
     ...ruleFields(link),
     ...optionFields(link),

@@ -21,6 +21,7 @@ import { Trouble } from '../components/trouble.js';
 import { LiveEvents } from '../live/live-events.js';
 import { usePeriodStats } from '../statistics/period-stats.js';
 import { Statistics } from '../statistics/statistics.js';
+import { Codes } from './codes.js';
 import { LinkSummary, LinkTabs, useLinkRoute } from './link-summary.js';
 import { sendChange, Settings } from './settings.js';
 
@@ -148,6 +149,9 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
       {link && tab === '' && <LiveEvents {...address} />}
       {link && tab === 'qr' && <QrCode link={address} />}
       {link && tab === 'settings' && <Settings link={link} path={path} onChanged={reload} />}
+      {link && tab === 'settings' && link.status !== 'deleted' && (
+        <Codes link={link} onChanged={reload} />
+      )}
       {link && tab === 'history' && <History base="/v2/links" link={address} />}
     </Page>
   );

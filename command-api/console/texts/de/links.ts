@@ -83,6 +83,12 @@ export const link: typeof english.link = (number) => ({
   deleteLink: (link) => `${link} löschen?`,
   deleteWarning:
     'Er leitet dauerhaft nicht mehr weiter. Sein Code wird nie wieder vergeben. Statistik und Verlauf bleiben erhalten.',
+  codes: 'Weitere Codes',
+  codesHint: 'Sie leiten weiter wie der erste und werden mit ihm zusammen gezählt.',
+  addCode: 'Code hinzufügen',
+  deleteCode: (code) => `Den Code ${code} löschen?`,
+  deleteCodeWarning:
+    'Er leitet dauerhaft nicht mehr weiter und wird nie wieder vergeben. Der Link bleibt bestehen.',
   size: 'Größe in Pixeln',
   sizeHint: 'Höchstens 4.000. Ein SVG hat jede Größe.',
   margin: 'Rand in Modulen',

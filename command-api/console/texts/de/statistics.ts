@@ -164,6 +164,8 @@ export const values: typeof english.values = {
     LinkExpired: 'Link abgelaufen',
     LinkBlocked: 'Link gesperrt',
     LinkUnblocked: 'Link entsperrt',
+    LinkCodeAdded: 'Code hinzugefügt',
+    LinkCodeRemoved: 'Code entfernt',
     LinkVisited: 'Link besucht',
     ApiKeyCreated: 'API-Schlüssel erstellt',
     ApiKeyChanged: 'API-Schlüssel geändert',

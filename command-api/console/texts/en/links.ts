@@ -81,6 +81,12 @@ export const link = (number: FormatNumber) => ({
   deleteLink: (link: string) => `Delete ${link}?`,
   deleteWarning:
     'It stops redirecting permanently. Its code is never assigned again. Statistics and history stay.',
+  codes: 'Further codes',
+  codesHint: 'They redirect as the first one does, and count together with it.',
+  addCode: 'Add a code',
+  deleteCode: (code: string) => `Delete the code ${code}?`,
+  deleteCodeWarning:
+    'It stops redirecting permanently, and is never assigned again. The link stays.',
   size: 'Size, pixels',
   sizeHint: 'At most 4,000. An SVG has any size.',
   margin: 'Margin, modules',

@@ -166,6 +166,8 @@ export const values = {
     LinkExpired: 'Link expired',
     LinkBlocked: 'Link blocked',
     LinkUnblocked: 'Link unblocked',
+    LinkCodeAdded: 'Code added',
+    LinkCodeRemoved: 'Code removed',
     LinkVisited: 'Link visited',
     ApiKeyCreated: 'API key created',
     ApiKeyChanged: 'API key changed',
