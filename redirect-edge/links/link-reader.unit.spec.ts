@@ -6,7 +6,14 @@ import { LinkCache } from './link-reader.js';
 const link: ServedLink = {
   ...{ subject: 'spring', account: 'acme', status: 'active', createdAt: 0 },
   ...{ location: 'https://example.com/spring', options: noOptions },
-  ...{ startsAt: null, expiresAt: null, limited: false, passwordHash: null, sequence: 1 },
+  ...{
+    startsAt: null,
+    expiresAt: null,
+    limited: false,
+    campaigns: null,
+    passwordHash: null,
+    sequence: 1,
+  },
 };
 
 describe('redirect edge: link cache', () => {

@@ -22,7 +22,12 @@ import { createEdgeFastPath } from './fast-path.js';
 const link = (subject: string, fields: Partial<ServedLink> = {}): ServedLink => ({
   ...{ subject, account: 'default', status: 'active', createdAt: 0 },
   ...{ startsAt: null, expiresAt: null, options: {} },
-  ...{ location: `https://example.com/${subject}?a=b%20c`, limited: false, passwordHash: null },
+  ...{
+    location: `https://example.com/${subject}?a=b%20c`,
+    limited: false,
+    campaigns: null,
+    passwordHash: null,
+  },
   ...{ sequence: 7, ...fields },
 });
 const cachedLinks = [
