@@ -31,6 +31,6 @@ describe('schemas: events of the feed', () => {
     const unknown = ['LinkFrozen', 'AliasOverrideGranted', 'QrRendered', 'toString', ''];
     expect([
       ...typesOfNames([...unknown, 'LinkCreated', 'LinkVisited', 'LinkCreated']),
-    ]).to.deep.equal(['linklog.LinkCreated.v4', 'linklog.LinkVisited.v3']);
+    ]).to.deep.equal(['linklog.LinkCreated.v4', 'linklog.LinkVisited.v4']);
   });
 });

@@ -10,7 +10,7 @@ const text = texts.live;
 /** The part of an event of the feed that the live view shows. */
 export interface LiveEvent {
   readonly id: string;
-  /** Such as `linklog.LinkVisited.v3`. */
+  /** Such as `linklog.LinkVisited.v4`. */
   readonly type: string;
   readonly subject: string;
   readonly time: string;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { describeEvent, linkOf, newestOf, pauseAfter, type LiveEvent } from './live-events.js';
 
 const event = (id: number, more: Partial<LiveEvent> = {}): LiveEvent => ({
-  ...{ id: String(id), type: 'linklog.LinkVisited.v3', subject: 'spring', data: {} },
+  ...{ id: String(id), type: 'linklog.LinkVisited.v4', subject: 'spring', data: {} },
   time: new Date(id * 1_000).toISOString(),
   ...more,
 });

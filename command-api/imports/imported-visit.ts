@@ -49,6 +49,8 @@ export const writeImportedVisit = (imported: ImportedVisit, isOwnHost: IsOwnHost
     trigger: null,
     version: null,
     target: null,
+    code: null,
+    campaign: null,
     ...agentOf(userAgent ?? '').data,
     // The source has counted it as a click, so that its numbers stay.
     bot: false,

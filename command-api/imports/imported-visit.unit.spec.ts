@@ -31,13 +31,14 @@ describe('imports: visits', () => {
   it('are events with the import as their source, and without an address, a visitor or a version', () => {
     const visit = { country: 'DE', referrer: 'https://www.news.example/a?b', userAgent: firefox };
     expect(readEvent(writeImportedVisit(imported(visit), isOwnHost))).to.deep.equal({
-      ...{ specversion: '1.0', id: '7', type: 'linklog.LinkVisited.v3', sequence: 7 },
+      ...{ specversion: '1.0', id: '7', type: 'linklog.LinkVisited.v4', sequence: 7 },
       ...{ source: `/linklog/import/${importId}`, subject: 'go.example/spring' },
       ...{ time: '2019-02-03T04:05:06.789Z', datacontenttype: 'application/json', account: 'acme' },
       data: {
         ...{ click: null, bot: false, country: 'DE', referrer: 'news.example' },
         ...{ browser: 'Firefox', os: 'Linux', device: 'desktop', language: null },
         ...{ visitor: null, trigger: null, version: null, target: null },
+        ...{ code: null, campaign: null },
       },
     });
   });

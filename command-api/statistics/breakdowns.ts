@@ -1,9 +1,12 @@
+import { readCampaign, writeCampaign } from '../../schemas/campaign.js';
 import { monthOf, quarterMs, quartersOfDay } from '../../schemas/statistics/calendar.js';
 import {
   addToSum,
   dimensionNames,
   emptySum,
   otherValue,
+  type Dimension,
+  type DocumentSum,
   readDocument,
   type Value,
 } from '../../schemas/statistics/document.js';
@@ -81,13 +84,43 @@ export const listOf = (values: ReadonlyMap<Value, number>, limit: number) => {
   return other > 0 ? [...top, { value: otherValue, clicks: other }] : top;
 };
 
-/** The statistics of a period from the rows of its coverage. */
-export const periodStatsOf = (
-  period: Period,
-  rows: readonly StatisticsRow[],
-  included: ReadonlySet<string>,
+const otherCampaign = { ...readCampaign(null), campaign: otherValue };
+const textOfOther = writeCampaign(otherCampaign) ?? '';
+
+/** The campaigns with the most clicks. One named `(other)` counts as all others, as a referrer of this name does. */
+const campaignsOf = (values: ReadonlyMap<Value, number>, limit: number) => {
+  const ambiguous = values.get(textOfOther);
+  const counted = new Map(values);
+  if (ambiguous !== undefined && counted.delete(textOfOther)) {
+    counted.set(otherValue, (counted.get(otherValue) ?? 0) + ambiguous);
+  }
+  return listOf(counted, limit).map(({ value, clicks }) =>
+    value === otherValue ? { ...otherCampaign, clicks } : { ...readCampaign(value), clicks },
+  );
+};
+
+/**
+ * The lists of a response.
+ *
+ * @param firstCode of the link: the code of visits without one
+ */
+export const listsOf = (
+  sum: DocumentSum,
+  names: readonly Dimension[],
   limit: number,
-): PeriodStats => {
+  firstCode: string | null,
+): Pick<PeriodStats, Dimension> =>
+  Object.fromEntries(
+    names.map((name) => {
+      if (name === 'campaigns') return [name, campaignsOf(sum[name], limit)] as const;
+      const list = listOf(sum[name], limit);
+      if (name !== 'codes') return [name, list] as const;
+      return [name, list.map(({ value, clicks }) => ({ value: value ?? firstCode, clicks }))];
+    }),
+  ) as Pick<PeriodStats, Dimension>;
+
+/** Sums up the rows of the coverage of a period. */
+export const createPeriodSum = (period: Period) => {
   const { from, to, interval, tz, starts } = period;
   const { days, wholeDays } = coverageOf(period);
   const intervals = starts.map((_, index): IntervalCounts => {
@@ -108,15 +141,18 @@ export const periodStatsOf = (
     return found;
   };
 
-  for (const { day, document, ...row } of rows) {
+  /** Returns the clicks of the row in the period; 0 if only its document is used. */
+  const add = ({ day, document, ...row }: StatisticsRow): number => {
     let isWhole = true;
+    let added = 0;
     if (day !== null) {
-      if (!isIn(day, days)) continue;
+      if (!isIn(day, days)) return 0;
       // If uniques by interval are requested, intervals contain whole days, except the first and the last one.
       const dayInterval = intervalAt(Math.max(day * dayMs, from));
       dayInterval.uniques += row.uniques;
       if (row.series === null) {
-        dayInterval.clicks += row.clicks;
+        added = row.clicks;
+        dayInterval.clicks += added;
         dayInterval.bots += row.bots;
       } else {
         let quarters = 0;
@@ -129,6 +165,7 @@ export const periodStatsOf = (
           within += 1;
           // Most quarters are in the interval of the previous one.
           if (at >= quarterInterval.end) quarterInterval = intervalAt(at);
+          added += clicks;
           quarterInterval.clicks += clicks;
           quarterInterval.bots += bots;
         });
@@ -137,32 +174,51 @@ export const periodStatsOf = (
       }
     }
     if (isWhole && document !== null) addToSum(total, readDocument(document));
-  }
+    return added;
+  };
 
   const sumOf = (count: 'clicks' | 'bots' | 'uniques'): number =>
     intervals.reduce((sum, counts) => sum + counts[count], 0);
-  const has = (name: Breakdown): boolean => included.has(name);
-  const uniquesByInterval = has('uniques') && tz === 'UTC' && interval !== 'hour';
-  const timeAt = timesIn(tz);
-  const timeseries = intervals.map(({ clicks, bots, uniques }, index) => ({
-    start: timeAt(starts[index] ?? from),
-    clicks,
-    ...(has('bots') && { bots }),
-    ...(uniquesByInterval && { uniques }),
-  }));
-  return {
-    period: {
-      from: timeAt(from),
-      to: timeAt(to),
-      interval,
-      tz,
-      clickCount: sumOf('clicks'),
-    },
-    ...(has('timeseries') && { timeseries }),
-    ...Object.fromEntries(
-      dimensionNames.filter(has).map((name) => [name, listOf(total[name], limit)]),
-    ),
-    ...(has('bots') && { bots: sumOf('bots') }),
-    ...(has('uniques') && { uniques: sumOf('uniques') }),
+  const statsOf = (
+    included: ReadonlySet<string>,
+    limit: number,
+    firstCode: string | null,
+  ): PeriodStats => {
+    const has = (name: Breakdown): boolean => included.has(name);
+    const uniquesByInterval = has('uniques') && tz === 'UTC' && interval !== 'hour';
+    const timeAt = timesIn(tz);
+    const timeseries = intervals.map(({ clicks, bots, uniques }, index) => ({
+      start: timeAt(starts[index] ?? from),
+      clicks,
+      ...(has('bots') && { bots }),
+      ...(uniquesByInterval && { uniques }),
+    }));
+    return {
+      period: {
+        from: timeAt(from),
+        to: timeAt(to),
+        interval,
+        tz,
+        clickCount: sumOf('clicks'),
+      },
+      ...(has('timeseries') && { timeseries }),
+      ...listsOf(total, dimensionNames.filter(has), limit, firstCode),
+      ...(has('bots') && { bots: sumOf('bots') }),
+      ...(has('uniques') && { uniques: sumOf('uniques') }),
+    };
   };
+  return { add, statsOf };
+};
+
+/** The statistics of a period from the rows of its coverage. */
+export const periodStatsOf = (
+  period: Period,
+  rows: Iterable<StatisticsRow>,
+  included: ReadonlySet<string>,
+  limit: number,
+  firstCode: string | null = null,
+): PeriodStats => {
+  const sum = createPeriodSum(period);
+  for (const row of rows) sum.add(row);
+  return sum.statsOf(included, limit, firstCode);
 };

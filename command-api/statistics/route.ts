@@ -8,19 +8,18 @@ import {
   statsQuery,
   isTable,
   tables,
-  type AccountStatsResponse,
   type StatisticsRequest,
   type StatisticsTable,
-  type StatsResponse,
 } from '../../schemas/http/statistics.js';
 import { addressedLink } from '../links/addressed-link.js';
 import { findAccountStats } from './account-statistics.js';
 import { findLinkStats } from './statistics.js';
+import { tableOf, type Stats } from './tables.js';
 import { failure, json, unavailable, type Reply, prefers } from '../http/reply.js';
 import { queryOf, type Handler, refusedWith, type Read } from '../http/requests.js';
 import type { V2State } from '../admission/admitted-call.js';
 import { csvRow } from '../../schemas/csv.js';
-import { filteredDomain, subjectOf } from '../../schemas/link-subject.js';
+import { filteredDomain } from '../../schemas/link-subject.js';
 
 const includeMessage = `include must name exactly one of ${tables.join(', ')} for text/csv`;
 
@@ -36,26 +35,17 @@ const requestedTable = (
     : refusedWith(failure(400, includeMessage));
 };
 
-type Stats = StatsResponse | AccountStatsResponse;
-
 /** The head and the rows of a table. A value that was not recorded is empty. */
 const rowsOf = (stats: Stats, name: StatisticsTable): readonly (readonly string[])[] => {
   if (name === 'timeseries') {
     const rows = stats.timeseries ?? [];
     return [['start', 'clicks'], ...rows.map(({ start, clicks }) => [start, String(clicks)])];
   }
-  const head = ['value', 'clicks'];
-  if (name === 'links') {
-    const links = 'links' in stats ? (stats.links ?? []) : [];
-    return [
-      head,
-      ...links.map(({ domain = null, shortCode: code, clicks }) => [
-        ...[subjectOf({ domain, code }), String(clicks)],
-      ]),
-    ];
-  }
-  const rows = stats[name] ?? [];
-  return [head, ...rows.map(({ value, clicks }) => [value ?? '', String(clicks)])];
+  const { columns, rows } = tableOf(stats, name);
+  return [
+    [...columns, 'clicks'],
+    ...rows.map(({ values, clicks }) => [...values.map((value) => value ?? ''), String(clicks)]),
+  ];
 };
 
 const csvOf = (stats: Stats, name: StatisticsTable): Reply => ({

@@ -6,6 +6,7 @@ import { stats } from '../../projectors/statistics/projection.js';
 import { namedLog } from '../../projectors/testing/harness.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
+import { readCampaign } from '../../schemas/campaign.js';
 import { readStatsQuery, statsQuery } from '../../schemas/http/statistics.js';
 import { dimensionNames, dimensions, type Dimension } from '../../schemas/statistics/document.js';
 import { intervals, type Interval } from '../../schemas/statistics/period.js';
@@ -56,6 +57,8 @@ const someVisit = fc.record({
     language: orNull(fc.constantFrom('de', 'en', 'ne')),
     visitor: orNull(fc.nat(40).map((number) => String(number).padStart(16, 'v'))),
     trigger: fc.constantFrom('link' as const, 'qr' as const),
+    code: fc.constantFrom(null, null, 'second', 'go.example.com/a'),
+    campaign: fc.constantFrom(null, 'campaign=a&source=b', 'source=b&medium=', 'campaign=%25'),
   }),
 });
 const sampleVisits = () =>
@@ -137,7 +140,8 @@ const createCounter = () => {
       const entries = dimensionNames.map((name) => [name, data[dimensions[name]]]);
       const values = Object.fromEntries(entries) as Counted['values'];
       for (const list of [`subject ${subject}`, `account ${account}`]) {
-        counted.get(list)?.push({ at, bot: data.bot, isUnique, values });
+        const own = list.startsWith('account') ? { ...values, codes: null } : values;
+        counted.get(list)?.push({ at, bot: data.bot, isUnique, values: own });
       }
     },
     of: (kind: string, subject: string): readonly Counted[] =>
@@ -148,7 +152,10 @@ const createCounter = () => {
 const sum = (numbers: readonly number[]): number =>
   numbers.reduce((total, number) => total + number, 0);
 
-const naiveList = (values: readonly (string | null)[], limit: number): unknown[] => {
+const naiveList = (
+  values: readonly (string | null)[],
+  limit: number,
+): readonly { readonly value: string | null; readonly clicks: number }[] => {
   const byValue = new Map<string | null, number>();
   for (const value of values) byValue.set(value, (byValue.get(value) ?? 0) + 1);
   const sorted = [...byValue].sort(([a, clicksA], [b, clicksB]) => {
@@ -156,10 +163,17 @@ const naiveList = (values: readonly (string | null)[], limit: number): unknown[]
     return (a ?? '') < (b ?? '') ? -1 : 1;
   });
   const beyond = sum(sorted.slice(limit).map(([, clicks]) => clicks));
-  return [...sorted.slice(0, limit), ...(beyond > 0 ? [['(other)', beyond]] : [])].map(
+  return [...sorted.slice(0, limit), ...(beyond > 0 ? [['(other)', beyond] as const] : [])].map(
     ([value, clicks]) => ({ value, clicks }),
   );
 };
+
+const naiveCampaigns = (values: readonly (string | null)[], limit: number) =>
+  naiveList(values, limit).map(({ value, clicks }) =>
+    value === '(other)'
+      ? { campaign: value, source: null, medium: null, clicks }
+      : { ...readCampaign(value), clicks },
+  );
 
 describe('command API: statistics of a period', () => {
   const database = databaseFixture('periods');
@@ -204,7 +218,11 @@ describe('command API: statistics of a period', () => {
         ...Object.fromEntries(
           dimensionNames.map((name) => {
             const values = clicked.map((visit) => visit.values[name]);
-            return [name, naiveList(values, Number(query.limit))];
+            const limit = Number(query.limit);
+            if (name === 'campaigns') return [name, naiveCampaigns(values, limit)];
+            const first = name === 'codes' ? owner.subject : null;
+            const list = naiveList(values, limit);
+            return [name, list.map(({ value, clicks }) => ({ value: value ?? first, clicks }))];
           }),
         ),
         bots: within.length - clicked.length,

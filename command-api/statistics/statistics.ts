@@ -165,7 +165,7 @@ const readerOf = (tables: Tables) => {
       clicks: rows.reduce((sum, { allClicks }) => sum + (allClicks ?? 0), 0),
       lastAccessed: rows.find(({ lastAccessed }) => lastAccessed)?.lastAccessed ?? null,
       ofPeriod: {
-        ...periodStatsOf(period, rows, include, limit),
+        ...periodStatsOf(period, rows, include, limit, subject),
         ...(importedClicks > 0 && { importedClicks }),
       },
     };

@@ -6,7 +6,7 @@ import type { PartitionEvents } from './stored-events.js';
 const visitsAt = (index: number, ...offsets: readonly number[]): PartitionEvents => ({
   index,
   events: offsets.map((offset) => ({
-    ...{ index, offset, type: 'linklog.LinkVisited.v3', subject: 'a', time: '', json: '{}' },
+    ...{ index, offset, type: 'linklog.LinkVisited.v4', subject: 'a', time: '', json: '{}' },
   })),
   scanned: 100,
   atEnd: true,

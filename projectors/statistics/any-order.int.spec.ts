@@ -43,6 +43,8 @@ const visitsOn = (
     referrer: fc.option(fc.nat(referrers - 1).map((number) => `${number}.example.com`)),
     country: fc.constantFrom('DE', 'FR', null),
     target: fc.constantFrom(null, null, null, 'rule', 'test/a'),
+    code: fc.constantFrom(null, null, null, 'second', 'go.example.com/a'),
+    campaign: fc.constantFrom(null, null, null, 'campaign=spring', 'source=news&medium='),
     visitor: fc.option(fc.nat(60).map((number) => String(number).padStart(16, 'v'))),
   });
   const visits = fc.array(visit, { minLength: 1, maxLength: 700, size: 'max' });

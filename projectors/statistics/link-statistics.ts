@@ -2,7 +2,12 @@ import { BoundedMap } from '../../ops/platform/collections.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { millisecondsOf } from '../../schemas/events/time.js';
 import { quarterAt, type Quarter } from '../../schemas/statistics/calendar.js';
-import { dimensionFields, valuesIn, type ClickValues } from '../../schemas/statistics/document.js';
+import {
+  dimensionFields,
+  dimensionNames,
+  valuesIn,
+  type ClickValues,
+} from '../../schemas/statistics/document.js';
 import { Statistics, type Totals } from './statistics.js';
 
 /** The part of a visit that statistics use. */
@@ -14,7 +19,10 @@ export interface Visit extends Quarter {
   /** `null` for a bot. */
   readonly visitor: string | null;
   readonly bot: boolean;
+  /** Without the code, which only the documents of links have. */
   readonly values: ClickValues;
+  /** `null`: the first code of the link. */
+  readonly code: string | null;
   /** Whether it is the first visit of its visitor on its day; set when it is counted for its link. */
   isFirst: boolean;
 }
@@ -34,11 +42,14 @@ const intern = <Value>(known: Map<string, Value>, key: string, value: Value): Va
   return added;
 };
 
+const sharedFields = dimensionFields.filter((field) => field !== 'code');
+const codes = dimensionNames.indexOf('codes');
+
 const valuesOf = (visited: EventNamed<'LinkVisited'>['data']): ClickValues => {
   let key = '';
   // Only a referrer may contain a line feed, so different values have different keys.
-  for (const field of dimensionFields) key += `${visited[field]}\n`;
-  return knownValues.get(key) ?? intern(knownValues, key, valuesIn(visited));
+  for (const field of sharedFields) key += `${visited[field]}\n`;
+  return knownValues.get(key) ?? intern(knownValues, key, valuesIn({ ...visited, code: null }));
 };
 
 export const visitOf = ({
@@ -58,6 +69,7 @@ export const visitOf = ({
     visitor: data.bot ? null : data.visitor,
     bot: data.bot,
     values: valuesOf(data),
+    code: data.code,
     isFirst: false,
   };
 };
@@ -141,7 +153,8 @@ export class LinkStatistics extends Statistics {
     if (this.newest && before !== undefined) this.#leaveDays(this.newest.day - before);
     const { visitor, at } = visit;
     visit.isFirst = visitor !== null && (this.visitorsOf(visit.day)?.add(visitor) ?? false);
-    this.add(visit, visit.isFirst);
+    const { code, values } = visit;
+    this.add(code === null ? visit : { ...visit, values: values.with(codes, code) }, visit.isFirst);
     this.account = visit.account;
     if (!visit.bot && at > (this.lastAccessed ?? -Infinity)) this.lastAccessed = at;
   }

@@ -159,7 +159,7 @@ describe('redirect edge: clicks of a link', () => {
         if (decision.type === 'accepted') events.push(...decision.events);
       }
     }
-    const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v3');
+    const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v4');
     const expiries = events.filter((event) => event.type === 'linklog.LinkExpired.v1');
     return { visits, expiries };
   };

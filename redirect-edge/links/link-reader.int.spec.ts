@@ -58,7 +58,7 @@ describe('redirect edge: link reader', () => {
       ...{ subject: 'spring', account: 'acme', status: 'active', sequence: 1 },
       ...{ location: 'https://example.com/spring', options: {} },
       ...{ createdAt: Date.parse('2026-05-20T12:00:00.000Z'), startsAt: null, expiresAt: null },
-      ...{ limited: true, passwordHash: null, codes: [] },
+      ...{ campaigns: null, limited: true, passwordHash: null, codes: [] },
     };
     expect(reader.cached('spring')).to.equal(undefined);
     expect(await reader.read('spring')).to.deep.equal(link);

@@ -39,12 +39,22 @@ const maxSkipped = 100;
  */
 const maxAgeSeconds = 600;
 
+/** Bytes of a campaign besides its text: its entry of a Map, and a share of the Map. */
+const campaignOverhead = 200;
+
+const costOfCampaigns = (campaigns: ReadonlyMap<string, string> | null): number => {
+  let cost = 0;
+  for (const text of campaigns?.values() ?? []) cost += campaignOverhead + 2 * text.length;
+  return cost;
+};
+
 const costOf = (link: ServedLink): number =>
   entryOverhead +
   2 * link.subject.length +
   link.account.length +
   2 * link.location.length +
   (link.passwordHash?.length ?? 0) +
+  costOfCampaigns(link.campaigns) +
   (link.options === noOptions ? 0 : bytesPerCharacter * JSON.stringify(link.options).length) +
   link.codes.reduce((sum, code) => sum + codeOverhead + 2 * code.length, 0);
 
@@ -118,6 +128,7 @@ export class LinkCache {
       location: link.location,
       options: this.#withSharedConditions(link.options),
       codes: link.codes,
+      campaigns: link.campaigns,
       account: this.#sameText(link.account),
       sequence: link.sequence,
       createdAt: link.createdAt,

@@ -7,7 +7,7 @@ const link: ServedLink = {
   ...{ subject: 'spring', account: 'acme', status: 'active', createdAt: 0 },
   ...{ location: 'https://example.com/spring', options: noOptions },
   ...{ startsAt: null, expiresAt: null, limited: false, passwordHash: null, sequence: 1 },
-  codes: [],
+  ...{ codes: [], campaigns: null },
 };
 
 describe('redirect edge: link cache', () => {

@@ -14,7 +14,7 @@ import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { recordedStatuses } from '../../schemas/folds/link-status.js';
 import { accountName } from '../../schemas/http/keys.js';
 import { createdOptions, optionsIn } from '../../schemas/link-options.js';
-import type { ServedLink } from '../redirect/decision.js';
+import { campaignsIn, type ServedLink } from '../redirect/decision.js';
 import { copyLifeMs, type Freshness } from './freshness.js';
 
 /** The format of the texts in Redis. It is part of the key, so a text of another format is a miss. */
@@ -245,7 +245,7 @@ export class SharedCache {
     const { readAt, ...link } = { ...found, subject };
     const latest = clock.now()?.latest;
     if (latest === undefined || !freshness.accepts({ ...link, readAt }, latest)) return 'refused';
-    return { ...link, limited: false, passwordHash: null };
+    return { ...link, campaigns: campaignsIn(link), limited: false, passwordHash: null };
   }
 
   #warnAboutForgeries(): void {

@@ -1,3 +1,4 @@
+import { campaignOf } from '../../schemas/campaign.js';
 import type { LinkState } from '../../schemas/folds/link.js';
 import { statusAt, type RecordedStatus } from '../../schemas/folds/link-status.js';
 import { mapOptionUrls, type LinkOptions } from '../../schemas/link-options.js';
@@ -14,6 +15,8 @@ export interface ServedLink {
   readonly options: LinkOptions;
   /** The subjects of its further codes. */
   readonly codes: readonly string[];
+  /** The campaigns of its destinations that have one, by location; `null`: none has. */
+  readonly campaigns: ReadonlyMap<string, string> | null;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** Milliseconds since the epoch; `null` for a link without a start. */
@@ -28,17 +31,31 @@ export interface ServedLink {
   readonly sequence: number;
 }
 
+export const campaignsIn = ({
+  location,
+  options,
+}: Pick<ServedLink, 'location' | 'options'>): ServedLink['campaigns'] => {
+  const campaigns = [location, ...ruleUrls(options.rules ?? [])].flatMap((url) => {
+    const campaign = campaignOf(url);
+    return campaign === null ? [] : [[url, campaign] as const];
+  });
+  return campaigns.length === 0 ? null : new Map(campaigns);
+};
+
 /** The link of a state; `null` if it never existed. */
 export const servedLink = (state: LinkState, sequence: number): ServedLink | null => {
   if (state.status === 'none') return null;
   const { link, status } = state;
+  const location = locationOf(link.url);
+  const options = mapOptionUrls(link.options, locationOf);
   return {
     subject: link.subject,
     account: link.account,
     status,
-    location: locationOf(link.url),
-    options: mapOptionUrls(link.options, locationOf),
+    location,
+    options,
     codes: link.codes,
+    campaigns: campaignsIn({ location, options }),
     createdAt: Date.parse(link.createdAt),
     startsAt: link.startsAt === null ? null : Date.parse(link.startsAt),
     expiresAt: link.expiresAt === null ? null : Date.parse(link.expiresAt),

@@ -214,6 +214,7 @@ describe('redirect edge: cached link', () => {
       },
       ...{ createdAt: noon.getTime(), startsAt: at(60).getTime() },
       ...{ expiresAt: at(60).getTime(), limited: true, passwordHash: null, sequence: 1 },
+      campaigns: null,
     });
   });
 

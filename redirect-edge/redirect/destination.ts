@@ -48,6 +48,7 @@ export const chooseDestination = (
   path: string | null,
   now: number,
 ): Destination => {
+  // A new object for each visit.
   const data = analyzer.dataOf(visitor, link, query, now);
   const { country, language, address } = visitor;
   const { device, os, browser } = data;
@@ -61,8 +62,8 @@ export const chooseDestination = (
     );
   const base = chosen ? chosen.url : link.location;
   const location = forwardPath && path !== null ? withPath(base, path) : base;
-  return {
-    location: forwardQuery ? withQuery(location, query) : location,
-    data: chosen ? { ...data, target: chosen.target } : data,
-  };
+  // Not a spread, which costs microseconds in Node 20.
+  if (chosen) data.target = chosen.target;
+  if (link.campaigns) data.campaign = link.campaigns.get(base) ?? null;
+  return { location: forwardQuery ? withQuery(location, query) : location, data };
 };

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import type { RedirectRule } from '../../schemas/redirect-rules.js';
 import { createVisitAnalyzer } from '../visitors/visit-analyzer.js';
-import type { ServedLink } from './decision.js';
+import { campaignsIn, type ServedLink } from './decision.js';
 import { chooseDestination, withQuery } from './destination.js';
 
 const link: ServedLink = {
   ...{ subject: 'spring', account: 'acme', status: 'active', location: 'https://example.com/' },
   ...{ options: {}, codes: [], createdAt: 0, startsAt: null, expiresAt: null },
-  ...{ limited: false, passwordHash: null, sequence: 1 },
+  ...{ limited: false, campaigns: null, passwordHash: null, sequence: 1 },
 };
 const now = Date.parse('2026-05-20T12:00:00Z');
 const analyzer = createVisitAnalyzer({
@@ -98,6 +98,24 @@ describe('redirect edge: destination of a visit', () => {
     const { location, data } = visit({ options: { rules } });
     expect(data.target).to.equal(`test/${location.at(-1)}`);
     expect(visit({ options: { rules: rules.slice(0, 1) } }).data.target).to.equal(null);
+  });
+
+  it('records the campaign of the chosen destination, without what the visitor adds', () => {
+    const location = 'https://example.com/?utm_source=own';
+    const rules: RedirectRule[] = [
+      { name: 'q', when: { query: { a: '*' } }, url: 'https://example.com/?utm_campaign=rule' },
+      { name: 'n', when: { query: { b: '*' } }, url: 'https://example.com/none' },
+    ];
+    const options = { rules, forwardQuery: true } as const;
+    const campaigns = campaignsIn({ location, options });
+    for (const [query, expected] of [
+      ['utm_medium=visitor', 'source=own'],
+      ['a&utm_source=visitor', 'campaign=rule'],
+      ['b&utm_source=visitor', null],
+    ] as const) {
+      expect(visit({ location, options, campaigns }, { query }).data.campaign).to.equal(expected);
+    }
+    expect(campaignsIn({ location: 'https://example.com/?a', options: {} })).to.equal(null);
   });
 
   it('applies country and language of visitors who opt out of tracking, but does not record them', () => {

@@ -21,7 +21,7 @@ import { createEdgeFastPath } from './fast-path.js';
 
 const link = (subject: string, fields: Partial<ServedLink> = {}): ServedLink => ({
   ...{ subject, account: 'default', status: 'active', createdAt: 0 },
-  ...{ startsAt: null, expiresAt: null, options: {}, codes: [] },
+  ...{ startsAt: null, expiresAt: null, options: {}, codes: [], campaigns: null },
   ...{ location: `https://example.com/${subject}?a=b%20c`, limited: false, passwordHash: null },
   ...{ sequence: 7, ...fields },
 });

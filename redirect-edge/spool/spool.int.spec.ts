@@ -151,6 +151,7 @@ describe('redirect edge: spool', () => {
         ...{ bot: false, country: 'DE', referrer: 'news.example.com', browser: 'Microsoft Edge' },
         ...{ os: 'Windows Phone', device: 'mobile', language: 'de', visitor: 'Az09_-Az09_-Az09' },
         ...{ trigger: 'qr', version: 2 ** 32 - 1, target: 'test/b_2-x' },
+        ...{ code: 'go.example.com/b', campaign: 'campaign=50%25 Ü&source=&medium=%22' },
       };
       const code = '🎉'.repeat(maxCodeLength);
       const subject = subjectOf({ domain: 'x'.repeat(253), code });

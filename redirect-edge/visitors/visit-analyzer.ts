@@ -42,7 +42,7 @@ export interface Visitor extends Pick<VisitData, 'country' | 'referrer' | 'langu
 /** Determines the data of visits, without I/O. Times are milliseconds since the epoch. */
 export interface VisitAnalyzer {
   visitorOf(client: ClientParts, now: number): Visitor;
-  /** The data without a `target`. @param query of the request, without the question mark */
+  /** The data of a visit without `target` and `campaign`. @param query of the request, without the question mark */
   dataOf(
     visitor: Visitor,
     link: Pick<ServedLink, 'subject' | 'sequence'>,
@@ -186,6 +186,8 @@ export const createVisitAnalyzer = (deps: {
         trigger: hasQrMark(query) ? 'qr' : 'link',
         version,
         target: null,
+        code: null,
+        campaign: null,
         // Last: in Node 20 each property after a spread costs a microsecond.
         ...agent.data,
       };

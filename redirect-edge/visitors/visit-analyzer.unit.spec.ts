@@ -57,6 +57,7 @@ describe('redirect edge: visit analyzer', () => {
     expect(others).to.deep.equal({
       ...{ bot: false, country: 'DE', referrer: 'example.com', browser: 'Firefox', os: 'Linux' },
       ...{ device: 'desktop', language: 'de', trigger: 'qr', version: 3, target: null },
+      ...{ code: null, campaign: null },
     });
     expect(hash).to.match(/^[\w-]{16}$/);
     catalogue.LinkVisited.data.parse({ click: null, ...data });

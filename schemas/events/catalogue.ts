@@ -1,5 +1,6 @@
 /** Every type of event: its data, by the topic and subject that it belongs to. */
 import { z } from 'zod';
+import { campaignPattern } from '../campaign.js';
 import { planName } from '../plans.js';
 import { firstScopes, scopeName, scopesBeforeDomains, type Scope } from '../scopes.js';
 import { timestamp } from './envelope.js';
@@ -202,6 +203,14 @@ const secondVisitData = firstVisitData.extend({
     .describe('The `sequence` of the last event of the link that the edge knew.'),
 });
 
+const thirdVisitData = secondVisitData.extend({
+  target: z
+    .string()
+    .regex(/^[\w-]{1,50}(?:\/[\w-]{1,50})?$/)
+    .nullable()
+    .describe('The redirect rule that was applied, `rule` or `rule/entry`; `null`: none.'),
+});
+
 /** Subject: the short code. */
 const visitEvents = defineEvents('visits', {
   /**
@@ -211,13 +220,20 @@ const visitEvents = defineEvents('visits', {
   LinkVisited: {
     description:
       'A visitor or a bot was redirected. `null`: unknown, or not recorded because the visitor opted out of tracking.',
-    version: 3,
-    data: secondVisitData.extend({
-      target: z
+    version: 4,
+    data: thirdVisitData.extend({
+      code: z
         .string()
-        .regex(/^[\w-]{1,50}(?:\/[\w-]{1,50})?$/)
         .nullable()
-        .describe('The redirect rule that was applied, `rule` or `rule/entry`; `null`: none.'),
+        .describe('The subject of the code of the request; `null`: the first code of the link.'),
+      campaign: z
+        .string()
+        .regex(campaignPattern)
+        .nullable()
+        .describe(
+          'The UTM parameters of the destination as a query: those of `campaign`, `source` and `medium` that are ' +
+            'present, in this order; `null`: none.',
+        ),
     }),
     retired: [
       {
@@ -241,6 +257,15 @@ const visitEvents = defineEvents('visits', {
         version: 2,
         data: secondVisitData,
         upcast: (second: z.output<typeof secondVisitData>) => ({ ...second, target: null }),
+      },
+      {
+        version: 3,
+        data: thirdVisitData,
+        upcast: (third: z.output<typeof thirdVisitData>) => ({
+          ...third,
+          code: null,
+          campaign: null,
+        }),
       },
     ],
   },

@@ -38,11 +38,13 @@ const data: Readonly<Record<string, unknown>> = {
   trigger: 'link',
   version: 3,
   target: 'test/b',
+  code: 'go.example.com/b',
+  campaign: 'campaign=a&source=&medium=%22',
 };
 const visit: Readonly<Record<string, unknown>> = {
   specversion: '1.0',
   id: '12',
-  type: 'linklog.LinkVisited.v3',
+  type: 'linklog.LinkVisited.v4',
   source: '/linklog/spool/1',
   subject: 'spring',
   time: '2026-05-20T12:00:00.000Z',
@@ -63,6 +65,13 @@ const values: readonly unknown[] = [
   ...['2026-05-20T12:00:00Z', '2026-05-20T12:00:00.000+02:00', '2026-05-20t12:00:00.000z'],
   ...['DE', 'De', 'DEU', 'de', 'deu', 'deut', 'Firefox', 'Netscape', 'Linux', 'tablet', 'qr'],
   ...['x'.repeat(15), 'x'.repeat(16), 'x'.repeat(17), '.'.repeat(16)],
+  ...[
+    'campaign=',
+    'source=a&medium=b',
+    'medium=a&source=b',
+    'campaign=&',
+    `source=${'x'.repeat(301)}`,
+  ],
 ];
 
 describe('schemas: visits of a spool, read by their layout', () => {

@@ -11,14 +11,21 @@ import { call, json, routeGroup } from './route.js';
 const breakdowns = ['timeseries', ...dimensionNames, 'bots', 'uniques'] as const;
 export type Breakdown = (typeof breakdowns)[number];
 
+const breakdownsOfAccount = breakdowns.filter((name) => name !== 'codes');
+
+/** Lists of an account that not every period has, so `all` does not include them. */
+const bounded = ['tags', 'links'] as const;
+
+export type IncludeName = Breakdown | (typeof bounded)[number];
+
 /** What a response can be as CSV. */
-export const tables = ['timeseries', ...dimensionNames, 'links'] as const;
+export const tables = ['timeseries', ...dimensionNames, ...bounded] as const;
 export type StatisticsTable = (typeof tables)[number];
 
-export const isTable = (name: Breakdown | 'links'): name is StatisticsTable =>
+export const isTable = (name: IncludeName): name is StatisticsTable =>
   tables.some((table) => table === name);
 
-const includeOf = (names: readonly (Breakdown | 'links')[]) => {
+const includeOf = (names: readonly IncludeName[]) => {
   const error = `include must be all, or some of ${names.join(', ')}, with commas between them`;
   return repeatable(error)
     .pipe(z.array(z.enum(['all', ...names], { error })).min(1))
@@ -51,8 +58,8 @@ const queryOf = (names: Parameters<typeof includeOf>[0]) =>
 /** The query of GET /v2/stats/:shortCode. `all` stands for all names. */
 export const statsQuery = queryOf(breakdowns);
 
-/** The query of GET /v2/stats. `all` excludes `links`, which not every period has. */
-export const accountStatsQuery = queryOf([...breakdowns, 'links']).extend({
+/** The query of GET /v2/stats. `all` stands for the breakdowns. */
+export const accountStatsQuery = queryOf([...breakdownsOfAccount, ...bounded]).extend({
   domain: domainName
     .optional()
     .describe('Only links on this domain. The default domain: only if the account has no other.'),
@@ -60,7 +67,7 @@ export const accountStatsQuery = queryOf([...breakdowns, 'links']).extend({
 
 export interface StatisticsRequest {
   readonly period: Period;
-  readonly include: ReadonlySet<Breakdown | 'links'>;
+  readonly include: ReadonlySet<IncludeName>;
   /** Values of each list. */
   readonly limit: number;
   /** Only links on this domain, `''` for the default domain; `null`: all. */
@@ -84,7 +91,8 @@ export const readStatsQuery = (
   } = read.data as z.output<typeof accountStatsQuery>;
   const period = periodOf(requested, now);
   if ('refused' in period) return period;
-  const names = include.flatMap((name) => (name === 'all' ? breakdowns : [name]));
+  const known = schema === statsQuery ? breakdowns : breakdownsOfAccount;
+  const names = include.flatMap((name) => (name === 'all' ? known : [name]));
   return { period, include: new Set(names), limit, domain };
 };
 
@@ -103,7 +111,28 @@ const valueList = z
   .max(201)
   .optional();
 
-const valueTexts: Readonly<Record<Dimension, string>> = {
+const utm = (name: string) =>
+  z.string().nullable().describe(`\`${name}\`, decoded, at most 100 characters; \`null\`: absent.`);
+
+/** Campaigns have three values; `(other)` in the first one stands for all other campaigns. */
+const campaignList = z
+  .array(
+    named('CampaignClicks', {
+      campaign: utm('utm_campaign').meta({ examples: ['spring', '(other)'] }),
+      source: utm('utm_source'),
+      medium: utm('utm_medium'),
+      clicks: clicks.min(1).describe('Clicks of the period with this campaign.'),
+    }),
+  )
+  .max(201)
+  .describe(
+    'UTM parameters of the destination at the time of each visit. `(other)` as `campaign`: all other campaigns.',
+  )
+  .optional();
+
+export type ValueDimension = Exclude<Dimension, 'campaigns'>;
+
+const valueTexts: Readonly<Record<ValueDimension, string>> = {
   referrers: 'Hosts of the pages with the link, without `www.`.',
   countries: 'ISO 3166-1 alpha-2.',
   browsers: 'Families, such as `Firefox`.',
@@ -112,6 +141,7 @@ const valueTexts: Readonly<Record<Dimension, string>> = {
   languages: 'Primary subtags of BCP 47, such as `de`.',
   triggers: '`link`, or `qr` for a marked QR code.',
   targets: 'Redirect rules: `rule` or `rule/entry`.',
+  codes: 'The codes of the link: `code`, or `domain/code` on an own domain.',
 };
 
 const ofPeriod = {
@@ -130,8 +160,9 @@ const ofPeriod = {
     .describe('Every interval of the period, in order, including those without clicks.')
     .optional(),
   ...(Object.fromEntries(
-    dimensionNames.map((name) => [name, valueList.describe(valueTexts[name])]),
-  ) as Record<Dimension, typeof valueList>),
+    Object.entries(valueTexts).map(([name, text]) => [name, valueList.describe(text)]),
+  ) as Record<ValueDimension, typeof valueList>),
+  campaigns: campaignList,
   importedClicks: clicks
     .min(1)
     .describe(
@@ -182,7 +213,7 @@ const accountStatsResponse = named('AccountStats', {
     .describe('All links of the account, including deleted and expired ones.'),
   clickCount: clicks.describe('The total clicks of all links.'),
   period: inPeriod,
-  ...ofPeriod,
+  ...z.object(ofPeriod).omit({ codes: true }).shape,
   links: z
     .array(
       named('LinkClicks', {
@@ -195,6 +226,18 @@ const accountStatsResponse = named('AccountStats', {
     .max(200)
     .describe('The most clicked links. Partly covered days count in full.')
     .optional(),
+  tags: named('TagsClicks', {
+    overlapping: z.literal(true).describe('The clicks of a link count for each of its tags.'),
+    values: z
+      .array(
+        named('TagClicks', {
+          value: z.string().describe('As the newest of the links spells it.'),
+          clicks: clicks.min(1).describe('Clicks of the period.'),
+        }),
+      )
+      .max(200)
+      .describe('The most clicked tags of links that are not deleted.'),
+  }).optional(),
 });
 export type AccountStatsResponse = z.infer<typeof accountStatsResponse>;
 

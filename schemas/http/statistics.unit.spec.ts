@@ -23,19 +23,20 @@ describe('schemas: query of GET /v2/stats', () => {
       });
   });
 
-  it('includes each name once; all excludes links', () => {
+  it('includes each name once; all excludes the lists that not every account has', () => {
     const two = ['bots', 'uniques'];
-    const allNames = [
+    const ofAccount = [
       ...['timeseries', 'referrers', 'countries', 'browsers', 'os', 'devices', 'languages'],
-      ...['triggers', 'targets', ...two],
+      ...['triggers', 'targets', 'campaigns', ...two],
     ];
+    const allNames = [...ofAccount, 'codes'];
     for (const [include, expected, schema = statsQuery] of [
       ['bots,uniques,bots', two],
       [['bots', 'uniques'], two],
       [['bots,uniques', 'bots'], two],
       ['all,os', allNames],
-      ['all', allNames, accountStatsQuery],
-      ['links,all', ['links', ...allNames], accountStatsQuery],
+      ['all', ofAccount, accountStatsQuery],
+      ['links,all,tags', ['links', 'tags', ...ofAccount], accountStatsQuery],
     ] as const) {
       expect(read({ include }, schema)).to.deep.include({ include: new Set(expected) });
     }

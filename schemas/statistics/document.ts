@@ -10,6 +10,9 @@ export const dimensions = {
   languages: 'language',
   triggers: 'trigger',
   targets: 'target',
+  /** Only in documents of links: their number in an account or domain is not bounded. */
+  codes: 'code',
+  campaigns: 'campaign',
 } as const;
 
 export type Dimension = keyof typeof dimensions;
@@ -135,7 +138,7 @@ export const addClick = (to: Document, values: ClickValues, day: DayDocuments | 
 };
 
 /** The sum of documents of many days, each of which may have other values: for each dimension, value → clicks. */
-type DocumentSum = Readonly<Record<Dimension, Map<Value, number>>>;
+export type DocumentSum = Readonly<Record<Dimension, Map<Value, number>>>;
 
 export const emptySum = (): DocumentSum =>
   Object.fromEntries(dimensionNames.map((name) => [name, new Map()])) as DocumentSum;

@@ -19,7 +19,7 @@ import { codePoint } from '../testing/code-point.js';
 
 const nowhere = {
   ...{ referrer: null, country: null, browser: null, os: null, device: null, language: null },
-  ...{ trigger: null, target: null },
+  ...{ trigger: null, target: null, code: null, campaign: null },
 };
 
 const from = (referrer: string): ClickValues => valuesIn({ ...nowhere, referrer });

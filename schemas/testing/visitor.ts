@@ -13,4 +13,6 @@ export const unknownVisitor: Omit<EventNamed<'LinkVisited'>['data'], 'click'> = 
   trigger: 'link',
   version: 1,
   target: null,
+  code: null,
+  campaign: null,
 };

@@ -34,7 +34,7 @@ type Values = FlatCommand<LinkCommand>;
 
 /** Only the fold of the ledger contains visits. */
 const evolve = (state: ManagedLink, event: LedgerLinkEvent): ManagedLink =>
-  event.type === 'linklog.LinkVisited.v3'
+  event.type === 'linklog.LinkVisited.v4'
     ? { ...state, ledger: evolveLedgerLink(state.ledger, event) }
     : evolveManagedLink(state, event);
 

@@ -35,7 +35,15 @@ export const randomFields = (visitor: string): NewVisit['data'] => {
   const { country, language } = oneOf(origins);
   const referrer = Math.random() < 0.5 ? null : oneOf(referrers);
   const start = { bot: false, country, referrer, ...oneOf(agents), language };
-  return { ...start, visitor, trigger: 'link', version: 1, target: null };
+  return {
+    ...start,
+    visitor,
+    trigger: 'link',
+    version: 1,
+    target: null,
+    code: null,
+    campaign: null,
+  };
 };
 
 /** A visit of now. Links are drawn uniformly, the other fields with a skew. */

@@ -51,6 +51,8 @@ const visit = (sequence: number, rate: number): NewRecord => {
     visitor: randomBytes(12).toString('base64url'),
     trigger: Math.random() < 0.1 ? 'qr' : 'link',
     target: null,
+    code: null,
+    campaign: null,
     version: 1,
   } as const;
   const time = new Date(Date.UTC(2026, 10, 22) + (sequence / rate) * 1_000);

@@ -85,7 +85,7 @@ export class LogCopy {
       this.creations.set(subject, [...(this.creations.get(subject) ?? []), data]);
       increment(this.linksOfKey, data.keyId);
       increment(this.linksTo, data.url);
-    } else if (event.type === 'linklog.LinkVisited.v3' && !event.data.bot) {
+    } else if (event.type === 'linklog.LinkVisited.v4' && !event.data.bot) {
       increment(this.visits, event.subject);
     }
   }

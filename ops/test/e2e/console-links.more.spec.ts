@@ -30,7 +30,7 @@ describe('the console’s links', () => {
     const { shortCode } = await bench.link(key.key);
     const code = `coded-${Date.now()}`;
     await show(`/links/${shortCode}/settings`);
-    provoke(loadError('400 (Bad Request)'));
+    provoke(loadError(400));
     await page.getByLabel('Alias').fill('api');
     await button('Add a code').click();
     await page.getByText('This alias is reserved and cannot be used').waitFor();

@@ -159,7 +159,7 @@ export const recordsOfRun = (run: number) => {
         return { topic: topic.name, key: `broken-${run}`, value, event: null };
       }
       const record =
-        step.kind === 'oldVisit' && event.type === 'linklog.LinkVisited.v3'
+        step.kind === 'oldVisit' && event.type === 'linklog.LinkVisited.v4'
           ? firstVisitRecordOf(event)
           : recordOf(event);
       return { ...record, topic: topicOf(event), event: readEvent(record.value) };

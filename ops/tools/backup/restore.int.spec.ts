@@ -379,7 +379,7 @@ describe('backup: restore', () => {
   });
 
   it('rejects a backup with an event type of a later version', async () => {
-    const event = writeEvent(visited('plain', null)).replace('LinkVisited.v3', 'LinkVisited.v4');
+    const event = writeEvent(visited('plain', null)).replace('LinkVisited.v4', 'LinkVisited.v5');
     await from.log.append(topics.visits.name, [{ key: 'plain', value: event }]);
     await backUp();
     await withBackup(async (backup) => {

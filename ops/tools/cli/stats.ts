@@ -3,23 +3,20 @@ import { stringify } from 'csv-stringify/sync';
 import plot from 'simple-ascii-chart';
 import { findAccountStats } from '../../../command-api/statistics/account-statistics.js';
 import { findLinkStats } from '../../../command-api/statistics/statistics.js';
+import { labelOf, tableOf, type Stats } from '../../../command-api/statistics/tables.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   accountStatsQuery,
   readStatsQuery,
   statsQuery,
-  type AccountStatsResponse,
-  type StatsResponse,
+  tables,
 } from '../../../schemas/http/statistics.js';
-import { defaultDomainOf, filteredDomain, subjectOf } from '../../../schemas/link-subject.js';
-import { dimensionNames } from '../../../schemas/statistics/document.js';
+import { defaultDomainOf, filteredDomain } from '../../../schemas/link-subject.js';
 import { linkArgument, linkDescription } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { subjectNamed, withDatabase } from './database.js';
 import { CliError } from './errors.js';
 import { count, formatFields, plain, table } from './output.js';
-
-type Stats = StatsResponse | AccountStatsResponse;
 
 interface StatsOptions {
   readonly account: string;
@@ -86,21 +83,17 @@ interface List {
   readonly rows: readonly (readonly [value: string | null, clicks: number])[];
 }
 
-const listsOf = (stats: Stats): readonly List[] => {
-  const links = 'links' in stats ? stats.links : undefined;
-  return [
-    ...dimensionNames.map((name) => ({
-      name,
-      rows: stats[name]?.map(({ value, clicks }) => [value, clicks] as const),
-    })),
-    {
-      name: 'links',
-      rows: links?.map(({ domain = null, shortCode: code, clicks }) => {
-        return [subjectOf({ domain, code }), clicks] as const;
-      }),
-    },
-  ].flatMap(({ name, rows }) => (rows ? [{ name, rows }] : []));
-};
+const lists = tables.filter((name) => name !== 'timeseries');
+
+const listsOf = (stats: Stats): readonly List[] =>
+  lists
+    .filter((name) => name in stats)
+    .map((name) => {
+      const rows = tableOf(stats, name).rows.map(
+        ({ values, clicks }) => [labelOf(values), clicks] as const,
+      );
+      return { name, rows };
+    });
 
 const textOf = (stats: Stats): string => {
   const { timeseries } = stats;

@@ -37,9 +37,9 @@ const documentOf = (visits: readonly Visit[]): string => {
     named.sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1));
     return [...(nulls > 0 ? [null, nulls] : []), ...named.flat()];
   });
-  // The list of targets is stored only if a click has one.
-  const hasTargets = lists.at(-1)?.some((value) => typeof value === 'string') ?? false;
-  return JSON.stringify(hasTargets ? lists : lists.slice(0, -1));
+  // The lists from targets to the last one with a value are stored.
+  const last = lists.findLastIndex((list) => list.some((value) => typeof value === 'string'));
+  return JSON.stringify(lists.slice(0, Math.max(dimensionNames.indexOf('targets'), last + 1)));
 };
 
 const countsOf = (visits: readonly Visit[]) => ({
@@ -136,7 +136,8 @@ export const naiveRows = (
     const own = linkVisits.map((visit) => {
       newest = Math.max(newest, visit.day);
       const { day, visitor } = visit;
-      const naive = { ...visit, unique: false };
+      const own = visit.values.with(dimensionNames.indexOf('codes'), visit.code);
+      const naive = { ...visit, values: own, unique: false };
       counted.set(visit, naive);
       if (visitor === null || day < newest - 1) return naive;
       const ofDay = seen.get(day) ?? new Set();
@@ -163,7 +164,10 @@ export const naiveRows = (
     });
     return rows;
   });
-  const ofPartition = visits.flatMap((visit) => counted.get(visit) ?? []);
+  const ofPartition = visits.flatMap((visit) => {
+    const { unique } = counted.get(visit) ?? {};
+    return unique === undefined ? [] : [{ ...visit, unique }];
+  });
   const summed = ofPartition.flatMap((visit) =>
     summedUnder(visit.account, visit.subject).map((key) => ({ key, visit })),
   );

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
-import type { PeriodStats } from '../../../../schemas/http/statistics.js';
-import type { Dimension } from '../../../../schemas/statistics/document.js';
+import type { PeriodStats, ValueDimension } from '../../../../schemas/http/statistics.js';
 import { formatStart } from '../../format.js';
 import { formatNumber } from '../../locale.js';
 import { addDays, alignSeries, type Counted, type Interval } from '../../periods.js';
@@ -14,6 +13,7 @@ import { useRecentVisits } from '../live/recent-visits.js';
 import { PeriodPicker } from './period-picker.js';
 import { fileNameOf, type LoadedStats, useView } from './period-stats.js';
 import { Plot, type PlotLibrary, usePlotLibrary } from './plot.js';
+import { Campaigns } from './campaigns.js';
 import { Breakdown, changeOf } from './value-list.js';
 
 const { common, statistics: text } = texts;
@@ -32,11 +32,13 @@ const NowMark = () => {
   );
 };
 
-const sources: readonly Dimension[] = ['referrers', 'triggers'];
-const visitors: readonly Dimension[] = ['countries', 'languages'];
+const sources: readonly ValueDimension[] = ['referrers', 'triggers'];
+const visitors: readonly ValueDimension[] = ['countries', 'languages'];
+/** Shown if they distinguish clicks: not of links without rules or with one code. */
+const ofOptions: readonly ValueDimension[] = ['targets', 'codes'];
 /** All other dimensions follow from the user agent. */
-const devices = (Object.keys(text.dimensions) as Dimension[]).filter(
-  (name) => ![...sources, ...visitors, 'targets'].includes(name),
+const devices = (Object.keys(text.dimensions) as ValueDimension[]).filter(
+  (name) => ![...sources, ...visitors, ...ofOptions].includes(name),
 );
 
 const Figure = (props: {
@@ -175,7 +177,10 @@ export const Statistics = ({ stats, children, filter }: Props) => {
   const { route } = useLocation();
   const [view, hrefOf] = useView();
   const library = usePlotLibrary();
-  const hasTargets = value?.targets?.some((target) => target.value !== null) ?? false;
+  const distinguished = ofOptions.filter((name) => {
+    const [first, ...others] = value?.[name] ?? [];
+    return others.length > 0 || (name === 'targets' && typeof first?.value === 'string');
+  });
   const hrefOfDay = (day: string): string =>
     hrefOf({ preset: 'custom', from: day, to: addDays(day, 1), interval: 'hour' });
 
@@ -230,12 +235,13 @@ export const Statistics = ({ stats, children, filter }: Props) => {
           {children}
           <Breakdown
             title={text.sources}
-            dimensions={hasTargets ? [...sources, 'targets'] : sources}
+            dimensions={[...sources, ...distinguished]}
             stats={stats}
           />
           <Breakdown title={text.visitors} dimensions={visitors} stats={stats} />
           <Breakdown title={text.technology} dimensions={devices} stats={stats} />
         </div>
+        <Campaigns stats={stats} />
       </div>
     </>
   );

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import type { Dimension } from '../../../../schemas/statistics/document.js';
+import type { ValueDimension } from '../../../../schemas/http/statistics.js';
 import { type ComparedRow, compareRows } from '../../comparison.js';
 import { formatValue } from '../../format.js';
 import { formatChange, formatNumber, formatShare } from '../../locale.js';
@@ -14,7 +14,7 @@ const text = texts.statistics;
 interface BreakdownProps {
   readonly title: string;
   /** Shown one at a time. */
-  readonly dimensions: readonly Dimension[];
+  readonly dimensions: readonly ValueDimension[];
   readonly stats: LoadedStats;
 }
 

@@ -3,7 +3,8 @@ import { linkAsOf, type LinkSnapshot } from './link.js';
 import { platformAsOf, type PlatformSnapshot } from './platform.js';
 import { beginningOf, type ReadSummary, type AsOfQuery } from './read.js';
 import { subjectOf } from '../../../../schemas/link-subject.js';
-import { dimensionNames } from '../../../../schemas/statistics/document.js';
+import { labelOf, tableOf, type Lists } from '../../../../command-api/statistics/tables.js';
+import { dimensionNames, type Dimension } from '../../../../schemas/statistics/document.js';
 import type { Config } from '../../../config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { linkArgument, linkDescription, timeOf } from '../../cli/arguments.js';
@@ -42,15 +43,13 @@ const outputOf = (snapshot: ReadSummary, lines: string): Output => ({
 /** Values of each list in the text output; --json has all values. */
 const shownValues = 5;
 
-const valuesText = (
-  list: readonly { readonly value: string | null; readonly clicks: number }[],
-): string => {
-  const values = list
-    .slice(0, shownValues)
-    .map(
-      ({ value, clicks }) => `${value === null ? '(not recorded)' : plain(value)} ${count(clicks)}`,
-    );
-  const omitted = list.length - values.length;
+const valuesText = (lists: Lists, name: Dimension): string => {
+  const { rows } = tableOf(lists, name);
+  const values = rows.slice(0, shownValues).map(({ values, clicks }) => {
+    const label = labelOf(values);
+    return `${label === null ? '(not recorded)' : plain(label)} ${count(clicks)}`;
+  });
+  const omitted = rows.length - values.length;
   if (omitted > 0) values.push(`and ${counted(omitted, 'more value')}`);
   return values.join(', ') || 'none';
 };
@@ -63,6 +62,8 @@ const linkText = (snapshot: LinkSnapshot): string => {
     return `At ${asOf} there was no link ${link}${later}`;
   }
   const { blocked, expired, expiresAt, maxClicks, clickCount, importedClicks } = snapshot;
+  // The tags of the link are not a list of clicks.
+  const lists = { ...snapshot, tags: undefined };
   const limit = maxClicks === null ? '' : ` of ${count(maxClicks)}`;
   return formatFields([
     ['at', asOf],
@@ -81,7 +82,7 @@ const linkText = (snapshot: LinkSnapshot): string => {
     ['imported', importedClicks === 0 ? null : `${count(importedClicks)} of the clicks`],
     ['last click', snapshot.lastAccessed ?? 'none'],
     ['uniques', `${count(snapshot.uniques)}, the sum of all UTC days`],
-    ...dimensionNames.map((name) => [name, valuesText(snapshot[name])] as const),
+    ...dimensionNames.map((name) => [name, valuesText(lists, name)] as const),
   ]);
 };
 

@@ -25,10 +25,9 @@ import {
   emptyDocument,
   emptySum,
   valuesIn,
-  type Dimension,
   type Document,
 } from '../../../../schemas/statistics/document.js';
-import { listOf } from '../../../../command-api/statistics/breakdowns.js';
+import { listsOf } from '../../../../command-api/statistics/breakdowns.js';
 
 /** Folds the redirected visits of a link in the order of the log, as its statistics do. */
 class VisitStatistics {
@@ -62,12 +61,10 @@ class VisitStatistics {
     visitors.add(data.visitor);
   }
 
-  lists(): Readonly<Record<Dimension, ReturnType<typeof listOf>>> {
+  lists(subject: string) {
     const sum = emptySum();
     for (const document of this.#days.values()) addToSum(sum, document);
-    return Object.fromEntries(
-      dimensionNames.map((name) => [name, listOf(sum[name], Infinity)]),
-    ) as Record<Dimension, ReturnType<typeof listOf>>;
+    return listsOf(sum, dimensionNames, Infinity, subject);
   }
 
   #advanceTo(day: number): void {
@@ -150,7 +147,7 @@ export const linkAsOf = async (query: AsOfQuery, subject: string) => {
     botCount,
     uniques,
     lastAccessed,
-    ...visits.lists(),
+    ...visits.lists(subject),
   };
 };
 

@@ -59,7 +59,7 @@ describe('audit as-of: statistics of a link', () => {
       expect(await link(moment)).to.deep.include(expected);
     }
     const snapshot = await link(noonOf(3));
-    const referrers = 'referrers' in snapshot ? snapshot.referrers : [];
+    const referrers = ('referrers' in snapshot ? snapshot.referrers : undefined) ?? [];
     expect(referrers).to.deep.include({ value: null, clicks: 2 });
     expect(referrers.at(-1)?.value).to.equal('(other)');
   });

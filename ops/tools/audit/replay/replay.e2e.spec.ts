@@ -40,8 +40,8 @@ describe('audit: linklog audit replay and history, on a running service', () => 
     const ofLink = await linesOf('--code', code, '--positions');
     expect(ofLink.map(({ type }) => type)).to.deep.equal([
       'linklog.LinkCreated.v4',
-      'linklog.LinkVisited.v3',
-      'linklog.LinkVisited.v3',
+      'linklog.LinkVisited.v4',
+      'linklog.LinkVisited.v4',
       'linklog.LinkBlocked.v1',
     ]);
     expect(ofLink[0]).to.include({ topic: topics.links.name, correlationid: 'cli-r-1' });

@@ -171,7 +171,7 @@ describe('audit: replay', () => {
     const onUnreadable = (): void => undefined;
     for await (const chunk of readLinkEvents('spring', { log: node.log, onUnreadable })) {
       for (const event of chunk) {
-        if (event.type === 'linklog.LinkVisited.v3') visits.add(event);
+        if (event.type === 'linklog.LinkVisited.v4') visits.add(event);
         else types.push(event.type);
       }
     }

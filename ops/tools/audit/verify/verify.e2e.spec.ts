@@ -191,7 +191,7 @@ describe('audit verify, on a running service', function () {
       expect(creation).to.have.length(1);
       expect(positionsIn(`redirects.links ${a}`)).to.deep.equal(creation);
       expect(positionsIn(`quotas.high_water_marks`)).to.deep.equal(creation);
-      const visits = await positionsOf(pool, 'linklog.LinkVisited.v3', a);
+      const visits = await positionsOf(pool, 'linklog.LinkVisited.v4', a);
       expect(explained(`stats.links ${a}`).eventCount).to.equal(visits.length);
     });
     expect(explained('redirects.links unknown').eventCount).to.equal(0);
