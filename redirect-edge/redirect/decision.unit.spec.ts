@@ -200,7 +200,7 @@ describe('redirect edge: cached link', () => {
     const link = linkOf(created('spring', { ...data, forwardQuery: true }, { account: 'acme' }));
     const [location, path] = ['https://xn--exmple-cua.com/%C3%A4', '%20%C3%B6'];
     expect(link).to.deep.equal({
-      ...{ subject: 'spring', account: 'acme', status: 'active', location },
+      ...{ subject: 'spring', account: 'acme', status: 'active', location, codes: [] },
       options: {
         rules: [
           { name: 'ä', when: {}, url: location },

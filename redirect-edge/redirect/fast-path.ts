@@ -47,9 +47,9 @@ export const createEdgeFastPath = (deps: {
     redirectStatuses.map((status) => [status, requests.durationsOf('/:shortCode', 'GET', status)]),
   );
 
-  /** The link, if the response is a redirect that only has to be recorded. */
+  /** The link with a code, a subject, if the response is a redirect that only has to be recorded. */
   const linkOf = (domain: ServedDomain, code: string, now: number): ServedLink | undefined => {
-    const link = platform.maintenance ? undefined : links.peek(domain.prefix + code, now);
+    const link = platform.maintenance ? undefined : links.peek(code, now);
     return link && serves(domain, link) && isRedirected(link, now) ? link : undefined;
   };
 
@@ -75,9 +75,14 @@ export const createEdgeFastPath = (deps: {
 
     /**
      * Records the visit. `done` redirects at the end of this event-loop tick, so that the responses of a tick are sent
-     * together. Returns `false` if the request needs more than that.
+     * together. Returns `false` if the request needs more than that. @param code the requested one, a subject
      */
-    const redirect = (link: ServedLink | undefined, query: string, now: number): boolean => {
+    const redirect = (
+      link: ServedLink | undefined,
+      code: string,
+      query: string,
+      now: number,
+    ): boolean => {
       if (!link) return false;
       visitor ??= analyzer.visitorOf(client, now);
       // Requests for pages fall back to node:http.
@@ -87,6 +92,7 @@ export const createEdgeFastPath = (deps: {
       const { requestId } = visitor;
       const destination = chooseDestination(analyzer, link, visitor, query, null, now);
       location = destination.location;
+      if (code !== subject) destination.data.code = code;
       status = link.options.redirectStatus ?? 302;
       spool.append({ subject, account, at: now, requestId, data: destination.data }, done);
       return true;
@@ -96,13 +102,13 @@ export const createEdgeFastPath = (deps: {
       code: string,
       query: string,
     ): Promise<void> => {
-      await endsWithin(links.read(domain.prefix + code), readWithinMs);
+      await endsWithin(links.read(code), readWithinMs);
       const now = Date.now();
-      if (redirect(linkOf(domain, code, now), query, now)) links.lookups.misses += 1;
+      if (redirect(linkOf(domain, code, now), code, query, now)) links.lookups.misses += 1;
       else respond(null);
     };
 
-    return ({ headers, name: code, query }) => {
+    return ({ headers, name, query }) => {
       startedAt = performance.now();
       if (client.headers !== headers) {
         client = { ...client, headers };
@@ -113,12 +119,13 @@ export const createEdgeFastPath = (deps: {
       if (isSpeculative) return false;
       const now = Date.now();
       const domain = domains.domainOf(host);
-      if (redirect(linkOf(domain, code, now), query, now)) {
+      const code = domain.prefix + name;
+      if (redirect(linkOf(domain, code, now), code, query, now)) {
         links.lookups.hits += 1;
         return true;
       }
-      const isCached = links.peek(domain.prefix + code) !== undefined;
-      if (platform.maintenance || linkCodeOf(code) === null || isCached) return false;
+      const isCached = links.peek(code) !== undefined;
+      if (platform.maintenance || linkCodeOf(name) === null || isCached) return false;
       redirectUncached(domain, code, query).catch(() => {
         // The handler of node:http gets the same error and reports it.
         respond(null);

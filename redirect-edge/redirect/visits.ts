@@ -63,6 +63,11 @@ export interface RequestedLinks {
   readonly rest: PathRest | null;
 }
 
+/** A request for a link with the code that it names, a subject. */
+interface NamedRequest extends Omit<RequestedLinks, 'subjects'> {
+  readonly code: string;
+}
+
 /** Whether a request is for this link: its domain serves it, and the link accepts what follows its code. */
 const accepts = ({ domain, rest }: Omit<RequestedLinks, 'subjects'>, link: ServedLink): boolean => {
   if (!serves(domain, link)) return false;
@@ -89,18 +94,18 @@ export const createVisits = (deps: VisitDeps) => {
     toContinue: leadingTo(pages.continueForm, schemes),
   };
 
-  /** The first link that exists. It is read from memory if `isEnough` accepts the cached link. */
+  /** The first link that exists, with its code. It is read from memory if `isEnough` accepts the cached link. */
   const find = async (
     {
       subjects,
       ...request
     }: Omit<RequestedLinks, 'subjects'> & { readonly subjects: readonly string[] },
     isEnough: (cached: ServedLink) => boolean = () => true,
-  ): Promise<ServedLink | null> => {
-    for (const subject of subjects) {
-      const cached = links.cached(subject);
-      const link = cached && isEnough(cached) ? cached : await links.read(subject);
-      if (link && accepts(request, link)) return link;
+  ): Promise<{ readonly link: ServedLink; readonly code: string } | null> => {
+    for (const code of subjects) {
+      const cached = links.cached(code);
+      const link = cached && isEnough(cached) ? cached : await links.read(code);
+      if (link && accepts(request, link)) return { link, code };
     }
     return null;
   };
@@ -108,12 +113,14 @@ export const createVisits = (deps: VisitDeps) => {
   const destinationOf = (
     request: IncomingMessage,
     link: ServedLink,
-    rest: PathRest | null,
+    { code, rest }: NamedRequest,
     now: number,
   ): Destination => {
     const visitor = analyzer.visitorOf(partsOf(request), now);
     const path = rest && forwardedPath(rest.path);
-    return chooseDestination(analyzer, link, visitor, queryOf(request), path, now);
+    const destination = chooseDestination(analyzer, link, visitor, queryOf(request), path, now);
+    if (code !== link.subject) destination.data.code = code;
+    return destination;
   };
 
   /** Records the visit if it counts, and then sends the response. */
@@ -122,14 +129,15 @@ export const createVisits = (deps: VisitDeps) => {
     link: ServedLink,
     decision: VisitDecision | Exclude<EntryDecision, { readonly type: 'checkPassword' }>,
     now: number,
-    { domain, rest }: Omit<RequestedLinks, 'subjects'>,
+    named: NamedRequest,
   ): Promise<void> => {
     const { subject, account, options } = link;
     const { expiredUrl } = options;
+    const { domain, rest } = named;
     switch (decision.type) {
       case 'card':
       case 'redirect': {
-        const { location, data } = destinationOf(response.req, link, rest, now);
+        const { location, data } = destinationOf(response.req, link, named, now);
         if (decision.counted) {
           const requestId = namedRequestId(response.req.headers['x-request-id']);
           // Crawlers submit no forms.
@@ -154,7 +162,7 @@ export const createVisits = (deps: VisitDeps) => {
       }
       case 'takeClick': {
         const requestId = requestIdOf(response.req.headers['x-request-id']);
-        const { location, data } = destinationOf(response.req, link, rest, now);
+        const { location, data } = destinationOf(response.req, link, named, now);
         const outcome = await clicks.take({ subject, requestId, data: { ...data, bot: false } });
         if (outcome === 'taken') sendRedirect(response, location);
         else {
@@ -175,7 +183,7 @@ export const createVisits = (deps: VisitDeps) => {
           response,
           200,
           refreshPage(
-            `${pathOfCode(linkOfSubject(subject).code)}${rest ? `/${rest.path}` : ''}?${withMark(queryOf(response.req))}`,
+            `${pathOfCode(linkOfSubject(named.code).code)}${rest ? `/${rest.path}` : ''}?${withMark(queryOf(response.req))}`,
           ),
         );
         return;
@@ -199,7 +207,7 @@ export const createVisits = (deps: VisitDeps) => {
   const respondToVisit = async (
     response: ServerResponse,
     link: ServedLink | null,
-    request: Omit<RequestedLinks, 'subjects'>,
+    request: NamedRequest,
   ): Promise<void> => {
     if (!link) {
       sendFailure(response, 'notFound', request.domain);
@@ -223,12 +231,14 @@ export const createVisits = (deps: VisitDeps) => {
     const known = links.cached(subject);
     const cached = known && accepts(request, known) ? known : undefined;
     // A response without a query needs no deadline.
-    if (cached && !cached.limited) return respondToVisit(response, cached, request);
+    const named = { ...request, code: subject };
+    if (cached && !cached.limited) return respondToVisit(response, cached, named);
     return withinDeadline(respondWithinMs, async () => {
       const read = cached ?? (await links.read(subject));
       const link = read && accepts(request, read) ? read : null;
-      const found = link ?? (await find({ ...request, subjects: others }));
-      await respondToVisit(response, found, request);
+      const other = link ? null : await find({ ...request, subjects: others });
+      const code = other?.code ?? subject;
+      await respondToVisit(response, link ?? other?.link ?? null, { ...request, code });
     });
   };
 
@@ -238,17 +248,19 @@ export const createVisits = (deps: VisitDeps) => {
     requested: RequestedLinks,
     uncounted: Uncounted,
   ): Promise<void> => {
-    const link = await find(requested);
-    if (!link) {
+    const found = await find(requested);
+    if (!found) {
       refuseMethod(response, readMethods);
       return;
     }
+    const { link, code } = found;
+    const named = { ...requested, code };
     const arrival = Date.now();
     const before = decideEntry(link, { now: arrival, accepted: false });
     if (before.type !== 'checkPassword') {
       // The body stays unread.
       response.setHeader('Connection', 'close');
-      await respond(response, link, before, arrival, requested);
+      await respond(response, link, before, arrival, named);
       return;
     }
     const form = await uncounted(readForm(response.req, maxBodyBytes));
@@ -271,11 +283,11 @@ export const createVisits = (deps: VisitDeps) => {
         return;
       case 'right': {
         // The link may have changed during the check.
-        const current = (await find({ ...requested, subjects: [subject] })) ?? link;
+        const { link: current } = (await find({ ...requested, subjects: [code] })) ?? { link };
         const now = Date.now();
         if (current.passwordHash === null) {
           const visit = { head: false, bot: false, office: false, previewer: false, now };
-          await respond(response, current, decideVisit(current, visit), now, requested);
+          await respond(response, current, decideVisit(current, visit), now, named);
           return;
         }
         // The password was changed during the check.
@@ -286,7 +298,7 @@ export const createVisits = (deps: VisitDeps) => {
         const after = decideEntry(current, { now, accepted: true });
         if (after.type === 'checkPassword')
           throw new Error('decideEntry() returned checkPassword for an accepted password');
-        await respond(response, current, after, now, requested);
+        await respond(response, current, after, now, named);
         return;
       }
       default: {
@@ -299,7 +311,7 @@ export const createVisits = (deps: VisitDeps) => {
   /** GET and HEAD /:shortCode+ */
   const preview: LinkHandler = async (response, requested) => {
     // The cache does not notice when a limit is used up, and a preview does not count.
-    const link = await find(requested, ({ limited }) => !limited);
+    const { link } = (await find(requested, ({ limited }) => !limited)) ?? { link: null };
     const decision = decidePreview(link, Date.now());
     if (decision.type === 'preview') sendPage(response, 200, previewPage(decision));
     else sendFailure(response, decision.type, requested.domain, link?.options.expiredUrl);
@@ -307,8 +319,8 @@ export const createVisits = (deps: VisitDeps) => {
 
   /** All other methods. */
   const refuseOther: LinkHandler = async (response, requested) => {
-    const link = await find(requested);
-    refuseMethod(response, link && hasForm(link) ? `${readMethods}, POST` : readMethods);
+    const found = await find(requested);
+    refuseMethod(response, found && hasForm(found.link) ? `${readMethods}, POST` : readMethods);
   };
 
   const withDeadline =
