@@ -72,8 +72,8 @@ const withoutRead =
 
 const exportedCsv =
   'domain,code,alias,url,title,note,tags,createdAt,expiresAt,startsAt,maxClicks,clicks,disabled,rules,' +
-  'forwardQuery,redirectStatus,expiredUrl,forwardPath,card,hasPassword\r\n,spring-sale,spring-sale,https://example.com/a?b=c,Spring sale,,"sale,letter",' +
-  '2026-05-01T12:00:00.000Z,2026-05-02T12:00:00.000Z,,100,12,false,,false,,,,,false\r\n';
+  'forwardQuery,redirectStatus,expiredUrl,forwardPath,card,codes,hasPassword\r\n,spring-sale,spring-sale,https://example.com/a?b=c,Spring sale,,"sale,letter",' +
+  '2026-05-01T12:00:00.000Z,2026-05-02T12:00:00.000Z,,100,12,false,,false,,,,,,false\r\n';
 
 const ifMatch = { 'If-Match': 'The required `ETag` of the link, a list of such, or `*`.' };
 

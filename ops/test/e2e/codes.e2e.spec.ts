@@ -75,6 +75,8 @@ describe('further codes of a link', () => {
       const listed = await bench.api('/v2/links?search=every-second', pro.key);
       expect((listed.json() as { links: readonly object[] }).links).to.have.length(1);
     });
+    const exported = await bench.api('/v2/export?search=every-first', pro.key);
+    expect(JSON.parse(exported.text)).to.deep.include({ codes: ['every-second'] });
     const images = await Promise.all(
       ['every-second', shortCode].map((code) => bench.api(`/v2/qr/${code}?format=svg`, pro.key)),
     );
