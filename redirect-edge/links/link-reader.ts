@@ -35,14 +35,8 @@ const maxSkipped = 100;
  */
 const maxAgeSeconds = 600;
 
-/** Bytes of a campaign besides its text: its entry of a Map, and a share of the Map. */
-const campaignOverhead = 200;
-
-const costOfCampaigns = (campaigns: ReadonlyMap<string, string> | null): number => {
-  let cost = 0;
-  for (const text of campaigns?.values() ?? []) cost += campaignOverhead + 2 * text.length;
-  return cost;
-};
+/** Bytes of a campaign and its entry of a Map, at most. */
+const bytesPerCampaign = 2_000;
 
 const costOf = (link: ServedLink): number =>
   entryOverhead +
@@ -50,7 +44,7 @@ const costOf = (link: ServedLink): number =>
   link.account.length +
   2 * link.location.length +
   (link.passwordHash?.length ?? 0) +
-  costOfCampaigns(link.campaigns) +
+  bytesPerCampaign * (link.campaigns?.size ?? 0) +
   (link.options === noOptions ? 0 : bytesPerCharacter * JSON.stringify(link.options).length);
 
 const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
