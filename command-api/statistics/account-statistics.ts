@@ -7,9 +7,11 @@ import { linkOfSubject, subjectRangeOf } from '../../schemas/link-subject.js';
 import { domainKeyOf } from '../../schemas/statistics/summed-visits.js';
 import { coverageOf } from './breakdowns.js';
 import { type ClickedLink, nextByClicks } from '../links/clicks.js';
+import { startSnapshot } from '../links/list/link-list.js';
 import { areIncomplete, readAccountStatistics } from './statistics.js';
+import { bounds, existingLinks, matchingLinks, sumLinks } from './summed-links.js';
 
-const maxLinkDays = 200_000;
+const maxLinkDays = bounds.linkDays;
 
 /** The links of an account, or those on one of its domains, on days from the first to before the second. */
 interface Clicked {
@@ -161,16 +163,54 @@ const hasDomains = async (tx: Client, account: string): Promise<boolean> => {
   return rows.length > 0;
 };
 
+/** Sums up the clicks of the links with clicks on the days by tag. */
+const sumTags = async (
+  tx: Client,
+  outbox: Outbox,
+  clicked: Clicked,
+  request: StatisticsRequest,
+): ReturnType<typeof sumLinks> => {
+  if (await areTooMany(tx, clicked)) return 'tooManyClickedLinks';
+  const { rows } = await tx.query<{ subject: string }>(
+    `SELECT DISTINCT subject FROM (${parts(clicked)}) parts LIMIT ${bounds.clicked + 1}`,
+    [...valuesOf(clicked)],
+  );
+  if (rows.length > bounds.clicked) return 'tooManyClickedLinks';
+  const subjects = rows.map(({ subject }) => subject);
+  const links = existingLinks(tx, outbox, subjects);
+  return sumLinks(tx, { ...request, include: new Set(['tags']) }, links);
+};
+
+/** Whether the statistics of links are summed up one by one, which takes seconds for many links. */
+export const sumsLinks = ({ filter, include }: StatisticsRequest): boolean =>
+  filter !== null || include.has('tags');
+
 /** The statistics of an account's links, from one snapshot. */
 export const findAccountStats = (
   pool: Pool,
   outbox: Outbox,
   account: string,
   request: StatisticsRequest,
-): Promise<AccountStatsResponse | 'tooManyLinks' | 'statsOfDefaultDomain' | 'incomplete'> =>
+): Promise<
+  | AccountStatsResponse
+  | 'tooManyLinks'
+  | 'tooManyClickedLinks'
+  | 'statsOfDefaultDomain'
+  | 'incomplete'
+> =>
   transaction(pool, async (tx) => {
-    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    const { filter, include, limit } = request;
+    if (sumsLinks(request)) await startSnapshot(tx);
+    else await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     if (await areIncomplete(tx)) return 'incomplete';
+    if (filter) {
+      const summed = await sumLinks(tx, request, matchingLinks(tx, outbox, account, request));
+      if (typeof summed === 'string') return summed;
+      const { stats, topLinks } = summed;
+      return include.has('links')
+        ? { ...stats, links: await withTargets(tx, outbox, topLinks) }
+        : stats;
+    }
     // The lists of an account and its domains have the first values of a day, so they cannot be subtracted.
     const isOfDefault = request.domain === '';
     if (isOfDefault && (await hasDomains(tx, account))) return 'statsOfDefaultDomain';
@@ -180,9 +220,13 @@ export const findAccountStats = (
       : countLinksOn(tx, account, domain));
     const key = domain === null ? account : domainKeyOf(account, domain);
     const { clicks, ofPeriod } = await readAccountStatistics(tx, key, request);
-    const stats = { linkCount, clickCount: clicks, ...ofPeriod };
-    if (!request.include.has('links')) return stats;
     const { days } = coverageOf(request.period);
-    const links = await readTopLinks(tx, { account, domain, days }, request.limit);
+    const clicked = { account, domain, days };
+    const summed = include.has('tags') ? await sumTags(tx, outbox, clicked, request) : null;
+    if (typeof summed === 'string') return summed;
+    const tags = summed && { tags: summed.stats.tags };
+    const stats = { linkCount, clickCount: clicks, ...ofPeriod, ...tags };
+    if (!include.has('links')) return stats;
+    const links = await readTopLinks(tx, clicked, limit);
     return links ? { ...stats, links: await withTargets(tx, outbox, links) } : 'tooManyLinks';
   });

@@ -71,16 +71,41 @@ interface IntervalCounts {
   uniques: number;
 }
 
+interface Counted<Key> {
+  readonly value: Key;
+  readonly clicks: number;
+}
+
+const compareCounted = (a: Counted<Value>, b: Counted<Value>): number =>
+  b.clicks - a.clicks || ((a.value ?? '') < (b.value ?? '') ? -1 : 1);
+
+/** The values with the most clicks, without sorting all of them. */
+export const mostClicked = <Key extends Value>(
+  values: ReadonlyMap<Key, number>,
+  limit: number,
+): readonly Counted<Key>[] => {
+  let top: readonly Counted<Key>[] = [];
+  let candidates: Counted<Key>[] = [];
+  const merge = (): void => {
+    top = [...top, ...candidates].sort(compareCounted).slice(0, limit);
+    candidates = [];
+  };
+  for (const [value, clicks] of values) {
+    const last = top[limit - 1];
+    if (!last || compareCounted({ value, clicks }, last) < 0) candidates.push({ value, clicks });
+    if (candidates.length >= 1_000) merge();
+  }
+  merge();
+  return top;
+};
+
 /** The values with the most clicks. Other values, and those that days did not store, are `(other)`. */
 export const listOf = (values: ReadonlyMap<Value, number>, limit: number) => {
-  const named = [...values]
-    .filter(([value]) => value !== otherValue)
-    .map(([value, clicks]) => ({ value, clicks }))
-    .sort((a, b) => b.clicks - a.clicks || ((a.value ?? '') < (b.value ?? '') ? -1 : 1));
-  const other = named
-    .slice(limit)
-    .reduce((sum, { clicks }) => sum + clicks, values.get(otherValue) ?? 0);
-  const top = named.slice(0, limit);
+  const named = new Map(values);
+  named.delete(otherValue);
+  const top = mostClicked(named, limit);
+  const sumOf = (counts: Iterable<number>): number => [...counts].reduce((a, b) => a + b, 0);
+  const other = sumOf(values.values()) - sumOf(top.map(({ clicks }) => clicks));
   return other > 0 ? [...top, { value: otherValue, clicks: other }] : top;
 };
 
@@ -119,8 +144,8 @@ export const listsOf = (
     }),
   ) as Pick<PeriodStats, Dimension>;
 
-/** Sums up the rows of the coverage of a period. */
-export const createPeriodSum = (period: Period) => {
+/** Sums up the rows of the coverage of a period. @param maxValues of a dimension; later ones are `(other)` */
+export const createPeriodSum = (period: Period, maxValues = Infinity) => {
   const { from, to, interval, tz, starts } = period;
   const { days, wholeDays } = coverageOf(period);
   const intervals = starts.map((_, index): IntervalCounts => {
@@ -173,7 +198,7 @@ export const createPeriodSum = (period: Period) => {
         isWhole = isIn(day, wholeDays) || (quarters === 1 && within === 1);
       }
     }
-    if (isWhole && document !== null) addToSum(total, readDocument(document));
+    if (isWhole && document !== null) addToSum(total, readDocument(document), maxValues);
     return added;
   };
 

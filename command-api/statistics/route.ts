@@ -1,4 +1,6 @@
 import type { Context } from 'koa';
+import pLimit, { type LimitFunction } from 'p-limit';
+import { BoundedMap } from '../../ops/platform/collections.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
@@ -12,7 +14,7 @@ import {
   type StatisticsTable,
 } from '../../schemas/http/statistics.js';
 import { addressedLink } from '../links/addressed-link.js';
-import { findAccountStats } from './account-statistics.js';
+import { findAccountStats, sumsLinks } from './account-statistics.js';
 import { findLinkStats } from './statistics.js';
 import { tableOf, type Stats } from './tables.js';
 import { failure, json, unavailable, type Reply, prefers } from '../http/reply.js';
@@ -91,11 +93,34 @@ export const respondWithLinkStats = async (
   return table.value === null ? json(200, found.stats) : csvOf(found.stats, table.value);
 };
 
+/** Sums of links that run at a time: each has a connection and up to a fifth of the thread. */
+const maxSums = 3;
+/** Sums of an account that wait while another one of it runs. */
+const maxWaiting = 10;
+
+/** Runs at most one sum of an account at a time. */
+const createSums = () => {
+  const limit = pLimit(maxSums);
+  const limitsOf = new BoundedMap<string, LimitFunction>(10_000);
+  return async <Value>(
+    account: string,
+    sum: () => Promise<Value>,
+  ): Promise<Value | 'tooManySums'> => {
+    const own = limitsOf.get(account) ?? pLimit(1);
+    if (own.pendingCount >= maxWaiting) return 'tooManySums';
+    limitsOf.set(account, own);
+    return own(() => limit(sum));
+  };
+};
+
+/** `Retry-After` is 5 s: most sums take less. */
+const tooManySums = unavailable(messages.tooManySums, 5);
+
 /** GET /v2/stats/:shortCode and GET /v2/stats */
-export const createStatsHandlers = ({
-  pool,
-  outbox,
-}: StatsDeps): Readonly<Record<'getStats' | 'getAccountStats', Handler<V2State>>> => ({
+export const createStatsHandlers = (
+  { pool, outbox }: StatsDeps,
+  sums = createSums(),
+): Readonly<Record<'getStats' | 'getAccountStats', Handler<V2State>>> => ({
   getStats: (ctx, { call }, parameter) =>
     respondWithLinkStats({ pool, outbox }, call.key.account, call.now, ctx, parameter),
 
@@ -107,7 +132,10 @@ export const createStatsHandlers = ({
     const table = requestedTable(ctx, request);
     if (table.type === 'refused') return table.reply;
     const domain = filteredDomain(request.domain, defaultDomain);
-    const stats = await findAccountStats(pool, outbox, call.key.account, { ...request, domain });
+    const { account } = call.key;
+    const find = () => findAccountStats(pool, outbox, account, { ...request, domain });
+    const stats = await (sumsLinks(request) ? sums(account, find) : find());
+    if (stats === 'tooManySums') return tooManySums;
     if (stats === 'incomplete') return incompleteStats;
     if (typeof stats === 'string') return failure(400, messages[stats]);
     return table.value === null ? json(200, stats) : csvOf(stats, table.value);

@@ -72,6 +72,8 @@ interface SubjectStatistics {
 
 interface Tables {
   readonly subject: string;
+  /** The comparison of the subject with $1. */
+  readonly isRequested: string;
   readonly newest: string;
   readonly prefix: string;
   readonly lastAccessed: string;
@@ -83,14 +85,17 @@ interface Tables {
 
 const ofLink = {
   subject: 'subject',
+  isRequested: '= $1',
   newest: 'links',
   prefix: '',
   lastAccessed: 'last_accessed',
   samePart: '',
   imported: 'opening',
 };
+const ofLinks = { ...ofLink, isRequested: '= ANY ($1::text[])' };
 const ofAccount = {
   subject: 'account',
+  isRequested: '= $1',
   newest: 'accounts',
   prefix: 'account_',
   lastAccessed: 'NULL::timestamptz',
@@ -105,46 +110,57 @@ const monthOf = (day: string): string => {
 };
 
 /**
- * One statement, for a consistent snapshot of the rows of a `Coverage`. $1: subject; $2: whether documents are needed.
+ * One statement, for a consistent snapshot of the rows of a `Coverage`. $1: subject or subjects; $2: whether documents are needed.
  */
-const rowsOf = ({ subject, newest, prefix, lastAccessed, samePart, imported }: Tables): string => `
-  SELECT day, 0 AS clicks, 0 AS bots, uniques, series, document,
+const rowsOf = ({
+  subject,
+  isRequested,
+  newest,
+  prefix,
+  lastAccessed,
+  samePart,
+  imported,
+}: Tables) => `
+  SELECT ${subject} AS owner, day, 0 AS clicks, 0 AS bots, uniques, series,
+    CASE WHEN $2 AND day >= $3 AND day < $4 THEN document END AS document,
     clicks AS "allClicks", ${imported} AS imported, ${lastAccessed} AS "lastAccessed"
-  FROM projection_stats.${newest} WHERE ${subject} = $1
+  FROM projection_stats.${newest} WHERE ${subject} ${isRequested}
   UNION ALL
-  SELECT day, days.clicks, days.bots, days.uniques,
+  SELECT days.${subject}, day, days.clicks, days.bots, days.uniques,
     CASE WHEN day = ANY ($5::integer[]) THEN series END,
     CASE WHEN $2 AND months.month IS NULL AND (day >= $6 AND day < $7 OR day = ANY ($8::integer[]))
       THEN days.document END,
     NULL, NULL, NULL
   FROM projection_stats.${prefix}days days LEFT JOIN projection_stats.${prefix}months months
-    ON months.${subject} = $1 AND months.month = ${monthOf('days.day')} ${samePart}
+    ON months.${subject} = days.${subject} AND months.month = ${monthOf('days.day')} ${samePart}
     AND months.month >= $9 AND months.month < $10
-  WHERE days.${subject} = $1 AND day >= $3 AND day < $4
+  WHERE days.${subject} ${isRequested} AND day >= $3 AND day < $4
   UNION ALL
-  SELECT NULL, 0, 0, 0, NULL, document, NULL, NULL, NULL FROM projection_stats.${prefix}quarters
-  WHERE $2 AND ${subject} = $1 AND day = ANY ($8::integer[])
+  SELECT ${subject}, NULL, 0, 0, 0, NULL, document, NULL, NULL, NULL
+  FROM projection_stats.${prefix}quarters
+  WHERE $2 AND ${subject} ${isRequested} AND day = ANY ($8::integer[])
     AND day * 96 + quarter >= $11 AND day * 96 + quarter < $12
   UNION ALL
-  SELECT NULL, 0, 0, 0, NULL, document, NULL, NULL, NULL FROM projection_stats.${prefix}months
-  WHERE $2 AND ${subject} = $1 AND month >= $9 AND month < $10`;
+  SELECT ${subject}, NULL, 0, 0, 0, NULL, document, NULL, NULL, NULL
+  FROM projection_stats.${prefix}months
+  WHERE $2 AND ${subject} ${isRequested} AND month >= $9 AND month < $10`;
 
 type Row = StatisticsRow & {
+  readonly owner: string;
   /** `null` except in rows of newest quarters. */
   readonly allClicks: number | null;
   readonly imported: number | null;
   readonly lastAccessed: Date | null;
 };
 
-const readerOf = (tables: Tables) => {
+const rowReaderOf = <Subject>(name: string, tables: Tables) => {
   const text = rowsOf(tables);
-  const name = `statistics-of-${tables.subject}`;
 
   return async (
     postgres: Queryable,
-    subject: string,
-    { period, include, limit }: StatisticsRequest,
-  ): Promise<SubjectStatistics> => {
+    subject: Subject,
+    { period, include }: StatisticsRequest,
+  ): Promise<readonly Row[]> => {
     const { days, cutDays, wholeDays, endDays, wholeMonths, quarters } = coverageOf(period);
     const { rows } = await postgres.query<Row>({
       name,
@@ -160,6 +176,22 @@ const readerOf = (tables: Tables) => {
         ...quarters,
       ],
     });
+    return rows;
+  };
+};
+
+export const readRowsOfLinks = rowReaderOf<readonly string[]>('statistics-of-links', ofLinks);
+
+const readerOf = (tables: Tables) => {
+  const readRows = rowReaderOf<string>(`statistics-of-${tables.subject}`, tables);
+
+  return async (
+    postgres: Queryable,
+    subject: string,
+    request: StatisticsRequest,
+  ): Promise<SubjectStatistics> => {
+    const { period, include, limit } = request;
+    const rows = await readRows(postgres, subject, request);
     const importedClicks = rows.reduce((sum, { imported }) => sum + (imported ?? 0), 0);
     return {
       clicks: rows.reduce((sum, { allClicks }) => sum + (allClicks ?? 0), 0),

@@ -15,8 +15,8 @@ import type { SharedCache } from './shared-cache.js';
 /** Bytes of an entry besides its strings: objects, slot of the Map, overhead of V8 (measured: about 300). */
 const entryOverhead = 360;
 
-/** Bytes of a further code besides its text: slots of the Map and the array. */
-const codeOverhead = 80;
+/** Bytes of a further code or a campaign besides its text: slots of Map and array. */
+const textOverhead = 80;
 
 /** Bytes of the objects and texts of options, for each character of their JSON (measured: 2.5). */
 const bytesPerCharacter = 3;
@@ -39,14 +39,9 @@ const maxSkipped = 100;
  */
 const maxAgeSeconds = 600;
 
-/** Bytes of a campaign besides its text: its entry of a Map, and a share of the Map. */
-const campaignOverhead = 200;
-
-const costOfCampaigns = (campaigns: ReadonlyMap<string, string> | null): number => {
-  let cost = 0;
-  for (const text of campaigns?.values() ?? []) cost += campaignOverhead + 2 * text.length;
-  return cost;
-};
+/** Bytes of further codes or campaigns, with their slots of a Map. */
+const costOfTexts = (texts: readonly string[]): number =>
+  texts.reduce((sum, text) => sum + textOverhead + 2 * text.length, 0);
 
 const costOf = (link: ServedLink): number =>
   entryOverhead +
@@ -54,9 +49,9 @@ const costOf = (link: ServedLink): number =>
   link.account.length +
   2 * link.location.length +
   (link.passwordHash?.length ?? 0) +
-  costOfCampaigns(link.campaigns) +
   (link.options === noOptions ? 0 : bytesPerCharacter * JSON.stringify(link.options).length) +
-  link.codes.reduce((sum, code) => sum + codeOverhead + 2 * code.length, 0);
+  costOfTexts(link.codes) +
+  (link.campaigns ? costOfTexts([...link.campaigns.values()]) : 0);
 
 const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
 

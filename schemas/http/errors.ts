@@ -125,6 +125,8 @@ export const messages = {
   statsOfDefaultDomain:
     'The account has domains: statistics of the default domain alone are not available',
   tooManyLinks: 'Too many links in this period',
+  tooManyClickedLinks: 'Too many links: choose a smaller period or a narrower filter',
+  tooManySums: 'Too many statistics of links are being summed up',
   tooManyExports: 'Too many exports are running',
   tooManyImports: 'Too many imports are running',
   importNotFound: 'Import not found',

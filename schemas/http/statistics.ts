@@ -5,6 +5,7 @@ import { intervals, periodOf, type Period } from '../statistics/period.js';
 import { messages } from './errors.js';
 import { domainName, shortCode } from './link-address.js';
 import { linkDetails } from './links.js';
+import { listLinksQuery, type LinkQuery } from './list-links.js';
 import { readAs, readSentTime, repeatable, timeZone, wholeNumber } from './query.js';
 import { call, json, routeGroup } from './route.js';
 
@@ -62,7 +63,12 @@ export const statsQuery = queryOf(breakdowns);
 export const accountStatsQuery = queryOf([...breakdownsOfAccount, ...bounded]).extend({
   domain: domainName
     .optional()
-    .describe('Only links on this domain. The default domain: only if the account has no other.'),
+    .describe(
+      'Only links on this domain. The default domain without a filter: only if the account has no other.',
+    ),
+  tag: listLinksQuery.shape.tag,
+  destination: listLinksQuery.shape.destination,
+  search: listLinksQuery.shape.search,
 });
 
 export interface StatisticsRequest {
@@ -72,6 +78,8 @@ export interface StatisticsRequest {
   readonly limit: number;
   /** Only links on this domain, `''` for the default domain; `null`: all. */
   readonly domain: string | null;
+  /** Only links that match now and are not deleted; `null`: all. */
+  readonly filter: Pick<LinkQuery, 'tag' | 'destination' | 'search'> | null;
 }
 
 /** Parses a query. Returns the message for the first invalid parameter. */
@@ -82,18 +90,23 @@ export const readStatsQuery = (
 ): StatisticsRequest | { readonly refused: string } => {
   const read = schema.safeParse(query);
   if (!read.success) return { refused: read.error.issues[0]?.message ?? messages.badRequest };
-  // Only the query of an account has a domain.
+  // Only the query of an account has a domain and a filter.
   const {
     include = [],
     limit,
     domain = null,
+    tag = [],
+    destination,
+    search,
     ...requested
   } = read.data as z.output<typeof accountStatsQuery>;
   const period = periodOf(requested, now);
   if ('refused' in period) return period;
   const known = schema === statsQuery ? breakdowns : breakdownsOfAccount;
   const names = include.flatMap((name) => (name === 'all' ? known : [name]));
-  return { period, include: new Set(names), limit, domain };
+  const isFiltered = tag.length > 0 || destination !== undefined || search !== undefined;
+  const filter = isFiltered ? { tag, destination, search } : null;
+  return { period, include: new Set(names), limit, domain, filter };
 };
 
 const clicks = z.int().min(0);

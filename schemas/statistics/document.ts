@@ -143,11 +143,12 @@ export type DocumentSum = Readonly<Record<Dimension, Map<Value, number>>>;
 export const emptySum = (): DocumentSum =>
   Object.fromEntries(dimensionNames.map((name) => [name, new Map()])) as DocumentSum;
 
-export const addToSum = (sum: DocumentSum, document: Document): void => {
+export const addToSum = (sum: DocumentSum, document: Document, max = Infinity): void => {
   dimensionNames.forEach((name, dimension) => {
     const [to, list] = [sum[name], document[dimension] ?? []];
     for (let at = 0; at < list.length; at += 2) {
-      const value = list[at] as Value;
+      let value = list[at] as Value;
+      if (to.size >= max && !to.has(value)) value = otherValue;
       to.set(value, (to.get(value) ?? 0) + (list[at + 1] as number));
     }
   });

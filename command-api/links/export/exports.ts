@@ -121,7 +121,7 @@ class TablesReplaced extends Error {
 }
 
 /** PostgreSQL resolves names by the newest catalog, not by that of the snapshot. */
-const readTables = async (tx: Client): Promise<string> => {
+export const readTables = async (tx: Client): Promise<string> => {
   const { rows } = await tx.query<{ tables: string }>({
     name: 'export-tables',
     text: `SELECT concat_ws(' ', to_regclass('projection_redirects.links')::oid,

@@ -12,7 +12,7 @@ import {
   tables,
 } from '../../../schemas/http/statistics.js';
 import { defaultDomainOf, filteredDomain } from '../../../schemas/link-subject.js';
-import { linkArgument, linkDescription } from './arguments.js';
+import { linkArgument, linkDescription, several } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { subjectNamed, withDatabase } from './database.js';
 import { CliError } from './errors.js';
@@ -21,6 +21,9 @@ import { count, formatFields, plain, table } from './output.js';
 interface StatsOptions {
   readonly account: string;
   readonly domain?: string;
+  readonly tag?: readonly string[];
+  readonly destination?: string;
+  readonly search?: string;
   readonly csv?: true;
   readonly include: string;
   readonly from?: string;
@@ -29,6 +32,8 @@ interface StatsOptions {
   readonly tz?: string;
   readonly limit?: string;
 }
+
+const filters = ['domain', 'tag', 'destination', 'search'] as const;
 
 /** The width in terminal columns, without those of the axis. */
 const plotWidth = 72;
@@ -145,6 +150,9 @@ export const addStatsCommand = (program: Command, { readConfig, print }: Command
     )
     .option('--account <account>', 'the account if there is no short code', 'default')
     .option('--domain <domain>', 'only links of the account on this domain')
+    .option('--tag <tag>', 'only links of the account with this tag; repeatable', several(String))
+    .option('--destination <host>', 'only links of the account with this host as a destination')
+    .option('--search <terms>', 'only links of the account whose texts contain all of these terms')
     .option('--include <names>', 'comma-separated lists to show', 'all')
     .option('--from <time>', 'ISO 8601; default 30 days before the end')
     .option('--to <time>', 'ISO 8601, exclusive; default now')
@@ -157,11 +165,14 @@ export const addStatsCommand = (program: Command, { readConfig, print }: Command
       'stats spring-sale --from 2026-05-01 --to 2026-06-01 --tz Europe/Berlin --include countries,bots',
       'stats go.example.com/spring-sale',
       'stats --account shop --domain go.example.com',
+      'stats --account shop --tag spring --include campaigns,tags',
       'stats --account shop --interval month --from 2026-01-01 --include timeseries,links --csv',
     )
     .action(async (link: string | undefined, { account, csv, ...query }: StatsOptions) => {
-      if (link !== undefined && query.domain !== undefined) {
-        throw new CliError('USAGE', 'a link and --domain exclude each other: use domain/code');
+      const filter = filters.find((name) => query[name] !== undefined);
+      if (link !== undefined && filter !== undefined) {
+        const hint = filter === 'domain' ? ': use domain/code' : '';
+        throw new CliError('USAGE', `a link and --${filter} exclude each other${hint}`);
       }
       const config = readConfig();
       const request = readStatsQuery(

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
-import type { PeriodStats, ValueDimension } from '../../../../schemas/http/statistics.js';
+import type { PeriodStats } from '../../../../schemas/http/statistics.js';
+import type { Dimension } from '../../../../schemas/statistics/document.js';
 import { formatStart } from '../../format.js';
 import { formatNumber } from '../../locale.js';
 import { addDays, alignSeries, type Counted, type Interval } from '../../periods.js';
@@ -13,8 +14,7 @@ import { useRecentVisits } from '../live/recent-visits.js';
 import { PeriodPicker } from './period-picker.js';
 import { fileNameOf, type LoadedStats, useView } from './period-stats.js';
 import { Plot, type PlotLibrary, usePlotLibrary } from './plot.js';
-import { Campaigns } from './campaigns.js';
-import { Breakdown, changeOf } from './value-list.js';
+import { Breakdown, changeOf, listOf } from './value-list.js';
 
 const { common, statistics: text } = texts;
 
@@ -32,12 +32,12 @@ const NowMark = () => {
   );
 };
 
-const sources: readonly ValueDimension[] = ['referrers', 'triggers'];
-const visitors: readonly ValueDimension[] = ['countries', 'languages'];
-/** Shown if they distinguish clicks: not of links without rules or with one code. */
-const ofOptions: readonly ValueDimension[] = ['targets', 'codes'];
+const sources: readonly Dimension[] = ['referrers', 'triggers'];
+const visitors: readonly Dimension[] = ['countries', 'languages'];
+/** Shown if they distinguish clicks: not of links without rules, with one code or without campaigns. */
+const ofOptions: readonly Dimension[] = ['targets', 'codes', 'campaigns'];
 /** All other dimensions follow from the user agent. */
-const devices = (Object.keys(text.dimensions) as ValueDimension[]).filter(
+const devices = (Object.keys(text.dimensions) as Dimension[]).filter(
   (name) => ![...sources, ...visitors, ...ofOptions].includes(name),
 );
 
@@ -178,8 +178,8 @@ export const Statistics = ({ stats, children, filter }: Props) => {
   const [view, hrefOf] = useView();
   const library = usePlotLibrary();
   const distinguished = ofOptions.filter((name) => {
-    const [first, ...others] = value?.[name] ?? [];
-    return others.length > 0 || (name === 'targets' && typeof first?.value === 'string');
+    const [first, ...others] = listOf(value, name);
+    return others.length > 0 || (name !== 'codes' && typeof first?.value === 'string');
   });
   const hrefOfDay = (day: string): string =>
     hrefOf({ preset: 'custom', from: day, to: addDays(day, 1), interval: 'hour' });
@@ -241,7 +241,6 @@ export const Statistics = ({ stats, children, filter }: Props) => {
           <Breakdown title={text.visitors} dimensions={visitors} stats={stats} />
           <Breakdown title={text.technology} dimensions={devices} stats={stats} />
         </div>
-        <Campaigns stats={stats} />
       </div>
     </>
   );

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import type { ValueDimension } from '../../../../schemas/http/statistics.js';
-import { type ComparedRow, compareRows } from '../../comparison.js';
+import type { PeriodStats } from '../../../../schemas/http/statistics.js';
+import type { Dimension } from '../../../../schemas/statistics/document.js';
+import { type ComparedRow, compareRows, type Row } from '../../comparison.js';
 import { formatValue } from '../../format.js';
 import { formatChange, formatNumber, formatShare } from '../../locale.js';
 import { texts } from '../../texts.js';
@@ -14,9 +15,20 @@ const text = texts.statistics;
 interface BreakdownProps {
   readonly title: string;
   /** Shown one at a time. */
-  readonly dimensions: readonly ValueDimension[];
+  readonly dimensions: readonly Dimension[];
   readonly stats: LoadedStats;
 }
+
+/** The list of a dimension. Campaigns have one text for their three values. */
+export const listOf = (stats: PeriodStats | undefined, name: Dimension): readonly Row[] => {
+  if (name !== 'campaigns') return stats?.[name] ?? [];
+  return (stats?.campaigns ?? []).map(({ campaign, source, medium, clicks }) => {
+    if (campaign === '(other)') return { value: campaign, clicks };
+    const names = [campaign, source, medium];
+    const isNamed = names.some((text) => text !== null);
+    return { value: isNamed ? names.map((text) => text ?? '–').join(' / ') : null, clicks };
+  });
+};
 
 /** The clicks of a period by a selected dimension. */
 export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
@@ -47,7 +59,7 @@ export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
         <ValueList
           title={names[dimension]}
           fileName={fileNameOf(stats, dimension)}
-          rows={compareRows(value[dimension] ?? [], before && (before[dimension] ?? []))}
+          rows={compareRows(listOf(value, dimension), before && listOf(before, dimension))}
           nameOf={(name) => <bdi>{formatValue(dimension, name)}</bdi>}
           clickCount={value.period.clickCount}
           isCompared={before !== undefined}
