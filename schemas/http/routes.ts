@@ -13,6 +13,7 @@ import { listLinksQuery } from './list-links.js';
 import { qrRoutes } from './qr.js';
 import { usageRoutes } from './reports.js';
 import { call, done, json, linkTo, routeGroup } from './route.js';
+import { shareRoutes } from './shares.js';
 import { linkResponse, shortenRequest } from './shorten.js';
 import { statisticsRoutes } from './statistics.js';
 import { listTagsQuery, tagPage } from './tags.js';
@@ -286,6 +287,7 @@ export const v2Table = {
   ...historyRoutes,
   ...qrRoutes,
   ...statisticsRoutes,
+  ...shareRoutes,
   ...domainRoutes,
   ...importRoutes,
   ...eventRoutes,
