@@ -9,6 +9,8 @@ import type { Feed } from '../ops/feed/feed.js';
 import { createSender } from '../ops/webhooks/sender.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';
 import { createMetricsAccess } from '../ops/http/metrics-access.js';
+import { requestOrigin } from '../ops/http/request-origin.js';
+import { deleteOldAttempts } from '../ops/http/passwords/throttle.js';
 import { operatorsListener } from '../ops/http/operators-listener.js';
 import { ownHosts } from '../ops/http/own-hosts.js';
 import { listen, type HttpListener } from '../ops/http/server.js';
@@ -23,6 +25,7 @@ import { startOrStop, type Register } from '../ops/platform/process/lifecycle.js
 import { advisoryLocks } from '../ops/advisory-locks.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import { ownActors } from '../schemas/decision.js';
+import { sharePathOf } from '../schemas/http/shares.js';
 import { scopeNames } from '../schemas/scopes.js';
 import { createAdminApp } from './http/admin.js';
 import type { ProjectionWorker } from './projections/handler.js';
@@ -52,6 +55,7 @@ import { closeMinutes } from './admission/metering.js';
 import { exposeApi } from './metrics.js';
 import { createRecheck, recheckSchedule } from './safety/recheck.js';
 import type { WebSafety } from './safety/web-safety.js';
+import { shareAttempts, sharedStatistics } from './shared-statistics/visitors.js';
 
 interface CommandApiDeps {
   readonly config: Pick<
@@ -108,6 +112,7 @@ const createApiApp = (
     AppDeps & {
       readonly trustedProxies: ProxyTrust;
       readonly hasConsole: boolean;
+      readonly passwords: PasswordHasher;
       readonly plansUrl: string | null;
       readonly corsOrigins: AllowedOrigins;
     },
@@ -119,11 +124,13 @@ const createApiApp = (
   const console = deps.hasConsole ? developersConsole({ ...deps, guesses }, routes) : null;
   const routeOf = (path: string): string | null => {
     if (docs.has(path) || path === '/' || path === '/favicon.ico') return path;
-    return console && isConsolePath(path) ? console.routeOf(path) : v2.routeOf(path);
+    if (console && isConsolePath(path)) return console.routeOf(path);
+    return sharePathOf(path) ?? v2.routeOf(path);
   };
   const app = createApp(deps, routeOf, deps.corsOrigins);
   app.use(docs.serve);
   app.use(browserPaths(deps.hasConsole));
+  app.use(sharedStatistics(deps));
   app.use((ctx) => (console && isConsolePath(ctx.path) ? console.handle(ctx) : v2.handle(ctx)));
   return app;
 };
@@ -133,7 +140,9 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const { plans, plansUrl, upgradeUrl, trustedProxies, corsOrigins, console: hasConsole } = config;
   const keys = createApiKeyHandler(pool, outbox);
   // Set when the API listens, which needs the address of the operators' listener.
-  let consoleUrl: string | null = null;
+  let apiUrl = '';
+  const consoleUrl = (): string | null =>
+    hasConsole && apiUrl !== '' ? `${apiUrl}/console` : null;
   const ownUrls = [deps.shortUrlHost, ...config.ownHosts];
   const isDomain = (name: string): boolean => activeDomains.find(name) !== undefined;
   let isOwnHost = ownHosts(ownUrls, [], isDomain);
@@ -155,7 +164,8 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const adminApp = createAdminApp({
     ...{ ...deps, clock, codeLengths },
     ...{ slots, streams, sender, exports, maxImportBytes },
-    consoleUrl: () => consoleUrl,
+    consoleUrl,
+    apiOrigin: () => apiUrl,
     destinations,
     isOwnName,
     plans,
@@ -195,11 +205,12 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
         exports,
       },
       maxImportBytes,
+      apiOrigin: ({ req }) => requestOrigin(req, trustedProxies) ?? apiUrl,
       txtRecords: txtLookup(config.dnsServers, verifyWithinMs),
     });
     return { http: listenerOf(app) };
   });
-  if (hasConsole) consoleUrl = `${api.url}/console`;
+  apiUrl = api.url;
 
   const importJob = createImportJob({
     ...{ pool, outbox, log: deps.log, delivery: deps.delivery, clock, plans, activeDomains },
@@ -222,6 +233,11 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
       name: 'delete expired idempotency records',
       everyMs: 600_000,
       task: () => deleteExpiredRecords(pool, clock),
+    },
+    {
+      name: 'delete old requests for shared statistics',
+      everyMs: 30_000,
+      task: () => deleteOldAttempts(pool, shareAttempts),
     },
     { name: 'delete expired sessions', everyMs: 600_000, task: () => deleteExpiredSessions(pool) },
     { name: "read PostgreSQL's clock", everyMs: readClockMs, task: watch.check },
@@ -259,9 +275,13 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
         const key = { name: 'first-key', plan: 'PRO', account: 'default' } as const;
         const issued = await keys.issue({ ...key, scopes: scopeNames, expiresIn: null }, actor);
         const { token: firstKey, state } = issued;
-        if (consoleUrl === null) return { firstKey };
+        const consolePage = consoleUrl();
+        if (consolePage === null) return { firstKey };
         const created = await createConsoleToken(pool, state.key.id);
-        return { firstKey, ...(created && { console: consoleAddress(consoleUrl, created.token) }) };
+        return {
+          firstKey,
+          ...(created && { console: consoleAddress(consolePage, created.token) }),
+        };
       }),
     async stop(graceMs: number): Promise<void> {
       await Promise.all([

@@ -1,4 +1,6 @@
-/** Compares the values of a breakdown in two periods. */
+/** The lists of a breakdown, and their comparison in two periods. */
+import type { PeriodStats } from '../../schemas/http/statistics.js';
+import type { Dimension } from '../../schemas/statistics/document.js';
 
 export interface Row {
   /** `null`: not recorded. `(other)`: the values beyond the limit of the API. */
@@ -12,6 +14,20 @@ export interface ComparedRow extends Row {
 }
 
 const others = '(other)';
+
+/** The list of a dimension. Campaigns have one text for their three values. */
+export const listOf = (
+  stats: Omit<PeriodStats, 'period'> | undefined,
+  name: Dimension,
+): readonly Row[] => {
+  if (name !== 'campaigns') return stats?.[name] ?? [];
+  return (stats?.campaigns ?? []).map(({ campaign, source, medium, clicks }) => {
+    if (campaign === others) return { value: campaign, clicks };
+    const names = [campaign, source, medium];
+    const isNamed = names.some((text) => text !== null);
+    return { value: isNamed ? names.map((text) => text ?? '–').join(' / ') : null, clicks };
+  });
+};
 
 /**
  * The values of a period with their clicks in an earlier one. Values that only the earlier period has follow with 0

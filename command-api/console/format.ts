@@ -57,7 +57,9 @@ const allNames = Object.keys(events) as readonly (keyof typeof events)[];
 export const linkEventNames = allNames.filter((name) => name.startsWith('Link'));
 
 /** The event types that a webhook can select: `feedEventNames` of schemas/feed.ts, which would add zod to the client. */
-export const eventNames = allNames.filter((name) => /^(?:Link|ApiKey|Domain|Webhook)/.test(name));
+export const eventNames = allNames.filter((name) =>
+  /^(?:Link|ApiKey|Domain|Webhook|.*Share)/.test(name),
+);
 
 /** `linklog.LinkCreated.v1` or `LinkCreated` in words: `Link created`. */
 export const formatEventType = (type: string): string => {
@@ -74,27 +76,29 @@ const nameBy = (displayNames: Intl.DisplayNames, code: string): string => {
   }
 };
 
-const { visits, ...names } = texts.values;
+/** Creates a function that returns the display name of a value of a breakdown. */
+export const createFormatValue =
+  (
+    { visits, ...names }: typeof texts.values,
+    countries: () => Intl.DisplayNames,
+    languages: () => Intl.DisplayNames,
+  ) =>
+  (dimension: string, value: string | null): string => {
+    if (value === null && dimension === 'referrers') return names.directOrUnknown;
+    if (value === null && dimension === 'targets') return names.noRule;
+    if (value === null) return dimension === 'campaigns' ? names.noCampaign : names.unknown;
+    if (value === '(other)') return names.allOthers;
+    switch (dimension) {
+      case 'countries':
+        return nameBy(countries(), value);
+      case 'languages':
+        return nameBy(languages(), value);
+      case 'devices':
+      case 'triggers':
+        return Object.hasOwn(visits, value) ? visits[value as keyof typeof visits] : value;
+      default:
+        return value;
+    }
+  };
 
-const nullNames: Readonly<Record<string, string>> = {
-  referrers: names.directOrUnknown,
-  targets: names.noRule,
-  campaigns: names.noCampaign,
-};
-
-/** The display name of a value of a breakdown. */
-export const formatValue = (dimension: string, value: string | null): string => {
-  if (value === null) return nullNames[dimension] ?? names.unknown;
-  if (value === '(other)') return names.allOthers;
-  switch (dimension) {
-    case 'countries':
-      return nameBy(countries(), value);
-    case 'languages':
-      return nameBy(languages(), value);
-    case 'devices':
-    case 'triggers':
-      return Object.hasOwn(visits, value) ? visits[value as keyof typeof visits] : value;
-    default:
-      return value;
-  }
-};
+export const formatValue = createFormatValue(texts.values, countries, languages);

@@ -27,6 +27,7 @@ import { historyHandlers } from '../links/history/operator-route.js';
 import { listHandlers } from '../links/list/operator-route.js';
 import { managedLinkHandlers } from '../links/change/operator-route.js';
 import { platformHandlers } from '../platform/route.js';
+import { shareHandlers } from '../shared-statistics/route.js';
 import { statsHandlers } from '../statistics/operator-route.js';
 import { changeHandlers } from '../changes/route.js';
 import { projectionHandlers } from '../projections/route.js';
@@ -70,6 +71,7 @@ export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
     ...eventHandlers(deps),
     ...webhookHandlers(deps),
     ...statsHandlers(deps),
+    ...shareHandlers(deps),
     ...changeHandlers(deps),
     getOpenApi: () => json(200, openApi),
   };

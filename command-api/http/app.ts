@@ -11,6 +11,7 @@ import { noSniff } from '../../ops/http/refusal.js';
 import { requestIdOf, endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
 import type { Actor } from '../../schemas/decision.js';
 import { messages } from '../../schemas/http/errors.js';
+import { sharePathOf } from '../../schemas/http/shares.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
 import { defaultDomainOf } from '../../schemas/link-subject.js';
 import { traceIdOf, traceparentOf } from '../../schemas/traceparent.js';
@@ -103,7 +104,8 @@ export const createApp = (
     const started = performance.now();
     const requestId = requestIdOf(ctx.headers['x-request-id']);
     const headers = { 'X-Request-Id': requestId, ...noSniff };
-    const { method, path } = ctx;
+    const { method } = ctx;
+    const path = sharePathOf(ctx.path) ?? ctx.path;
     const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');
     const span = tracer ? startRequestSpan(tracer, method, route, ctx.headers, started) : undefined;
     const traceparent = span?.traceparent ?? traceparentOf(ctx.headers['traceparent']);

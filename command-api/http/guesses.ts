@@ -6,7 +6,6 @@ import { failure, type Reply } from './reply.js';
 
 /** The length of a window, from a network's first wrong guess (ms). */
 const windowMs = 60_000;
-const maxWrong = 10;
 /** Bounds the memory; beyond it, the oldest window is dropped. */
 const maxNetworks = 10_000;
 
@@ -15,14 +14,16 @@ interface Window {
   wrong: number;
 }
 
-/** Counts wrong guesses at a secret: after ten, the network is throttled until the end of its window. */
+/** Counts wrong guesses at a secret: after `maxWrong`, the network is throttled until the end of its window. */
 export class GuessThrottle {
+  constructor(private readonly maxWrong = 10) {}
+
   readonly #windows = new BoundedMap<string, Window>(maxNetworks);
 
   /** Time until the network may guess again (ms); 0 if it may now. */
   waitMs(network: string, now: number): number {
     const window = this.#windows.get(network);
-    return window && window.wrong >= maxWrong ? Math.max(0, window.endsAt - now) : 0;
+    return window && window.wrong >= this.maxWrong ? Math.max(0, window.endsAt - now) : 0;
   }
 
   countWrong(network: string, now: number): void {

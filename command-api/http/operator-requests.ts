@@ -27,6 +27,7 @@ import {
   type Read,
   type Route,
 } from './requests.js';
+import type { ShareDeps } from '../shared-statistics/route.js';
 import type { CodeLengths } from '../links/create/code-lengths.js';
 import type { ProjectionWorker } from '../projections/handler.js';
 
@@ -35,7 +36,7 @@ export interface AdminState extends RequestState {
 }
 
 export interface AdminDeps
-  extends ManagedLinksDeps, EventsDeps, WebhookCallsDeps, ExportDeps, ImportDeps {
+  extends ManagedLinksDeps, EventsDeps, WebhookCallsDeps, ExportDeps, ImportDeps, ShareDeps {
   readonly clock: LedgerClock;
   readonly plans: PlanTable;
   readonly destinations: Destinations;

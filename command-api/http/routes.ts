@@ -33,6 +33,7 @@ import { createTagsHandler } from '../links/tags/route.js';
 import { createQrHandler, type QrDeps } from '../links/qr/route.js';
 import { createShortenHandlers, type ShortenDeps } from '../links/create/route.js';
 import { createWebhookHandlers, type WebhookDeps } from '../webhooks/route.js';
+import { createShareHandlers, type ShareDeps } from '../shared-statistics/route.js';
 import { createStatsHandlers } from '../statistics/route.js';
 
 export type V2Deps = ShortenDeps &
@@ -41,7 +42,8 @@ export type V2Deps = ShortenDeps &
   EventsDeps &
   WebhookDeps &
   ExportDeps &
-  ImportDeps;
+  ImportDeps &
+  ShareDeps;
 
 export interface V2Route
   extends Route<V2State>, Pick<RouteRow, 'scope' | 'bodyLimit' | 'topic' | 'metered'> {
@@ -62,6 +64,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     ...createLinkHandlers(deps),
     ...createCodeHandlers(deps),
     ...createStatsHandlers(deps),
+    ...createShareHandlers(deps),
     ...createDomainHandlers(deps),
     ...createKeyHandlers(deps),
     ...createWebhookHandlers(deps),

@@ -114,7 +114,8 @@ describe('migrations', () => {
       ALTER TABLE projection_redirects.links DROP COLUMN options, ADD COLUMN rules jsonb,
         ADD COLUMN forward_query boolean;
       DROP INDEX ledger.links_short;
-      DROP TABLE ledger.domains, ledger.webhooks, projection_redirects.tags;
+      DROP TABLE ledger.domains, ledger.webhooks, ledger.shares, ledger.share_tries, ledger.share_key,
+        projection_redirects.tags;
       DELETE FROM public.migrations WHERE file >= '0104'`);
 
   it('continue after an interruption, with the generation raised from the first step on', async () => {
@@ -126,7 +127,7 @@ describe('migrations', () => {
     expect(rows).to.deep.equal([{ generation }]);
     await database.pool.query('DROP SCHEMA imports');
     await migrate(database.pool);
-    expect((await applied()).at(-1)).to.include({ file: '0111_link_options.sql' });
+    expect((await applied()).at(-1)).to.include({ file: '0113_shared_statistics.sql' });
   });
 
   it('convert rules and forwarded queries to options', async () => {

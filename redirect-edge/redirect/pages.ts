@@ -1,54 +1,10 @@
-import { createHash } from 'node:crypto';
+import { createPage, escapeHtml, passwordFields, type Page } from '../../ops/http/page.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LinkOptions } from '../../schemas/link-options.js';
 import type { PreviewDecision } from './decision.js';
 
-/** Contrast is 4.5 or more everywhere, in both schemes, and 3 or more for borders and focus. */
-const style = `
-:root { color-scheme: light dark; font: 100%/1.55 system-ui, sans-serif;
-  --ground: #f2f4f7; --card: #ffffff; --text: #16191d; --soft: #4a525c; --line: #7a838e;
-  --strong: #1a4fc4; --on-strong: #ffffff; --error: #a8201a; }
-@media (prefers-color-scheme: dark) {
-  :root { --ground: #101317; --card: #1b2026; --text: #f3f5f7; --soft: #b9c1cb; --line: #87919d;
-    --strong: #9dbdff; --on-strong: #0c1526; --error: #ffb3ab; }
-}
-* { box-sizing: border-box; }
-body { overflow-wrap: anywhere; display: grid; place-items: center; min-height: 100vh; min-height: 100svh; margin: 0;
-  padding: 1rem; background: var(--ground); color: var(--text); }
-main { width: 100%; max-width: 28rem; padding: clamp(1.25rem, 6vw, 2rem); border-radius: .75rem;
-  background: var(--card); box-shadow: 0 1px 3px rgb(0 0 0 / .25); }
-h1 { margin: 0; font-size: 1.375rem; line-height: 1.3; text-wrap: balance; }
-p { margin: .5rem 0 0; color: var(--soft); text-wrap: pretty; }
-a { color: var(--strong); }
-form { margin-top: 1.5rem; }
-label { display: block; margin-bottom: .25rem; font-weight: 600; }
-input, button { width: 100%; padding: .625rem .75rem; border-radius: .5rem; font: inherit; }
-input { border: 1px solid var(--line); background: var(--card); color: var(--text); }
-input[aria-invalid] { border: 2px solid var(--error); }
-button { margin-top: 1rem; border: 1px solid var(--strong); background: var(--strong);
-  color: var(--on-strong); font-weight: 600; cursor: pointer; }
-:focus-visible { outline: 3px solid var(--strong); outline-offset: 2px; }
-.error { margin: .375rem 0 0; color: var(--error); font-weight: 600; }
-dl { margin: 1.25rem 0 0; }
-dt { font-weight: 600; }
-dd { margin: 0; color: var(--soft); }
-dd + dt { margin-top: 1rem; }
-`;
-
-const styleHash = createHash('sha256').update(style).digest('base64');
-
-/** A page and its Content-Security-Policy. */
-export interface Page {
-  readonly html: Buffer;
-  readonly securityPolicy: string;
-}
-
 /** Chromium applies `form-action` also to the redirect after the form, so `'self'` alone would block it. */
 const formTargets = "'self' http: https:";
-
-const policyOf = (form: boolean): string =>
-  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
-  `form-action ${form ? formTargets : "'none'"}; frame-ancestors 'none'`;
 
 /** The page with a form that may also lead to destinations with these schemes. */
 export const leadingTo = (page: Page, schemes: readonly string[]): Page => {
@@ -56,71 +12,20 @@ export const leadingTo = (page: Page, schemes: readonly string[]): Page => {
   return { ...page, securityPolicy: page.securityPolicy.replace(formTargets, targets) };
 };
 
-/** Escapes the characters that are special in HTML text and in quoted attributes. */
-const escapeHtml = (text: string): string =>
-  // A callback of `replace` would take ten times as long for a text of such characters.
-  text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;');
-
-/**
- * A complete page. It loads nothing, runs no script, cannot be framed, and has only its own style. Only a page with a
- * form can submit one. All texts are HTML.
- */
-const createPage = (parts: {
-  readonly title: string;
-  /** The heading, if it differs from the title. */
-  readonly heading?: string;
-  readonly body: string;
-  readonly form?: boolean;
-  /** Further lines of the head. */
-  readonly head?: string;
-}): Page => {
-  const { title, heading = title, body, form = false, head = '' } = parts;
-  const html = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-${head}<title>${title}</title>
-<style>${style}</style>
-</head>
-<body>
-<main>
-<h1>${heading}</h1>
-${body}
-</main>
-</body>
-</html>
-`;
-  return { html: Buffer.from(html), securityPolicy: policyOf(form) };
-};
-
 const notice = (title: string, text: string): Page => createPage({ title, body: `<p>${text}</p>` });
 
-/**
- * Posts to its own address, so it contains no data of the link. A password has at most 100 characters, and `maxlength`
- * counts UTF-16 code units, of which a character may have two.
- */
 const passwordForm = (wrong: boolean): Page =>
   createPage({
     // Screen readers read the title first.
     title: wrong ? 'Error: password required' : 'Password required',
     heading: 'Password required',
-    form: true,
-    body: `<p>This link is protected. Enter its password to go on.</p>
-<form method="post">
-<label for="password">Password</label>
-<input id="password" name="password" type="password" required maxlength="200"
-  autocomplete="current-password" autofocus${
-    wrong ? ' aria-invalid="true" aria-describedby="error"' : ''
-  }>
-${wrong ? '<p class="error" id="error" role="alert">That password is wrong. Please try again.</p>\n' : ''}<button type="submit">Continue</button>
-</form>`,
+    formAction: formTargets,
+    body: passwordFields({
+      text: 'This link is protected. Enter its password to go on.',
+      label: 'Password',
+      button: 'Continue',
+      error: wrong ? 'That password is wrong. Please try again.' : null,
+    }),
   });
 
 /** Static pages: they contain no data of a request. */
@@ -147,7 +52,7 @@ export const pages = {
   ),
   continueForm: createPage({
     title: 'A short link',
-    form: true,
+    formAction: formTargets,
     body: `<p>This link can be opened a limited number of times. Continue to its destination.</p>
 <form method="post">
 <button type="submit">Continue</button>

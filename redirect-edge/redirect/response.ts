@@ -1,10 +1,11 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { namesHtml } from '../../ops/http/names-html.js';
+import type { Page } from '../../ops/http/page.js';
 import { noSniff } from '../../ops/http/refusal.js';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import { isPermanent, redirectStatuses, type RedirectStatus } from '../../schemas/link-options.js';
 import type { ServedDomain } from '../domains/served-domain.js';
-import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';
+import { pages, tooManyAttemptsPage, type PageName } from './pages.js';
 
 /** The fields of the general error envelope that depend on the error. */
 type ErrorFields = Pick<GeneralError, 'statusCode' | 'message' | 'errorType' | 'retryAfter'>;

@@ -18,7 +18,7 @@ import { linkOfSubject, pathOfCode } from '../../schemas/link-subject.js';
 import { chooseDestination, type Destination } from './destination.js';
 import type { ClickBudget } from '../links/click-budget.js';
 import type { LinkReader } from '../links/link-reader.js';
-import type { PasswordCheck } from '../passwords/password-check.js';
+import type { PasswordCheck } from '../../ops/http/passwords/password-check.js';
 import type { Spool } from '../spool/spool.js';
 import { agentOf, isMarked, withMark } from '../../ops/visitors/agents.js';
 import { partsOf, type VisitAnalyzer } from '../visitors/visit-analyzer.js';
@@ -31,7 +31,7 @@ import {
   sendRedirect,
   sendTooManyAttempts,
 } from './response.js';
-import { readForm } from './form-body.js';
+import { readForm } from '../../ops/http/form-body.js';
 import { cardPage, leadingTo, pages, previewPage, refreshPage } from './pages.js';
 import { forwardedPath, type PathRest } from './paths.js';
 

@@ -497,6 +497,30 @@ const webhookEvents = defineEvents('accounts', {
   WebhookDeleted: { version: 1, description: 'The webhook was deleted permanently.', data: noData },
 });
 
+const sharedLink = z.string().describe('The link whose statistics are shared.');
+
+/** Subject: the share's id. */
+const shareEvents = defineEvents('accounts', {
+  StatisticsShared: {
+    description: 'The statistics of a link were shared by a secret address.',
+    version: 1,
+    data: z.strictObject({
+      link: sharedLink,
+      tokenHash: z
+        .string()
+        .meta({ secret: true, description: 'SHA-256 of the token in the URL, in base64url.' }),
+      expiresAt: timestamp.nullable().describe('When the share expires; `null`: never.'),
+      passwordHash: z.string().nullable().meta(passwordHash),
+      showDestination: z.boolean().describe('Whether the statistics show the destination.'),
+    }),
+  },
+  ShareEnded: {
+    description: 'The share was ended permanently.',
+    version: 1,
+    data: z.strictObject({ link: sharedLink }),
+  },
+});
+
 /** Subject: the key's id. */
 const usageEvents = defineEvents('usage', {
   CallsMetered: {
@@ -551,6 +575,7 @@ export const catalogue = {
   ...overrideEvents,
   ...domainEvents,
   ...webhookEvents,
+  ...shareEvents,
   ...usageEvents,
   ...platformEvents,
 };
@@ -575,6 +600,7 @@ export type ApiKeyEvent = EventNamed<keyof typeof keyEvents>;
 export type AliasOverrideEvent = EventNamed<keyof typeof overrideEvents>;
 export type DomainEvent = EventNamed<keyof typeof domainEvents>;
 export type WebhookEvent = EventNamed<keyof typeof webhookEvents>;
+export type ShareEvent = EventNamed<keyof typeof shareEvents>;
 export type UsageEvent = EventNamed<keyof typeof usageEvents>;
 export type PlatformEvent = EventNamed<keyof typeof platformEvents>;
 
@@ -592,5 +618,6 @@ export const isApiKeyEvent = isOneOf(keyEvents);
 export const isAliasOverrideEvent = isOneOf(overrideEvents);
 export const isDomainEvent = isOneOf(domainEvents);
 export const isWebhookEvent = isOneOf(webhookEvents);
+export const isShareEvent = isOneOf(shareEvents);
 export const isUsageEvent = isOneOf(usageEvents);
 export const isPlatformEvent = isOneOf(platformEvents);

@@ -131,6 +131,8 @@ export const messages = {
   tooManyImports: 'Too many imports are running',
   importNotFound: 'Import not found',
   importEncoding: 'Content-Encoding must be gzip',
+  shareNotFound: 'Share not found',
+  sharePassword: 'The password of these statistics is missing or wrong',
   webhookNotFound: 'Webhook not found',
   webhookUrlRefused: 'The webhook URL is not allowed',
   deliveryNotFound: 'Delivery not found',

@@ -29,6 +29,7 @@ import {
 } from './operators.js';
 import { projectionRoutes } from './projections.js';
 import { call, changed, done, found, type OperatorRows, returning } from './route.js';
+import { operatorsShareRoutes } from './shares.js';
 import { asCsv, statsQuery, statsResponse } from './statistics.js';
 import {
   operatorsWebhookListResponse,
@@ -44,6 +45,7 @@ export const operatorTable = {
   ...platformRoutes,
   ...operatorsImportRoutes,
   ...projectionRoutes,
+  ...operatorsShareRoutes,
   createKey: call('POST /keys', 'Create a key, whose secret is shown once', {
     body: createKeyRequest,
     returns: changed(createdKeyResponse, 201),

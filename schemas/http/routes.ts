@@ -14,6 +14,7 @@ import { listLinksQuery } from './list-links.js';
 import { qrRoutes } from './qr.js';
 import { usageRoutes } from './reports.js';
 import { call, done, json, linkTo, routeGroup } from './route.js';
+import { shareRoutes } from './shares.js';
 import { linkResponse, shortenRequest } from './shorten.js';
 import { statisticsRoutes } from './statistics.js';
 import { listTagsQuery, tagPage } from './tags.js';
@@ -288,6 +289,7 @@ export const v2Table = {
   ...historyRoutes,
   ...qrRoutes,
   ...statisticsRoutes,
+  ...shareRoutes,
   ...domainRoutes,
   ...importRoutes,
   ...eventRoutes,

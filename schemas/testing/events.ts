@@ -236,6 +236,22 @@ export const webhookDisabled = (
 
 export const webhookDeleted = constantEvent('WebhookDeleted', {}, acme);
 
+export const someShare: Data<'StatisticsShared'> = {
+  link: 'spring',
+  tokenHash: 'a-token-hash',
+  expiresAt: null,
+  passwordHash: null,
+  showDestination: false,
+};
+
+export const statisticsShared = (
+  id: string,
+  data: Partial<Data<'StatisticsShared'>> = {},
+  attributes: EventAttributes = {},
+) => eventOf('StatisticsShared', id, { ...someShare, ...data }, { account: 'acme', ...attributes });
+
+export const shareEnded = constantEvent('ShareEnded', { link: someShare.link }, acme);
+
 export const metered = (keyId: string, sequence: number, calls: number, minute = noon) =>
   eventOf(
     'CallsMetered',

@@ -13,8 +13,8 @@ import {
 
 const description = `Every change in Linklog is an event: a CloudEvents 1.0 object in JSON.
 
-Accounts read the events of their links, visits, keys, domains and webhooks as a stream, or receive them as
-webhooks. Operators read all events, with their secret fields, in Kafka. An event may be delivered more than
+Accounts read the events of their links, visits, keys, domains, webhooks and shared statistics as a stream, or
+receive them as webhooks. Operators read all events, with their secret fields, in Kafka. An event may be delivered more than
 once, with the same \`source\` and \`id\`. The stream and Kafka have the events of one \`subject\` in order.`;
 
 const httpBinding = { bindingVersion: '0.3.0' };
@@ -34,7 +34,7 @@ const streamQuery = {
 const records = {
   links: 'Events of links.',
   visits: 'Visits of links. The `source` is the spool of an edge.',
-  accounts: 'Events of keys, reserved aliases, domains and webhooks.',
+  accounts: 'Events of keys, reserved aliases, domains, webhooks and shared statistics.',
   platform: 'Switches of operators.',
   usage: 'Calls and QR codes of keys.',
 } as const satisfies Record<keyof typeof topics, string>;

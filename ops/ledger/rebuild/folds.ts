@@ -31,6 +31,7 @@ import {
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
 import { evolvePlatform, initialPlatform } from '../../../schemas/folds/platform.js';
+import { evolveShare, noShare } from '../../../schemas/folds/share.js';
 import { evolveWebhook, noWebhook } from '../../../schemas/folds/webhook.js';
 
 export type Fold<State, Event> = (
@@ -73,6 +74,7 @@ const foldSubjects = <State extends { readonly sequence: number }, Event extends
 export const foldOverrides = foldSubjects(noOverride, evolveAliasOverride);
 export const foldDomains = foldSubjects(noDomain, evolveDomain);
 export const foldWebhooks = foldSubjects(noWebhook, evolveWebhook);
+export const foldShares = foldSubjects(noShare, evolveShare);
 export const foldPlatform = foldSubjects(initialPlatform, evolvePlatform);
 
 export const foldKeys = foldOf<ApiKeyState, ApiKeyEvent>({

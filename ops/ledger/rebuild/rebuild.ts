@@ -6,6 +6,7 @@ import {
   isLinkEvent,
   isPlatformEvent,
   isUsageEvent,
+  isShareEvent,
   isWebhookEvent,
   type LinklogEvent,
 } from '../../../schemas/events/catalogue.js';
@@ -16,6 +17,7 @@ import { apiKeys } from '../api-keys.js';
 import { domains } from '../domains.js';
 import { saveCodes } from '../codes.js';
 import { insertLinks, ledgerLinks, lockLinks } from '../links.js';
+import { shares } from '../shares.js';
 import { webhooks } from '../webhooks.js';
 import { meterRows } from '../meters.js';
 import { readableEvents } from '../readable-events.js';
@@ -32,6 +34,7 @@ import {
   foldMeters,
   foldOverrides,
   foldPlatform,
+  foldShares,
   foldWebhooks,
   isLimitedVisit,
   spenderOf,
@@ -92,6 +95,7 @@ const steps: Readonly<Record<TopicName, readonly Add[]>> = {
     into(aliasOverrides, isAliasOverrideEvent, foldOverrides),
     into(domains, isDomainEvent, foldDomains),
     into(webhooks, isWebhookEvent, foldWebhooks),
+    into(shares, isShareEvent, foldShares),
   ],
   [topics.platform.name]: [into(platformSwitches, isPlatformEvent, foldPlatform)],
   [topics.links.name]: [addLinks],

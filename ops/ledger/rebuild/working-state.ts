@@ -8,6 +8,9 @@ export const workingState = {
     /** Wrong passwords of the last two minutes, and the key of the hashes of their clients. */
     'password_tries',
     'client_hash_key',
+    /** Requests for shared statistics in the last two minutes, and the key of their clients' hashes. */
+    'share_tries',
+    'share_key',
     /** Keys of visitor hashes, which could identify visitors and are destroyed after three days. */
     'visitor_keys',
     /** The key that signs cached links in Redis. */
@@ -37,6 +40,7 @@ export const foldedTables = [
   'alias_overrides',
   'domains',
   'webhooks',
+  'shares',
   'platform',
   'links',
   'key_meters',

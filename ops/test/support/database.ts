@@ -102,6 +102,7 @@ const migrated = new WeakMap<TestServer, Promise<void>>();
 /** Replaces the random values of the migrations, which differ between installations. */
 const replaceRandomValues = `UPDATE log.identity SET id = gen_random_uuid();
   UPDATE ledger.client_hash_key SET key = sha256(uuid_send(gen_random_uuid()));
+  UPDATE ledger.share_key SET key = sha256(uuid_send(gen_random_uuid()));
   UPDATE ledger.copy_key SET key = sha256(uuid_send(gen_random_uuid()))`;
 
 /** A new database with all migrations; `name` consists of letters. */

@@ -11,6 +11,7 @@ import {
   isLinkEvent,
   isVisit,
   isPlatformEvent,
+  isShareEvent,
   isUsageEvent,
   isWebhookEvent,
   type LinklogEvent,
@@ -41,6 +42,7 @@ export const streamOf = (event: LinklogEvent): string => {
   if (isAliasOverrideEvent(event)) return `alias-${subject}`;
   if (isDomainEvent(event)) return `domain-${subject}`;
   if (isWebhookEvent(event)) return `webhook-${subject}`;
+  if (isShareEvent(event)) return `share-${subject}`;
   if (isUsageEvent(event)) return `usage-${subject}`;
   if (isPlatformEvent(event)) return 'platform';
   const unknown: never = event;
@@ -49,7 +51,7 @@ export const streamOf = (event: LinklogEvent): string => {
 
 /** Whether `streamOf` returns such names; a server may have other streams. */
 export const isArchived = (stream: string): boolean =>
-  /^(?:platform$|(?:link|visits|key|usage|alias|domain|webhook)-)/.test(stream);
+  /^(?:platform$|(?:link|visits|key|usage|alias|domain|webhook|share)-)/.test(stream);
 
 /** Returns an event's id in the archive, which accepts only UUIDs: a spooled visit gets a UUIDv5. */
 export const archiveIdOf = ({ id, source }: Pick<LinklogEvent, 'id' | 'source'>): string =>

@@ -3,6 +3,7 @@ import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
 import type { PeriodStats } from '../../../../schemas/http/statistics.js';
 import type { Dimension } from '../../../../schemas/statistics/document.js';
+import { listOf } from '../../comparison.js';
 import { formatStart } from '../../format.js';
 import { formatNumber } from '../../locale.js';
 import { addDays, alignSeries, type Counted, type Interval } from '../../periods.js';
@@ -14,7 +15,7 @@ import { useRecentVisits } from '../live/recent-visits.js';
 import { PeriodPicker } from './period-picker.js';
 import { fileNameOf, type LoadedStats, useView } from './period-stats.js';
 import { Plot, type PlotLibrary, usePlotLibrary } from './plot.js';
-import { Breakdown, changeOf, listOf } from './value-list.js';
+import { Breakdown, changeOf } from './value-list.js';
 
 const { common, statistics: text } = texts;
 

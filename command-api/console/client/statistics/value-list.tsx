@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import type { PeriodStats } from '../../../../schemas/http/statistics.js';
 import type { Dimension } from '../../../../schemas/statistics/document.js';
-import { type ComparedRow, compareRows, type Row } from '../../comparison.js';
+import { type ComparedRow, compareRows, listOf, type Row } from '../../comparison.js';
 import { formatValue } from '../../format.js';
 import { formatChange, formatNumber, formatShare } from '../../locale.js';
 import { texts } from '../../texts.js';
@@ -18,17 +17,6 @@ interface BreakdownProps {
   readonly dimensions: readonly Dimension[];
   readonly stats: LoadedStats;
 }
-
-/** The list of a dimension. Campaigns have one text for their three values. */
-export const listOf = (stats: PeriodStats | undefined, name: Dimension): readonly Row[] => {
-  if (name !== 'campaigns') return stats?.[name] ?? [];
-  return (stats?.campaigns ?? []).map(({ campaign, source, medium, clicks }) => {
-    if (campaign === '(other)') return { value: campaign, clicks };
-    const names = [campaign, source, medium];
-    const isNamed = names.some((text) => text !== null);
-    return { value: isNamed ? names.map((text) => text ?? '–').join(' / ') : null, clicks };
-  });
-};
 
 /** The clicks of a period by a selected dimension. */
 export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {

@@ -183,6 +183,8 @@ export const values: typeof english.values = {
     WebhookChanged: 'Webhook geändert',
     WebhookDisabled: 'Webhook deaktiviert',
     WebhookDeleted: 'Webhook gelöscht',
+    StatisticsShared: 'Statistik geteilt',
+    ShareEnded: 'Freigabe beendet',
     CallsMetered: 'Aufrufe gezählt',
     QrRendered: 'QR-Code erzeugt',
     MaintenanceSwitched: 'Wartung umgeschaltet',

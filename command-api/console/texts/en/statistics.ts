@@ -185,6 +185,8 @@ export const values = {
     WebhookChanged: 'Webhook changed',
     WebhookDisabled: 'Webhook disabled',
     WebhookDeleted: 'Webhook deleted',
+    StatisticsShared: 'Statistics shared',
+    ShareEnded: 'Share ended',
     CallsMetered: 'Calls metered',
     QrRendered: 'QR code rendered',
     MaintenanceSwitched: 'Maintenance switched',

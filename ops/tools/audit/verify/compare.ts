@@ -18,6 +18,8 @@ const secretColumns: ReadonlySet<string> = new Set([
   'links.password_hash',
   'key_secrets.hash',
   'webhooks.secrets',
+  'shares.token_hash',
+  'shares.password_hash',
   'dead_letters.value',
 ]);
 

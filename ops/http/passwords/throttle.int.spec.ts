@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
-import { databaseFixture } from '../../ops/test/support/fixtures.js';
+import { databaseFixture } from '../../test/support/fixtures.js';
 import {
   ClientHash,
   deleteOldAttempts,

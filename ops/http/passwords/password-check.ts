@@ -1,4 +1,4 @@
-import type { PasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
+import type { PasswordHasher } from '../../platform/passwords/password-hasher.js';
 import type { ClientHash, Throttle, Verdict } from './throttle.js';
 
 export interface PasswordAttempt {

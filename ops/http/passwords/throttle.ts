@@ -1,10 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createBatcher, Overloaded, type Batcher } from '../../ops/platform/concurrency/batcher.js';
-import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
+import { createBatcher, Overloaded, type Batcher } from '../../platform/concurrency/batcher.js';
+import type { Pool, Queryable } from '../../platform/postgres/pool.js';
 
-/** Wrong attempts that a client has at a link in any period of `windowMs`. */
-const maxWrong = 5;
 const windowMs = 60_000;
 /** A check without a verdict counts as a wrong attempt after this time: its process has died. */
 const checkMs = 15_000;
@@ -12,11 +10,14 @@ const checkMs = 15_000;
 /** 128 bits make collisions of two clients of a link negligible. */
 const hashBytes = 16;
 
-/** Hashes with the installation's key, which is read at the first use and never changes. */
+/** Hashes with a key of the installation, which is read at the first use and never changes. */
 export class ClientHash {
   #key: Buffer | null = null;
 
-  constructor(private readonly postgres: Queryable) {}
+  constructor(
+    private readonly postgres: Queryable,
+    private readonly table = 'ledger.client_hash_key',
+  ) {}
 
   /** Identifies a client at one link. Its hashes at different links cannot be matched. */
   async of(subject: string, network: string): Promise<Buffer> {
@@ -27,11 +28,9 @@ export class ClientHash {
   }
 
   async #readKey(): Promise<Buffer> {
-    const { rows } = await this.postgres.query<{ key: Buffer }>(
-      'SELECT key FROM ledger.client_hash_key',
-    );
+    const { rows } = await this.postgres.query<{ key: Buffer }>(`SELECT key FROM ${this.table}`);
     const found = rows[0]?.key;
-    if (!found) throw new Error('ledger.client_hash_key has no row');
+    if (!found) throw new Error(`${this.table} has no row`);
     return found;
   }
 }
@@ -48,6 +47,9 @@ export type Admission =
 
 /** The result of an admitted attempt. Only `wrong` counts. */
 export type Verdict = 'right' | 'wrong' | 'unchecked';
+
+/** The attempts of visitors at links. */
+const visitorAttempts = 'ledger.password_tries';
 
 /** The checks of the client's other attempts take a few hashes. */
 const pollMs = 25;
@@ -68,13 +70,13 @@ interface Row {
  * after that. A row that another node inserts at the same moment admits no attempt this time: the client
  * retries. Refusals write nothing, except that times in the future (the clock was ahead then) become now.
  */
-const admitSql = `
+const admitSql = (table: string): string => `
   WITH requests AS (
     SELECT subject, client, count(*)::integer AS requested
     FROM unnest($1::text[], $2::bytea[]) AS r (subject, client) GROUP BY subject, client
   ),
   locked AS MATERIALIZED (
-    SELECT t.* FROM ledger.password_tries t JOIN requests USING (subject, client)
+    SELECT t.* FROM ${table} t JOIN requests USING (subject, client)
     ORDER BY t.subject, t.client FOR UPDATE OF t
   ),
   clock AS MATERIALIZED (
@@ -105,7 +107,7 @@ const admitSql = `
     FROM counted
   ),
   changed AS (
-    UPDATE ledger.password_tries t
+    UPDATE ${table} t
     SET wrong_at = g.wrong_at, checking = g.checking + admitted,
         checking_until = CASE WHEN admitted > 0 THEN now + $5::interval ELSE g.checking_until END,
         touched_at = now
@@ -113,7 +115,7 @@ const admitSql = `
     WHERE t.subject = g.subject AND t.client = g.client AND is_locked AND (admitted > 0 OR is_ahead)
   ),
   inserted AS (
-    INSERT INTO ledger.password_tries (subject, client, checking, checking_until, touched_at)
+    INSERT INTO ${table} (subject, client, checking, checking_until, touched_at)
     SELECT subject, client, admitted, now + $5::interval, now
     FROM granted WHERE NOT is_locked ORDER BY subject, client
     ON CONFLICT (subject, client) DO NOTHING RETURNING subject, client
@@ -122,7 +124,7 @@ const admitSql = `
          coalesce(extract(epoch FROM opens_at - now) * 1000, 0)::float8 AS wait_ms
   FROM granted g LEFT JOIN inserted i USING (subject, client)`;
 
-const recordSql = `
+const recordSql = (table: string): string => `
   WITH verdicts AS (
     SELECT subject, client, count(*)::integer AS attempts, count(*) FILTER (WHERE is_wrong)::integer AS wrong
     FROM unnest($1::text[], $2::bytea[], $3::boolean[]) AS v (subject, client, is_wrong)
@@ -130,10 +132,10 @@ const recordSql = `
   ),
   locked AS MATERIALIZED (
     SELECT t.subject, t.client, v.attempts, v.wrong
-    FROM ledger.password_tries t JOIN verdicts v USING (subject, client)
+    FROM ${table} t JOIN verdicts v USING (subject, client)
     ORDER BY t.subject, t.client FOR UPDATE OF t
   )
-  UPDATE ledger.password_tries t
+  UPDATE ${table} t
   SET checking = greatest(t.checking - l.attempts, 0),
       wrong_at = t.wrong_at || array_fill(clock_timestamp(), ARRAY[l.wrong]),
       touched_at = clock_timestamp()
@@ -149,7 +151,12 @@ export class Throttle {
   readonly #admissions: Batcher<ThrottledClient, Admission | null>;
   readonly #verdicts: Batcher<ThrottledClient & { verdict: Verdict }, undefined>;
 
-  constructor(private readonly pool: Pool) {
+  /** @param maxWrong wrong attempts of a client at a link in any period of `windowMs` */
+  constructor(
+    private readonly pool: Pool,
+    private readonly table = visitorAttempts,
+    private readonly maxWrong = 5,
+  ) {
     const bounds = { maxBatch: 500, maxWaiting: 2_000 };
     this.#admissions = createBatcher({ ...bounds, run: (clients) => this.#admitAll(clients) });
     this.#verdicts = createBatcher({ ...bounds, run: (verdicts) => this.#recordAll(verdicts) });
@@ -173,12 +180,12 @@ export class Throttle {
 
   async #admitAll(clients: readonly ThrottledClient[]): Promise<readonly (Admission | null)[]> {
     const { rows } = await this.pool.query<Row>({
-      name: 'password-attempts-admit',
-      text: admitSql,
+      name: `password-attempts-admit ${this.table}`,
+      text: admitSql(this.table),
       values: [
         clients.map(({ subject }) => subject),
         clients.map(({ hash }) => hash),
-        maxWrong,
+        this.maxWrong,
         `${windowMs} milliseconds`,
         `${checkMs} milliseconds`,
       ],
@@ -197,8 +204,8 @@ export class Throttle {
     verdicts: readonly (ThrottledClient & { verdict: Verdict })[],
   ): Promise<readonly undefined[]> {
     await this.pool.query({
-      name: 'password-attempts-record',
-      text: recordSql,
+      name: `password-attempts-record ${this.table}`,
+      text: recordSql(this.table),
       values: [
         verdicts.map(({ subject }) => subject),
         verdicts.map(({ hash }) => hash),
@@ -210,11 +217,11 @@ export class Throttle {
 }
 
 /** Deletes rows that are older than any window, up to a limit. @returns the number of deleted rows */
-export const deleteOldAttempts = async (pool: Pool): Promise<number> => {
+export const deleteOldAttempts = async (pool: Pool, table = visitorAttempts): Promise<number> => {
   const { rowCount } = await pool.query({
-    name: 'password-attempts-delete',
-    text: `DELETE FROM ledger.password_tries WHERE (subject, client) IN (
-             SELECT subject, client FROM ledger.password_tries
+    name: `password-attempts-delete ${table}`,
+    text: `DELETE FROM ${table} WHERE (subject, client) IN (
+             SELECT subject, client FROM ${table}
              WHERE touched_at < clock_timestamp() - $1::interval
              ORDER BY subject, client LIMIT $2 FOR UPDATE SKIP LOCKED)`,
     values: [`${pruneAfterMs} milliseconds`, pruneLimit],

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
-import { PasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
-import { databaseFixture } from '../../ops/test/support/fixtures.js';
-import { eventually, rejection } from '../../ops/test/support/waiting.js';
+import { Overloaded } from '../../platform/concurrency/batcher.js';
+import { PasswordHasher } from '../../platform/passwords/password-hasher.js';
+import { databaseFixture } from '../../test/support/fixtures.js';
+import { eventually, rejection } from '../../test/support/waiting.js';
 import { PasswordCheck, type AttemptOutcome, type PasswordAttempt } from './password-check.js';
 import { ClientHash, Throttle } from './throttle.js';
 
