@@ -111,7 +111,8 @@ describe('migrations', () => {
   const removeLast = () =>
     database.pool.query(`DROP SCHEMA delivery CASCADE; DROP SCHEMA imports CASCADE;
       ALTER TABLE archive.streams DROP COLUMN removed;
-      ALTER TABLE projection_redirects.links DROP COLUMN options, ADD COLUMN rules jsonb,
+      ALTER TABLE ledger.links DROP COLUMN code_of;
+      ALTER TABLE projection_redirects.links DROP COLUMN options, DROP COLUMN codes, ADD COLUMN rules jsonb,
         ADD COLUMN forward_query boolean;
       DROP INDEX ledger.links_short;
       DROP TABLE ledger.domains, ledger.webhooks, ledger.shares, ledger.share_tries, ledger.share_key,

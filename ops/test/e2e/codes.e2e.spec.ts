@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { LinkDetails } from '../../../schemas/http/links.js';
+import type { StatsResponse } from '../../../schemas/http/statistics.js';
 import { concurrently, statuses } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, expectError, keyFixture, sharedProduct } from './harness.js';
@@ -168,5 +169,14 @@ describe('further codes of a link', () => {
     const visits = await concurrently(300, (index) => bench.visit(codes[index % 3] ?? ''));
     expect(statuses(visits)).to.deep.equal({ 302: 100, 410: 200 });
     await bench.expectClicks(shortCode, pro.key, 100);
+    const stats = await bench.api(`/v2/stats/limit-two?include=codes`, pro.key);
+    const { codes: counted = [], period } = stats.json() as StatsResponse;
+    expect(counted.map(({ value }) => value)).to.have.members(codes);
+    expect(counted.reduce((sum, { clicks }) => sum + clicks, 0)).to.equal(100);
+    expect(period).to.include({ clickCount: 100 });
+    // A removed code keeps its clicks.
+    await remove(shortCode, 'limit-three');
+    const after = await bench.api(`/v2/stats/${shortCode}?include=codes`, pro.key);
+    expect((after.json() as StatsResponse).codes).to.deep.equal(counted);
   });
 });
