@@ -56,10 +56,10 @@ export const linkDetailsOf = (
     ...shown(link.options),
     ...(link.codes.length > 0 && {
       codes: link.codes.map((subject) => {
-        const further = linkOfSubject(subject);
+        const identity = linkOfSubject(subject);
         return {
-          code: further.code,
-          ...(further.domain !== null && { domain: further.domain }),
+          code: identity.code,
+          ...(identity.domain !== null && { domain: identity.domain }),
           shortUrl: shortUrlOf(subject, known.shortUrlHost),
         };
       }),

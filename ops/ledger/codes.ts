@@ -7,7 +7,7 @@ import { unnest, type Queryable } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerSchema } from './decide.js';
 
-export interface FurtherCode {
+export interface AdditionalCode {
   /** The subject of its link. */
   readonly link: string;
   readonly isRemoved: boolean;
@@ -17,9 +17,9 @@ export interface FurtherCode {
 export const readCodes = async (
   postgres: Queryable,
   subjects: readonly string[],
-): Promise<ReadonlyMap<string, FurtherCode>> => {
+): Promise<ReadonlyMap<string, AdditionalCode>> => {
   if (subjects.length === 0) return new Map();
-  const { rows } = await postgres.query<FurtherCode & { readonly subject: string }>({
+  const { rows } = await postgres.query<AdditionalCode & { readonly subject: string }>({
     name: 'links-codes',
     text: `SELECT subject, code_of AS link, deleted AS "isRemoved" FROM ledger.links
            WHERE subject = ANY ($1::text[]) AND code_of IS NOT NULL`,

@@ -73,7 +73,7 @@ describe('redirect edge: link reader', () => {
       ),
       codeRemoved('coded', 4, { code: 'coded-3' }),
     ];
-    // An edge that has not heard of the codes has the link in memory.
+    // An edge that was not notified of the codes has the link in memory.
     await recordHistory(node, ...history.slice(0, 1));
     await reader.read('coded');
     await recordHistory(node, ...history.slice(1));

@@ -24,7 +24,7 @@ const keyId = z
   .string()
   .describe('The root key whose quota the link uses; `operator`: none, for a link of an operator.');
 
-const furtherCode = z
+const additionalCode = z
   .string()
   .describe('`code` on the default domain, otherwise `domain/code`, as a subject.');
 
@@ -155,12 +155,12 @@ const linkEvents = defineEvents('links', {
   LinkCodeAdded: {
     description: 'The link got a further code, which redirects as its first one does.',
     version: 1,
-    data: z.strictObject({ code: furtherCode, keyId }),
+    data: z.strictObject({ code: additionalCode, keyId }),
   },
   LinkCodeRemoved: {
     description: 'A further code of the link was removed. It is never used again.',
     version: 1,
-    data: z.strictObject({ code: furtherCode }),
+    data: z.strictObject({ code: additionalCode }),
   },
 });
 

@@ -35,11 +35,13 @@ describe('command API: further codes of a link', () => {
   });
 
   it('are at most 20, without removed ones', () => {
-    const all = Array.from({ length: maxCodes }, (_, index) => code(index + 2, `code-${index}`));
-    refuses([link, ...all], add, 'tooManyCodes');
+    const additions = Array.from({ length: maxCodes }, (_, index) =>
+      code(index + 2, `code-${index}`),
+    );
+    refuses([link, ...additions], add, 'tooManyCodes');
     const removed = codeRemoved('spring', maxCodes + 2, { code: 'code-3' });
     const data = { code: 'go.example/sprnig', keyId: 'key-1' };
-    accepts([link, ...all, removed], add, codeAdded('spring', maxCodes + 3, data, metadata));
+    accepts([link, ...additions, removed], add, codeAdded('spring', maxCodes + 3, data, metadata));
   });
 
   it('are removed, but not the first one, and no code of another link', () => {

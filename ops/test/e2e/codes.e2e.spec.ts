@@ -16,8 +16,8 @@ describe('further codes of a link', () => {
 
   const add = (code: string, body: object, key = pro.key) =>
     bench.api(`/v2/links/${code}/codes`, key, { method: 'POST', body });
-  const remove = (code: string, further: string) =>
-    bench.api(`/v2/links/${code}/codes/${further}`, pro.key, { method: 'DELETE' });
+  const remove = (code: string, removed: string) =>
+    bench.api(`/v2/links/${code}/codes/${removed}`, pro.key, { method: 'DELETE' });
   const refused = (response: Awaited<ReturnType<typeof add>>, code: string, message: string) => {
     const path = `/v2/links/${code}/codes`;
     expectError(response, { status: 400, message, path, method: 'POST' });
@@ -70,8 +70,8 @@ describe('further codes of a link', () => {
     const bulk = await bench.api('/v2/links/bulk', pro.key, { method: 'POST', body });
     expect(bulk.text).to.contain(`"shortCode":"${shortCode}"`);
     const twice = { ...body, shortCodes: ['every-second', shortCode] };
-    const both = await bench.api('/v2/links/bulk', pro.key, { method: 'POST', body: twice });
-    expect(both.status).to.equal(400);
+    const duplicates = await bench.api('/v2/links/bulk', pro.key, { method: 'POST', body: twice });
+    expect(duplicates.status).to.equal(400);
     await eventuallyPasses(async () => {
       const listed = await bench.api('/v2/links?search=every-second', pro.key);
       expect((listed.json() as { links: readonly object[] }).links).to.have.length(1);
@@ -86,7 +86,7 @@ describe('further codes of a link', () => {
     expect(admin.json()).to.include({ shortCode, account });
   });
 
-  it('are removed: visitors get 410 at once, and nobody gets the code again', async () => {
+  it('are removed: visitors get 410 within a second, and no account gets the code again', async () => {
     const { shortCode } = await bench.link(pro.key, { alias: 'removed-first' });
     await add(shortCode, { alias: 'removed-second' });
     await add(shortCode, { alias: 'slashed', domain });

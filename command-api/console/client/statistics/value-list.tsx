@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { Dimension } from '../../../../schemas/statistics/document.js';
-import { type ComparedRow, compareRows, listOf, type Row } from '../../comparison.js';
+import { type ComparedRow, compareRows, listOf } from '../../comparison.js';
 import { formatValue } from '../../format.js';
 import { formatChange, formatNumber, formatShare } from '../../locale.js';
 import { texts } from '../../texts.js';
