@@ -92,7 +92,8 @@ export const mostClicked = <Key extends Value>(
   };
   for (const [value, clicks] of values) {
     const last = top[limit - 1];
-    if (!last || compareCounted({ value, clicks }, last) < 0) candidates.push({ value, clicks });
+    if (last && (clicks < last.clicks || compareCounted({ value, clicks }, last) > 0)) continue;
+    candidates.push({ value, clicks });
     if (candidates.length >= 1_000) merge();
   }
   merge();

@@ -24,7 +24,7 @@ export const bounds = {
 };
 
 /** Rows of days that are read together, and milliseconds until other requests get the thread. */
-const portion = { days: 1_000, links: 500, ms: 8 };
+const portion = { days: 300, links: 200, ms: 5 };
 
 type Links = AsyncIterable<readonly Link[]>;
 
