@@ -153,12 +153,12 @@ type Row = StatisticsRow & {
   readonly lastAccessed: Date | null;
 };
 
-const rowReaderOf = <Subject>(name: string, tables: Tables) => {
+const rowReaderOf = (name: string, tables: Tables) => {
   const text = rowsOf(tables);
 
   return async (
     postgres: Queryable,
-    subject: Subject,
+    subject: string | readonly string[],
     { period, include }: StatisticsRequest,
   ): Promise<readonly Row[]> => {
     const { days, cutDays, wholeDays, endDays, wholeMonths, quarters } = coverageOf(period);
@@ -180,10 +180,10 @@ const rowReaderOf = <Subject>(name: string, tables: Tables) => {
   };
 };
 
-export const readRowsOfLinks = rowReaderOf<readonly string[]>('statistics-of-links', ofLinks);
+export const readRowsOfLinks = rowReaderOf('statistics-of-links', ofLinks);
 
 const readerOf = (tables: Tables) => {
-  const readRows = rowReaderOf<string>(`statistics-of-${tables.subject}`, tables);
+  const readRows = rowReaderOf(`statistics-of-${tables.subject}`, tables);
 
   return async (
     postgres: Queryable,

@@ -63,11 +63,11 @@ export const sumLinks = async (
   tx: Client,
   request: StatisticsRequest,
   links: Links,
-  { clicked, links: maxLinks, linkDays: maxLinkDays, ...of } = bounds,
+  { clicked, links: maxLinks, linkDays: maxLinkDays, ...others } = bounds,
 ) => {
   const tables = await readTables(tx);
   const { period, include, limit } = request;
-  const sum = createPeriodSum(period, of.values);
+  const sum = createPeriodSum(period, others.values);
   const clicksOf = new Map<string, number>();
   const clicksByTag = new Map<string, number>();
   /** The newest link of each tag, which determines its spelling. */
@@ -116,7 +116,7 @@ export const sumLinks = async (
       clicksOf.size > clicked ||
       linkCount > maxLinks ||
       linkDays > maxLinkDays ||
-      bytes > of.documentBytes;
+      bytes > others.documentBytes;
     if (isTooMuch) return 'tooManyClickedLinks';
   }
   // The snapshot shows no rows of tables that a rebuild has created since.

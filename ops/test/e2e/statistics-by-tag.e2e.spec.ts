@@ -77,8 +77,8 @@ describe('statistics by tag and campaign', () => {
       const expected = names.map((name) => codes[name]);
       expect(links.map(({ shortCode }) => shortCode).sort(), filter).to.deep.equal(expected.sort());
       const stats = await statsOf(`include=all,links&${filter}`);
-      const each = await Promise.all(expected.map((code) => statsOf('include=all', code)));
-      const clicks = each.reduce((sum, { clickCount }) => sum + clickCount, 0);
+      const responses = await Promise.all(expected.map((code) => statsOf('include=all', code)));
+      const clicks = responses.reduce((sum, { clickCount }) => sum + clickCount, 0);
       expect(stats).to.include({ linkCount: names.length, clickCount: clicks });
       expect(stats.period.clickCount).to.equal(clicks);
       const { links: top = [], timeseries = [], campaigns = [], devices = [] } = stats;
@@ -139,7 +139,7 @@ describe('statistics by tag and campaign', () => {
   });
 
   it('refuse invalid filters as lists do', async () => {
-    for (const filter of ['tag=', 'tag=a,b', 'search=a', 'search=%00%00', 'destination=a/b']) {
+    for (const filter of ['tag=', 'tag=%07', 'search=a', 'search=%00%00', 'destination=a/b']) {
       const listed = await bench.api(`/v2/links?${filter}`, pro.key);
       expect(listed.json()).to.include({ statusCode: 400, message: await refusal(filter) });
     }
