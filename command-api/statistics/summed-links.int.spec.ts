@@ -218,11 +218,12 @@ describe('command API: statistics of the links that match a filter', () => {
     ['links with a click in the period', { clicked: 2 }],
     ['matching links', { links: 3 }],
     ['days of links', { linkDays: 50 }],
+    ['tags', { tags: 2 }],
     ['bytes of documents', { documentBytes: 1_000 }],
   ];
   for (const [name, bound] of limits) {
     it(`are refused for too many ${name}`, async () => {
-      const request = requestOf({ include: 'all', tag: 'x', ...periods[0] });
+      const request = requestOf({ include: 'all,tags', tag: 'x', ...periods[0] });
       const sum = (own: typeof bounds) =>
         transaction(node.pool, async (tx) => {
           await startSnapshot(tx);
