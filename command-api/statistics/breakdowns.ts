@@ -1,4 +1,4 @@
-import { readCampaign, writeCampaign } from '../../schemas/campaign.js';
+import { readCampaign } from '../../schemas/campaign.js';
 import { monthOf, quarterMs, quartersOfDay } from '../../schemas/statistics/calendar.js';
 import {
   addToSum,
@@ -71,58 +71,28 @@ interface IntervalCounts {
   uniques: number;
 }
 
-interface Counted<Key> {
-  readonly value: Key;
-  readonly clicks: number;
-}
-
-const compareCounted = (a: Counted<Value>, b: Counted<Value>): number =>
-  b.clicks - a.clicks || ((a.value ?? '') < (b.value ?? '') ? -1 : 1);
-
-/** The values with the most clicks, without sorting all of them. */
-export const mostClicked = <Key extends Value>(
-  values: ReadonlyMap<Key, number>,
-  limit: number,
-): readonly Counted<Key>[] => {
-  let top: readonly Counted<Key>[] = [];
-  let candidates: Counted<Key>[] = [];
-  const merge = (): void => {
-    top = [...top, ...candidates].sort(compareCounted).slice(0, limit);
-    candidates = [];
-  };
-  for (const [value, clicks] of values) {
-    const last = top[limit - 1];
-    if (!last || compareCounted({ value, clicks }, last) < 0) candidates.push({ value, clicks });
-    if (candidates.length >= 1_000) merge();
-  }
-  merge();
-  return top;
-};
+/** The values in the order of clicks. */
+export const byClicks = <Key extends Value>(values: ReadonlyMap<Key, number>) =>
+  [...values]
+    .map(([value, clicks]) => ({ value, clicks }))
+    .sort((a, b) => b.clicks - a.clicks || ((a.value ?? '') < (b.value ?? '') ? -1 : 1));
 
 /** The values with the most clicks. Other values, and those that days did not store, are `(other)`. */
 export const listOf = (values: ReadonlyMap<Value, number>, limit: number) => {
-  const named = new Map(values);
-  named.delete(otherValue);
-  const top = mostClicked(named, limit);
-  const sumOf = (counts: Iterable<number>): number => [...counts].reduce((a, b) => a + b, 0);
-  const other = sumOf(values.values()) - sumOf(top.map(({ clicks }) => clicks));
+  const named = byClicks(values).filter(({ value }) => value !== otherValue);
+  const other = named
+    .slice(limit)
+    .reduce((sum, { clicks }) => sum + clicks, values.get(otherValue) ?? 0);
+  const top = named.slice(0, limit);
   return other > 0 ? [...top, { value: otherValue, clicks: other }] : top;
 };
 
-const otherCampaign = { ...readCampaign(null), campaign: otherValue };
-const textOfOther = writeCampaign(otherCampaign) ?? '';
-
-/** The campaigns with the most clicks. One named `(other)` counts as all others, as a referrer of this name does. */
-const campaignsOf = (values: ReadonlyMap<Value, number>, limit: number) => {
-  const ambiguous = values.get(textOfOther);
-  const counted = new Map(values);
-  if (ambiguous !== undefined && counted.delete(textOfOther)) {
-    counted.set(otherValue, (counted.get(otherValue) ?? 0) + ambiguous);
-  }
-  return listOf(counted, limit).map(({ value, clicks }) =>
-    value === otherValue ? { ...otherCampaign, clicks } : { ...readCampaign(value), clicks },
+const campaignsOf = (values: ReadonlyMap<Value, number>, limit: number) =>
+  listOf(values, limit).map(({ value, clicks }) =>
+    value === otherValue
+      ? { campaign: value, source: null, medium: null, clicks }
+      : { ...readCampaign(value), clicks },
   );
-};
 
 /**
  * The lists of a response.
@@ -233,17 +203,4 @@ export const createPeriodSum = (period: Period, maxValues = Infinity) => {
     };
   };
   return { add, statsOf };
-};
-
-/** The statistics of a period from the rows of its coverage. */
-export const periodStatsOf = (
-  period: Period,
-  rows: Iterable<StatisticsRow>,
-  included: ReadonlySet<string>,
-  limit: number,
-  firstCode: string | null = null,
-): PeriodStats => {
-  const sum = createPeriodSum(period);
-  for (const row of rows) sum.add(row);
-  return sum.statsOf(included, limit, firstCode);
 };

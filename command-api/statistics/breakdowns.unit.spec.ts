@@ -2,9 +2,15 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { firstDayOf, quarterMs } from '../../schemas/statistics/calendar.js';
 import { emptyDocument, writeDocument } from '../../schemas/statistics/document.js';
-import { intervals, periodOf, readTime, type Interval } from '../../schemas/statistics/period.js';
+import {
+  intervals,
+  periodOf,
+  readTime,
+  type Interval,
+  type Period,
+} from '../../schemas/statistics/period.js';
 import { zones } from '../../schemas/testing/zones.js';
-import { coverageOf, periodStatsOf, type StatisticsRow } from './breakdowns.js';
+import { coverageOf, createPeriodSum, type StatisticsRow } from './breakdowns.js';
 
 const dayMs = 96 * quarterMs;
 const dayOf = (date: string): number => Date.parse(date) / dayMs;
@@ -25,6 +31,17 @@ const from = (...referrers: readonly (readonly [string | null, number])[]): stri
   writeDocument(
     emptyDocument().map((list, dimension) => (dimension === 0 ? referrers.flat() : list)),
   );
+
+const periodStatsOf = (
+  period: Period,
+  rows: readonly StatisticsRow[],
+  included: ReadonlySet<string>,
+  limit: number,
+) => {
+  const sum = createPeriodSum(period);
+  for (const row of rows) sum.add(row);
+  return sum.statsOf(included, limit, null);
+};
 
 describe('command API: rows of a period', () => {
   it('are whole months and days, and the quarters at both ends', () => {

@@ -94,7 +94,7 @@ export const respondWithLinkStats = async (
 };
 
 /** Sums of links that run at a time: each has a connection and up to a fifth of the thread. */
-const maxSums = 3;
+const maxSums = 2;
 /** Sums of an account that wait while another one of it runs. */
 const maxWaiting = 10;
 

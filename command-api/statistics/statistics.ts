@@ -6,7 +6,7 @@ import type {
   StatsResponse,
 } from '../../schemas/http/statistics.js';
 import { rebuildDue } from '../../ops/platform/postgres/generation.js';
-import { coverageOf, periodStatsOf, type StatisticsRow } from './breakdowns.js';
+import { coverageOf, createPeriodSum, type StatisticsRow } from './breakdowns.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
 import { linkOfSubject } from '../../schemas/link-subject.js';
@@ -153,12 +153,12 @@ type Row = StatisticsRow & {
   readonly lastAccessed: Date | null;
 };
 
-const rowReaderOf = <Subject>(name: string, tables: Tables) => {
+const rowReaderOf = (name: string, tables: Tables) => {
   const text = rowsOf(tables);
 
   return async (
     postgres: Queryable,
-    subject: Subject,
+    subject: string | readonly string[],
     { period, include }: StatisticsRequest,
   ): Promise<readonly Row[]> => {
     const { days, cutDays, wholeDays, endDays, wholeMonths, quarters } = coverageOf(period);
@@ -180,10 +180,10 @@ const rowReaderOf = <Subject>(name: string, tables: Tables) => {
   };
 };
 
-export const readRowsOfLinks = rowReaderOf<readonly string[]>('statistics-of-links', ofLinks);
+export const readRowsOfLinks = rowReaderOf('statistics-of-links', ofLinks);
 
 const readerOf = (tables: Tables) => {
-  const readRows = rowReaderOf<string>(`statistics-of-${tables.subject}`, tables);
+  const readRows = rowReaderOf(`statistics-of-${tables.subject}`, tables);
 
   return async (
     postgres: Queryable,
@@ -192,12 +192,14 @@ const readerOf = (tables: Tables) => {
   ): Promise<SubjectStatistics> => {
     const { period, include, limit } = request;
     const rows = await readRows(postgres, subject, request);
+    const sum = createPeriodSum(period);
+    for (const row of rows) sum.add(row);
     const importedClicks = rows.reduce((sum, { imported }) => sum + (imported ?? 0), 0);
     return {
       clicks: rows.reduce((sum, { allClicks }) => sum + (allClicks ?? 0), 0),
       lastAccessed: rows.find(({ lastAccessed }) => lastAccessed)?.lastAccessed ?? null,
       ofPeriod: {
-        ...periodStatsOf(period, rows, include, limit, subject),
+        ...sum.statsOf(include, limit, subject),
         ...(importedClicks > 0 && { importedClicks }),
       },
     };

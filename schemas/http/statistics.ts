@@ -223,7 +223,9 @@ const accountStatsResponse = named('AccountStats', {
   linkCount: z
     .int()
     .min(0)
-    .describe('All links of the account, including deleted and expired ones.'),
+    .describe(
+      'All links of the account, including deleted and expired ones; with a filter, those that match.',
+    ),
   clickCount: clicks.describe('The total clicks of all links.'),
   period: inPeriod,
   ...z.object(ofPeriod).omit({ codes: true }).shape,
@@ -237,7 +239,7 @@ const accountStatsResponse = named('AccountStats', {
       }),
     )
     .max(200)
-    .describe('The most clicked links. Partly covered days count in full.')
+    .describe('The most clicked links. Without a filter, partly covered days count in full.')
     .optional(),
   tags: named('TagsClicks', {
     overlapping: z.literal(true).describe('The clicks of a link count for each of its tags.'),
@@ -287,8 +289,8 @@ const exampleStats = {
 
 /** Its content has no schema in the document: generated clients would return a union. */
 export const asCsv =
-  '`Accept: text/csv` returns one list as CSV with the columns `value` and `clicks`, or the series with `start` and ' +
-  '`clicks`; `include` then names exactly one.';
+  '`Accept: text/csv` returns one list as CSV with the columns `value` and `clicks`, `campaigns` with `campaign`, ' +
+  '`source`, `medium` and `clicks`, or the series with `start` and `clicks`; `include` then names exactly one.';
 
 export const statisticsRoutes = routeGroup(
   { tag: 'Reports', scope: 'stats:read' },
@@ -297,7 +299,8 @@ export const statisticsRoutes = routeGroup(
       description:
         'Of all time, and of a period: by default the last 30 days. `uniques` is the sum over the ' +
         'links. A period in which more than 200,000 links had a click on a day, summed over its ' +
-        'days, has no `links`: 400. ' +
+        'days, has no `links`: 400. `tag`, `destination`, `search` and `include=tags` sum up links one by one: ' +
+        '400 for more than 10,000 links with a click in the period. ' +
         asCsv,
       query: accountStatsQuery,
       returns: {
