@@ -15,7 +15,7 @@ const metadata = (sequence: number) => ({
 });
 const { expiresAt: _expiresAt, ...terms } = someShare;
 const share = (count: number, expiresIn: number | null = null) =>
-  ({ type: 'ShareStatistics', account: 'acme', terms, expiresIn, count }) as const;
+  ({ type: 'ShareStatistics', account: 'acme', ...terms, expiresIn, count }) as const;
 const end = (link: string, account = 'acme') => ({ type: 'EndShare', account, link }) as const;
 const shared = [statisticsShared(subject, {}, { time: at(1) })];
 

@@ -48,12 +48,12 @@ export const shares: LedgerRows<ShareState, ShareEvent> = {
     }),
 };
 
-/** The shares of a link, or the one with a token, that have not ended or expired, the oldest first. */
+/** The shares of a link, or with a token, by ID, that have not ended or expired, the oldest first. */
 export const readShares = async (
   postgres: Queryable,
   key: 'link' | 'token_hash',
   value: string,
-): Promise<readonly (Share & { readonly id: string })[]> => {
+): Promise<ReadonlyMap<string, Share>> => {
   const { rows } = await postgres.query<ShareRow>({
     name: `shares-by-${key}`,
     text: `SELECT ${columns} FROM ledger.shares
@@ -61,8 +61,11 @@ export const readShares = async (
            ORDER BY created_at, id`,
     values: [value],
   });
-  return rows.flatMap((row) => {
-    const state = stateOfRow(row);
-    return state.status === 'shared' ? [{ ...state, id: row.id }] : [];
-  });
+  return new Map(
+    rows.map((row) => {
+      const state = stateOfRow(row);
+      if (state.status === 'ended') throw new Error(`the share ${row.id} has ended`);
+      return [row.id, state];
+    }),
+  );
 };

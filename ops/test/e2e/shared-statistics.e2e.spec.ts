@@ -431,7 +431,7 @@ describe('shared statistics', () => {
     expect((await open(created.url)).status).to.equal(200);
     const { url: _url, ...listed } = created;
     expect((await bench.admin('GET', path)).json()).to.deep.equal({ shares: [listed] });
-    expect((await bench.admin('DELETE', `${path}/${created.id}`)).status).to.equal(200);
+    expect((await bench.admin('DELETE', `${path}/${created.id}`)).status).to.equal(204);
     expect((await open(created.url)).status).to.equal(404);
     expect((await bench.admin('POST', '/admin/links/no-such-link/share', {})).status).to.equal(404);
   });
@@ -469,7 +469,7 @@ describe('shared statistics on two nodes', () => {
         204,
       );
       for (const index of [0, 1]) expect((await open(index)).status).to.be.oneOf([404, 429]);
-      const log = bench.product.stdout();
+      const log = bench.product.stderr();
       expect(log).to.include('/s/:token').and.not.to.include(pathname);
     } finally {
       await second.stop();
