@@ -39,11 +39,12 @@ export const shareDecider: Decider<ShareCommand, ShareEvent, ShareState, ShareRe
     const attributes = { ...nextEvent(state, metadata), subject, account };
     switch (type) {
       case 'ShareStatistics': {
-        const { account: _account, expiresIn, count, ...terms } = data;
+        const { expiresIn, count, tokenHash, passwordHash, showDestination } = data;
         if (count >= maxShares) return refused({ type: 'sharesExhausted' });
         const end = new Date(attributes.time.getTime() + (expiresIn ?? 0) * 1_000).toISOString();
         const expiresAt = expiresIn === null ? null : end;
-        return accepted(newEvent('StatisticsShared', { ...terms, expiresAt }, attributes));
+        const terms = { link, tokenHash, expiresAt, passwordHash, showDestination };
+        return accepted(newEvent('StatisticsShared', terms, attributes));
       }
       case 'EndShare':
         return state.status === 'shared' && state.link === link && state.account === account

@@ -3,7 +3,6 @@ import { clientAddress, networkOf, type ProxyTrust } from '../../ops/http/client
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
 import { namedRequestId, requestIdOf } from '../../ops/http/request-span.js';
-import { messages } from '../../schemas/http/errors.js';
 import {
   decideEntry,
   decidePreview,
