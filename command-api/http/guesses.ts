@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import { clientAddress, networkOf, type ProxyTrust } from '../../ops/http/client-address.js';
 import { BoundedMap } from '../../ops/platform/collections.js';
 import { messages } from '../../schemas/http/errors.js';
-import { failure, type Reply } from './reply.js';
+import { tooManyRequests, type Reply } from './reply.js';
 
 /** The length of a window, from a network's first wrong guess (ms). */
 const windowMs = 60_000;
@@ -44,11 +44,8 @@ export const createGuesses = (isTrusted: ProxyTrust) => {
     refuse({ req }: Context, wrong: Reply): Reply {
       const network = networkOf(clientAddress(req, isTrusted));
       const now = performance.now();
-      const retryAfter = Math.ceil(throttle.waitMs(network, now) / 1_000);
-      if (retryAfter > 0) {
-        const headers = { 'Retry-After': String(retryAfter) };
-        return { ...failure(429, messages.tooManyAttempts, headers), retryAfter };
-      }
+      const waitMs = throttle.waitMs(network, now);
+      if (waitMs > 0) return tooManyRequests(messages.tooManyAttempts, waitMs);
       throttle.countWrong(network, now);
       return wrong;
     },

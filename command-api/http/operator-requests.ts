@@ -27,7 +27,6 @@ import {
   type Read,
   type Route,
 } from './requests.js';
-import type { ShareDeps } from '../shared-statistics/route.js';
 import type { CodeLengths } from '../links/create/code-lengths.js';
 import type { ProjectionWorker } from '../projections/handler.js';
 
@@ -36,7 +35,7 @@ export interface AdminState extends RequestState {
 }
 
 export interface AdminDeps
-  extends ManagedLinksDeps, EventsDeps, WebhookCallsDeps, ExportDeps, ImportDeps, ShareDeps {
+  extends ManagedLinksDeps, EventsDeps, WebhookCallsDeps, ExportDeps, ImportDeps {
   readonly clock: LedgerClock;
   readonly plans: PlanTable;
   readonly destinations: Destinations;
@@ -46,6 +45,8 @@ export interface AdminDeps
   readonly codeLengths: CodeLengths;
   /** The address of the developers' console; `null` if there is none. */
   readonly consoleUrl: () => string | null;
+  /** The origin of the API. */
+  readonly apiOrigin: (ctx: Context) => string;
   /** The response to a change that is in effect: `status`, or 202 if the log does not have its event in time. */
   readonly respond: (
     outboxPosition: OutboxPosition,

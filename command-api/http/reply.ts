@@ -123,6 +123,12 @@ export const whenPublished = async (
     ? respond()
     : unavailable(messages.logUnavailable);
 
+/** 429 with `Retry-After`, at least 1 s. */
+export const tooManyRequests = (message: string, waitMs: number): ErrorReply => {
+  const retryAfter = Math.max(1, Math.ceil(waitMs / 1_000));
+  return { ...failure(429, message, { 'Retry-After': String(retryAfter) }), retryAfter };
+};
+
 /** A page of rows that were read with a limit of `limit + 1`, and the cursor after it; `null` at the end. */
 export const pageOf = <Row, Cursor>(
   rows: readonly Row[],

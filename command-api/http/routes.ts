@@ -5,7 +5,7 @@ import { topics } from '../../schemas/events/topics.js';
 import { addressedCode } from '../links/addressed-link.js';
 import { methodOf, pathOf, type RouteRow } from '../../schemas/http/route.js';
 import { v2Table, type V2Operation } from '../../schemas/http/routes.js';
-import { failure, json, send, unavailable, type Reply } from './reply.js';
+import { failure, json, send, tooManyRequests, unavailable, type Reply } from './reply.js';
 import { bodyReader, createDispatcher, type Handler, type Read, type Route } from './requests.js';
 import {
   monthlyLimitReached,
@@ -126,10 +126,7 @@ const admissionRefusal = (
       return unavailable(messages.logUnavailable);
     case 'rateLimited': {
       const { now, window } = admission.call;
-      const seconds = Math.ceil((window.resetAt.getTime() - now.getTime()) / 1_000);
-      const retryAfter = Math.max(1, seconds);
-      const headers = { 'Retry-After': String(retryAfter) };
-      return { ...failure(429, messages.rateLimited, headers), retryAfter };
+      return tooManyRequests(messages.rateLimited, window.resetAt.getTime() - now.getTime());
     }
     case 'callsExhausted': {
       const { call } = admission;

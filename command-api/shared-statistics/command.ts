@@ -16,19 +16,16 @@ import {
 
 export const maxShares = 10;
 
+/** What a new share needs: `expiresIn` in seconds, and `count`, the shares of the link that have not ended or expired. */
+interface NewShare extends Omit<ShareTerms, 'expiresAt'> {
+  readonly account: string;
+  readonly expiresIn: number | null;
+  readonly count: number;
+}
+
 /** The subject is the share's ID, `account` that of the link. */
 export type ShareCommand =
-  /** `expiresIn`: seconds, or `null`; `count`: shares of the link that have not ended or expired. */
-  | Command<
-      'ShareStatistics',
-      {
-        readonly account: string;
-        readonly terms: Omit<ShareTerms, 'expiresAt'>;
-        readonly expiresIn: number | null;
-        readonly count: number;
-      }
-    >
-  | Command<'EndShare', { readonly account: string; readonly link: string }>;
+  Command<'ShareStatistics', NewShare> | Command<'EndShare', Pick<NewShare, 'account' | 'link'>>;
 
 export interface ShareRefusal {
   readonly type: 'notFound' | 'sharesExhausted';
@@ -38,23 +35,21 @@ export const shareDecider: Decider<ShareCommand, ShareEvent, ShareState, ShareRe
   initialState: noShare,
   evolve: evolveShare,
   decide({ type, subject, data, metadata }, state) {
-    const { account } = data;
+    const { account, link } = data;
     const attributes = { ...nextEvent(state, metadata), subject, account };
     switch (type) {
       case 'ShareStatistics': {
-        const { terms, expiresIn, count } = data;
+        const { expiresIn, count, tokenHash, passwordHash, showDestination } = data;
         if (count >= maxShares) return refused({ type: 'sharesExhausted' });
-        const endMs = expiresIn === null ? null : attributes.time.getTime() + expiresIn * 1_000;
-        const expiresAt = endMs === null ? null : new Date(endMs).toISOString();
-        return accepted(newEvent('StatisticsShared', { ...terms, expiresAt }, attributes));
+        const end = new Date(attributes.time.getTime() + (expiresIn ?? 0) * 1_000).toISOString();
+        const expiresAt = expiresIn === null ? null : end;
+        const terms = { link, tokenHash, expiresAt, passwordHash, showDestination };
+        return accepted(newEvent('StatisticsShared', terms, attributes));
       }
-      case 'EndShare': {
-        const { link } = data;
-        const isOfLink =
-          state.status === 'shared' && state.link === link && state.account === account;
-        if (!isOfLink) return refused({ type: 'notFound' });
-        return accepted(newEvent('ShareEnded', { link }, attributes));
-      }
+      case 'EndShare':
+        return state.status === 'shared' && state.link === link && state.account === account
+          ? accepted(newEvent('ShareEnded', { link }, attributes))
+          : refused({ type: 'notFound' });
       default: {
         const unknown: never = type;
         return unknown;

@@ -13,9 +13,10 @@ const { accepts, refuses } = decisionsOf(commandSpecification(subject, shareDeci
 const metadata = (sequence: number) => ({
   ...{ ...metadataOfEvent(), sequence, subject, account: 'acme' },
 });
-const { expiresAt: _expiresAt, ...terms } = someShare;
+const { link, tokenHash, passwordHash, showDestination } = someShare;
+const terms = { link, tokenHash, passwordHash, showDestination };
 const share = (count: number, expiresIn: number | null = null) =>
-  ({ type: 'ShareStatistics', account: 'acme', terms, expiresIn, count }) as const;
+  ({ type: 'ShareStatistics', account: 'acme', ...terms, expiresIn, count }) as const;
 const end = (link: string, account = 'acme') => ({ type: 'EndShare', account, link }) as const;
 const shared = [statisticsShared(subject, {}, { time: at(1) })];
 

@@ -13,12 +13,7 @@ const ownTexts = {
   heading: ['Statistics of {}', 'Statistik von {}'],
   total: ['Clicks in total', 'Klicks insgesamt'],
   inPeriod: ['Clicks in this period', 'Klicks in diesem Zeitraum'],
-  passwordTitle: ['Password required', 'Passwort nötig'],
-  passwordText: [
-    'These statistics are protected. Enter their password.',
-    'Diese Statistik ist geschützt. Geben Sie ihr Passwort ein.',
-  ],
-  continue: ['Continue', 'Weiter'],
+  password: ['Password required', 'Passwort nötig'],
   wrong: ['That password is wrong. Please try again.', 'Das Passwort ist falsch.'],
   404: ['There are no statistics at this address', 'Unter dieser Adresse gibt es keine Statistik'],
   410: ['This link has been deleted', 'Dieser Link wurde gelöscht'],
@@ -60,7 +55,7 @@ const createPages = (language: PageLanguage) => {
   const number = (value: number): string => numbers.format(value);
   /** A local day, without regard to the offset. */
   const dayOf = (time: string): string => days.format(new Date(time.slice(0, 10)));
-  const { common, statistics, values } = createTexts(catalogue, number);
+  const { common, live, statistics, values } = createTexts(catalogue, number);
   const namesOf = (type: Intl.DisplayNamesType) => {
     const names = new Intl.DisplayNames(language, { type });
     return () => names;
@@ -114,11 +109,11 @@ ${bars.join('\n')}
 
     password: (isWrong: boolean): Page =>
       createPage({
-        title: text('passwordTitle'),
+        title: text('password'),
         language,
         formAction: "'self'",
         body: passwordFields({
-          ...{ text: text('passwordText'), label: common.password, button: text('continue') },
+          ...{ text: '', label: common.password, button: live.continue },
           error: isWrong ? text('wrong') : null,
         }),
       }),

@@ -2,7 +2,7 @@
 import type { Context, Next } from 'koa';
 import { timingSafeEqual } from 'node:crypto';
 import { clientAddress, networkOf, type ProxyTrust } from '../../ops/http/client-address.js';
-import { readForm } from '../../ops/http/form-body.js';
+import { formRefusals, readForm } from '../../ops/http/form-body.js';
 import type { Page } from '../../ops/http/page.js';
 import { PasswordCheck } from '../../ops/http/passwords/password-check.js';
 import { ClientHash, Throttle } from '../../ops/http/passwords/throttle.js';
@@ -18,23 +18,24 @@ import { sharePathOf } from '../../schemas/http/shares.js';
 import { readStatsQuery, statsQuery } from '../../schemas/http/statistics.js';
 import type { RequestState } from '../http/app.js';
 import { GuessThrottle } from '../http/guesses.js';
-import { failure, json, prefers, send, type Reply } from '../http/reply.js';
+import { failure, json, prefers, send, tooManyRequests, type Reply } from '../http/reply.js';
 import { queryOf } from '../http/requests.js';
+import { goneResponses } from '../links/view.js';
 import { incompleteStats } from '../statistics/route.js';
 import { findLinkStats } from '../statistics/statistics.js';
 import { pageLanguages, pagesIn, type SharedStats } from './page.js';
-import { hashShareToken, linkDeleted } from './route.js';
+import { hashShareToken } from './route.js';
 
-/** Requests and wrong passwords of the last minute: see `working-state.ts`. */
+/** Requests and wrong passwords of the last minute, in all processes. */
 export const shareAttempts = 'ledger.share_tries';
 
-/** Requests in a minute for each address and each token, in all processes. */
+/** Requests in a minute for each address and each token. */
 const maxRequests = 60;
-const maxWrongPasswords = 10;
+/** Wrong passwords in a minute for each address. */
+const maxWrong = 10;
 /** Seconds that a right password is valid. */
 const cookieSeconds = 86_400;
 const cookieName = 'linklog_share';
-const maxFormBytes = 4_096;
 
 const headers = {
   'Cache-Control': 'no-store',
@@ -42,24 +43,16 @@ const headers = {
   'Referrer-Policy': 'no-referrer',
   'X-Robots-Tag': 'noindex',
 };
-const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST']);
-const formRefusals = {
-  wrongContentType: failure(415, messages.formContentType),
-  tooLarge: failure(413, messages.bodyTooLarge),
-  invalidUtf8: failure(400, messages.formEncoding),
-};
+const methods: readonly string[] = ['GET', 'HEAD', 'POST'];
 const notFound = failure(404, messages.shareNotFound);
-const basicRealm = { 'WWW-Authenticate': 'Basic realm="Linklog", charset="UTF-8"' };
+const needsPassword = failure(401, messages.sharePassword, {
+  'WWW-Authenticate': 'Basic realm="Linklog", charset="UTF-8"',
+});
 
 interface View {
   readonly isJson: boolean;
   readonly pages: (typeof pagesIn)['en'];
 }
-
-const tooMany = (message: string, waitMs: number): Reply => {
-  const retryAfter = Math.max(1, Math.ceil(waitMs / 1_000));
-  return { ...failure(429, message, { 'Retry-After': String(retryAfter) }), retryAfter };
-};
 
 const html = (status: number, { html: body, securityPolicy }: Page): Reply => ({
   ...{ type: 'raw', status, contentType: 'text/html; charset=utf-8', body },
@@ -67,8 +60,8 @@ const html = (status: number, { html: body, securityPolicy }: Page): Reply => ({
 });
 
 /** The password of `Authorization: Basic`; the user name is ignored. */
-const basicPassword = (header = ''): string | null => {
-  const [, encoded = ''] = /^Basic +([\w+/=-]+) *$/i.exec(header) ?? [];
+const basicPassword = ({ headers: { authorization = '' } }: Context): string | null => {
+  const [, encoded = ''] = /^Basic +([\w+/=-]+) *$/i.exec(authorization) ?? [];
   const text = Buffer.from(encoded, 'base64').toString();
   return text.includes(':') ? text.slice(text.indexOf(':') + 1) : null;
 };
@@ -82,21 +75,22 @@ export const sharedStatistics = (deps: {
   const { pool, outbox, trustedProxies } = deps;
   const hashes = new ClientHash(pool, 'ledger.share_key');
   const requests = new Throttle(pool, shareAttempts, maxRequests);
-  const wrongPasswords = new Throttle(pool, shareAttempts, maxWrongPasswords);
-  const passwords = new PasswordCheck(hashes, wrongPasswords, deps.passwords);
+  const wrong = new Throttle(pool, shareAttempts, maxWrong);
+  const passwords = new PasswordCheck(hashes, wrong, deps.passwords);
   /** Refuses a flood without PostgreSQL, and bounds the requests of a client that wait for it. */
   const local = new GuessThrottle(maxRequests);
+  const clientOf = ({ req }: Context): string => networkOf(clientAddress(req, trustedProxies));
 
   /** Counts a request. @returns 429 if it exceeds the limit */
   const limit = async (subject: 'address' | 'token', name: string): Promise<Reply | null> => {
-    const now = performance.now();
-    const key = `${subject} ${name}`;
+    const [key, now] = [`${subject} ${name}`, performance.now()];
     const localMs = local.waitMs(key, now);
-    if (localMs > 0) return tooMany(messages.rateLimited, localMs);
+    if (localMs > 0) return tooManyRequests(messages.rateLimited, localMs);
     local.countWrong(key, now);
     const client = { subject, hash: await hashes.of(subject, name) };
     const admission = await requests.admit(client);
-    if (admission.type === 'throttled') return tooMany(messages.rateLimited, admission.waitMs);
+    if (admission.type === 'throttled')
+      return tooManyRequests(messages.rateLimited, admission.waitMs);
     await requests.recordVerdict(client, 'wrong');
     return null;
   };
@@ -108,78 +102,65 @@ export const sharedStatistics = (deps: {
   };
 
   const hasProof = async (ctx: Context, share: Share): Promise<boolean> => {
-    const given = ctx.cookies.get(cookieName) ?? '';
-    const endsAt = Number(/^\d{10}(?=\.)/.exec(given)?.[0] ?? 0);
-    const leftSeconds = endsAt - Date.now() / 1_000;
-    if (leftSeconds <= 0 || leftSeconds > cookieSeconds) return false;
-    const [actual, expected] = [Buffer.from(given), Buffer.from(await proofOf(share, endsAt))];
-    return actual.byteLength === expected.byteLength && timingSafeEqual(actual, expected);
+    const given = Buffer.from(ctx.cookies.get(cookieName) ?? '');
+    const endsAt = Number.parseInt(given.toString(), 10);
+    const seconds = endsAt - Date.now() / 1_000;
+    if (!(seconds > 0 && seconds <= cookieSeconds)) return false;
+    const expected = Buffer.from(await proofOf(share, endsAt));
+    return given.byteLength === expected.byteLength && timingSafeEqual(given, expected);
   };
 
-  const check = async (ctx: Context, passwordHash: string, password: string) => {
-    const network = networkOf(clientAddress(ctx.req, trustedProxies));
-    const { uncounted } = ctx.state as RequestState;
-    return uncounted(passwords.check({ subject: 'password', network, passwordHash, password }));
-  };
-
-  /** Refuses a visitor without the password. @returns `null` if the visitor may see the statistics */
+  /** @returns `null` if the visitor may see the statistics. @param location of the page after a form */
   const enter = async (ctx: Context, share: Share, view: View, location: string) => {
     const { passwordHash } = share;
+    const { uncounted } = ctx.state as RequestState;
     const isForm = ctx.method === 'POST';
-    let password = basicPassword(ctx.headers.authorization);
+    if (!isForm && (passwordHash === null || (await hasProof(ctx, share)))) return null;
+    let password = basicPassword(ctx);
     if (isForm) {
-      const { uncounted } = ctx.state as RequestState;
-      const form = await uncounted(readForm(ctx.req, maxFormBytes)).catch((error: unknown) => {
+      const form = await uncounted(readForm(ctx.req)).catch((error: unknown) => {
         if (ctx.req.complete) throw error;
         // The client has aborted the request.
         return 'invalidUtf8' as const;
       });
       if (!(form instanceof URLSearchParams)) {
         ctx.set('Connection', 'close');
-        return formRefusals[form];
+        return failure(formRefusals[form].statusCode, formRefusals[form].message);
       }
       password = form.get('password') ?? '';
-    } else if (passwordHash === null || (await hasProof(ctx, share))) return null;
-    if (passwordHash !== null && password === null) {
-      return view.isJson
-        ? failure(401, messages.sharePassword, basicRealm)
-        : html(200, view.pages.password(false));
     }
-    const outcome = passwordHash === null ? null : await check(ctx, passwordHash, password ?? '');
-    if (outcome?.type === 'throttled') return tooMany(messages.tooManyAttempts, outcome.waitMs);
-    if (outcome?.type === 'wrong') {
-      return view.isJson
-        ? failure(401, messages.sharePassword, basicRealm)
-        : html(401, view.pages.password(true));
-    }
+    const seeOther = { type: 'raw', status: 303, contentType: '', body: null } as const;
+    if (passwordHash === null) return { ...seeOther, headers: { Location: location } };
+    const ask = (isWrong: boolean): Reply =>
+      view.isJson ? needsPassword : html(isWrong ? 401 : 200, view.pages.password(isWrong));
+    if (password === null) return ask(false);
+    const attempt = { subject: 'password', network: clientOf(ctx), passwordHash, password };
+    const outcome = await uncounted(passwords.check(attempt));
+    if (outcome.type === 'throttled')
+      return tooManyRequests(messages.tooManyAttempts, outcome.waitMs);
+    if (outcome.type === 'wrong') return ask(true);
     if (!isForm) return null;
-    const endsAt = Math.floor(Date.now() / 1_000) + cookieSeconds;
+    const proof = await proofOf(share, Math.floor(Date.now() / 1_000) + cookieSeconds);
     const secure = requestOrigin(ctx.req, trustedProxies)?.startsWith('https:') ? '; Secure' : '';
-    const attributes = `Path=${ctx.path}; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${secure}`;
-    const cookie = `${cookieName}=${await proofOf(share, endsAt)}; ${attributes}`;
-    const seeOther: Reply = {
-      ...{ type: 'raw', status: 303, contentType: '', body: null },
-      headers: { Location: location, ...(outcome && { 'Set-Cookie': cookie }) },
-    };
-    return seeOther;
+    const terms = `Path=${ctx.path}; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${secure}`;
+    const cookie = `${cookieName}=${proof}; ${terms}`;
+    return { ...seeOther, headers: { Location: location, 'Set-Cookie': cookie } };
   };
 
   const respond = async (ctx: Context, view: View): Promise<Reply> => {
-    if (!methods.has(ctx.method)) {
-      return failure(405, messages.methodNotAllowed, { Allow: [...methods].join(', ') });
+    if (!methods.includes(ctx.method)) {
+      return failure(405, messages.methodNotAllowed, { Allow: methods.join(', ') });
     }
-    const address = networkOf(clientAddress(ctx.req, trustedProxies));
-    const refused = await limit('address', address);
-    if (refused) return refused;
+    const limited = await limit('address', clientOf(ctx));
+    if (limited) return limited;
     const [, token] = /^\/s\/([\w-]{22})$/.exec(ctx.path) ?? [];
     if (token === undefined) return notFound;
-    const [share] = await readShares(pool, 'token_hash', hashShareToken(token));
+    const [share] = (await readShares(pool, 'token_hash', hashShareToken(token))).values();
     if (!share) return notFound;
     const overused = await limit('token', share.tokenHash);
     if (overused) return overused;
-    const state = (await readLinkStates(pool, outbox, [share.link])).get(share.link)?.state;
-    if (!state || state.status === 'none') return notFound;
-    if (state.status === 'deleted') return linkDeleted;
+    const { state } = (await readLinkStates(pool, outbox, [share.link])).get(share.link) ?? {};
+    if (state?.status === 'deleted') return goneResponses.deleted;
     const query = queryOf(ctx);
     if (query.type === 'refused') return query.reply;
     const { tz } = query.value;
@@ -194,7 +175,7 @@ export const sharedStatistics = (deps: {
     if (!found) return notFound;
     const { url, ...rest } = found.stats;
     // The destination of a blocked link may be harmful.
-    const isShown = share.showDestination && state.status !== 'blocked';
+    const isShown = share.showDestination && state?.status !== 'blocked';
     const stats: SharedStats = { ...rest, ...(isShown && { url }) };
     return view.isJson ? json(200, stats) : html(200, view.pages.statistics(stats));
   };
@@ -206,12 +187,10 @@ export const sharedStatistics = (deps: {
     }
     Object.assign((ctx.state as RequestState).headers, headers);
     const language = ctx.acceptsLanguages([...pageLanguages]);
-    const view = {
-      isJson: prefers(ctx, 'application/json', 'text/html'),
-      pages: pagesIn[language === 'de' ? 'de' : 'en'],
-    };
+    const isJson = prefers(ctx, 'application/json', 'text/html');
+    const view = { isJson, pages: pagesIn[language === 'de' ? 'de' : 'en'] };
     const reply = await respond(ctx, view);
-    if (reply.type !== 'error' || view.isJson) {
+    if (reply.type !== 'error' || isJson) {
       send(ctx, reply);
       return;
     }

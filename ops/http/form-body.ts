@@ -1,5 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { messages } from '../../schemas/http/errors.js';
+
+/** A percent-encoded password of 100 characters has at most 1.2 KB. */
+const maxBodyBytes = 4_096;
+
+export const formRefusals = {
+  wrongContentType: { statusCode: 415, message: messages.formContentType },
+  tooLarge: { statusCode: 413, message: messages.bodyTooLarge },
+  invalidUtf8: { statusCode: 400, message: messages.formEncoding },
+} as const;
 
 const contentType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 const otherCharset = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i;
@@ -17,7 +27,7 @@ const percentEncode = (byte: string): string => `%${byte.charCodeAt(0).toString(
 /** Reads a form of at most `maxBytes`; the rest stays unread. @throws if the client aborts the request */
 export const readForm = async (
   request: IncomingMessage,
-  maxBytes: number,
+  maxBytes = maxBodyBytes,
 ): Promise<URLSearchParams | 'wrongContentType' | 'tooLarge' | 'invalidUtf8'> => {
   const type = request.headers['content-type'] ?? '';
   if (!contentType.test(type) || otherCharset.test(type)) return 'wrongContentType';

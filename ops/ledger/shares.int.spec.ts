@@ -52,13 +52,13 @@ describe('ledger: shares', () => {
       ]);
     const state = evolveShare(noShare, shared);
     await save('s1', state);
-    expect(await found()).to.deep.equal([[{ ...state, id: 's1' }], [{ ...state, id: 's1' }]]);
+    expect(await found()).to.deep.equal([new Map([['s1', state]]), new Map([['s1', state]])]);
     const past = new Date(Date.now() - 1_000).toISOString();
     await save('s1', evolveShare(noShare, statisticsShared('s1', { ...terms, expiresAt: past })));
-    expect(await found()).to.deep.equal([[], []]);
+    expect(await found()).to.deep.equal([new Map(), new Map()]);
     await save('s1', evolveShare(state, ended));
-    expect(await found()).to.deep.equal([[], []]);
-    expect(await readShares(database.pool, 'token_hash', '')).to.deep.equal([]);
+    expect(await found()).to.deep.equal([new Map(), new Map()]);
+    expect(await readShares(database.pool, 'token_hash', '')).to.deep.equal(new Map());
   });
 
   it('are rebuilt from the log, and repeats change nothing', async () => {

@@ -15,12 +15,18 @@ const columns = `id, account, status, link, token_hash AS "tokenHash", expires_a
   password_hash AS "passwordHash", show_destination AS "showDestination", created_at AS "createdAt",
   sequence, last_event_at AS "lastEventAt"`;
 
-const stateOfRow = (row: ShareRow): Exclude<ShareState, { readonly status: 'none' }> => {
-  const { id: _id, status, expiresAt, createdAt, ...rest } = row;
-  const { account, sequence, lastEventAt } = rest;
-  if (status === 'ended') return { status, account, sequence, lastEventAt };
-  const end = expiresAt?.toISOString() ?? null;
-  return { ...rest, status, expiresAt: end, createdAt: createdAt.toISOString() };
+const shareOfRow = (row: ShareRow): Share => {
+  const { account, link, tokenHash, passwordHash, showDestination, sequence, lastEventAt } = row;
+  return {
+    ...{ account, status: 'shared', link, tokenHash, passwordHash, showDestination },
+    ...{ sequence, lastEventAt, createdAt: row.createdAt.toISOString() },
+    expiresAt: row.expiresAt?.toISOString() ?? null,
+  };
+};
+
+const stateOfRow = (row: ShareRow): ShareState => {
+  const { account, status, sequence, lastEventAt } = row;
+  return status === 'ended' ? { account, status, sequence, lastEventAt } : shareOfRow(row);
 };
 
 export const shares: LedgerRows<ShareState, ShareEvent> = {
@@ -48,12 +54,12 @@ export const shares: LedgerRows<ShareState, ShareEvent> = {
     }),
 };
 
-/** The shares of a link, or the one with a token, that have not ended or expired, the oldest first. */
+/** The shares of a link, or with a token, by ID, that have not ended or expired, the oldest first. */
 export const readShares = async (
   postgres: Queryable,
   key: 'link' | 'token_hash',
   value: string,
-): Promise<readonly (Share & { readonly id: string })[]> => {
+): Promise<ReadonlyMap<string, Share>> => {
   const { rows } = await postgres.query<ShareRow>({
     name: `shares-by-${key}`,
     text: `SELECT ${columns} FROM ledger.shares
@@ -61,8 +67,5 @@ export const readShares = async (
            ORDER BY created_at, id`,
     values: [value],
   });
-  return rows.flatMap((row) => {
-    const state = stateOfRow(row);
-    return state.status === 'shared' ? [{ ...state, id: row.id }] : [];
-  });
+  return new Map(rows.map((row) => [row.id, shareOfRow(row)]));
 };

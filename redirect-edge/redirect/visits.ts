@@ -3,7 +3,6 @@ import { clientAddress, networkOf, type ProxyTrust } from '../../ops/http/client
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
 import { namedRequestId, requestIdOf } from '../../ops/http/request-span.js';
-import { messages } from '../../schemas/http/errors.js';
 import {
   decideEntry,
   decidePreview,
@@ -31,18 +30,9 @@ import {
   sendRedirect,
   sendTooManyAttempts,
 } from './response.js';
-import { readForm } from '../../ops/http/form-body.js';
+import { formRefusals, readForm } from '../../ops/http/form-body.js';
 import { cardPage, leadingTo, pages, previewPage, refreshPage } from './pages.js';
 import { forwardedPath, type PathRest } from './paths.js';
-
-/** A percent-encoded password of 100 characters has at most 1.2 KB. */
-const maxBodyBytes = 4_096;
-
-const formRefusals = {
-  wrongContentType: { statusCode: 415, message: messages.formContentType },
-  tooLarge: { statusCode: 413, message: messages.bodyTooLarge },
-  invalidUtf8: { statusCode: 400, message: messages.formEncoding },
-} as const;
 
 export interface VisitDeps {
   readonly links: Pick<LinkReader, 'cached' | 'forget' | 'lookups' | 'read'>;
@@ -263,7 +253,7 @@ export const createVisits = (deps: VisitDeps) => {
       await respond(response, link, before, arrival, named);
       return;
     }
-    const form = await uncounted(readForm(response.req, maxBodyBytes));
+    const form = await uncounted(readForm(response.req));
     if (!(form instanceof URLSearchParams)) {
       refuseBody(response, formRefusals[form]);
       return;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { concurrently, statuses } from '../support/http.js';
+import { concurrently, sendRequest, statuses } from '../support/http.js';
 import { serversFor, startProduct, type IssuedKey } from '../support/product.js';
 import { Bench, destination, expectError, passwordForm, type Link } from './harness.js';
 import {
@@ -60,6 +60,8 @@ describe('product: backup under load, restored into a new installation', () => {
   let usageBefore: unknown;
   let busyLinks: readonly string[];
   let webhookId: string;
+  /** The path of the plain link's shared statistics. */
+  let sharePath: string;
   /** A cursor of the old log. */
   let cursor: string;
   /** Counts acknowledged when the backup started. */
@@ -120,6 +122,10 @@ describe('product: backup under load, restored into a new installation', () => {
       ...{ method: 'POST', body: { url: 'https://receiver.invalid/hook' } },
     });
     webhookId = (created.json() as { id: string }).id;
+    const shared = await old.api(`/v2/links/${plain.shortCode}/share`, quiet.key, {
+      ...{ method: 'POST', body: { password: 'open sesame' } },
+    });
+    sharePath = new URL((shared.json() as { url: string }).url).pathname;
     const page = await old.api('/v2/events?limit=5', quiet.key);
     cursor = (page.json() as { next: string }).next;
     for (let number = 0; number < 3; number += 1) {
@@ -213,6 +219,12 @@ describe('product: backup under load, restored into a new installation', () => {
     });
     expect(replay.status).to.equal(202);
     expect(await webhook()).to.include({ status: 'enabled', disabledReason: null });
+  });
+
+  it('shows shared statistics at the same address, with the same password', async () => {
+    const address = restored.product.api + sharePath;
+    expect((await sendRequest(address, passwordForm('open'))).status).to.equal(401);
+    expect((await sendRequest(address, passwordForm('open sesame'))).status).to.equal(303);
   });
 
   it('redirects as before, and never reuses a code', async () => {

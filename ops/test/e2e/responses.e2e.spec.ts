@@ -21,8 +21,12 @@ const operations: Readonly<Record<Scope, readonly string[]>> = {
   'links:read': [
     ...['GET /links', 'GET /tags', 'GET /export', 'GET /links/{shortCode}'],
     ...['GET /links/{shortCode}/history', 'GET /domains', 'GET /domains/{domain}'],
+    'GET /links/{shortCode}/share',
   ],
-  'links:write': ['PATCH /links/{shortCode}', 'DELETE /links/{shortCode}', 'POST /links/bulk'],
+  'links:write': [
+    ...['PATCH /links/{shortCode}', 'DELETE /links/{shortCode}', 'POST /links/bulk'],
+    ...['POST /links/{shortCode}/share', 'DELETE /links/{shortCode}/share/{id}'],
+  ],
   'links:import': [
     ...['POST /imports', 'GET /imports', 'GET /imports/{id}', 'DELETE /imports/{id}'],
     'GET /imports/{id}/rows',

@@ -28,6 +28,7 @@ Examples:
   $ linklog import links.csv --account shop
   $ linklog events tail
   $ linklog webhooks list
+  $ linklog shares create spring-sale --expires-in 30d
   $ linklog platform set --shortening off
   $ linklog stats spring-sale
   $ linklog projections status
@@ -55,6 +56,7 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['imports', async () => (await import('./imports.js')).addImportsCommands],
   ['events', async () => (await import('./events.js')).addEventCommands],
   ['webhooks', async () => (await import('./webhooks.js')).addWebhookCommands],
+  ['shares', async () => (await import('./shares.js')).addShareCommands],
   ['aliases', async () => (await import('./aliases.js')).addAliasCommands],
   ['platform', async () => (await import('./platform.js')).addPlatformCommands],
   ['stats', async () => (await import('./stats.js')).addStatsCommand],

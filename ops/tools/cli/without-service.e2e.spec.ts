@@ -47,6 +47,8 @@ describe('CLI: command line, without a service', () => {
       ['events', 'tail'],
       ['events', 'tail', '--after', 'start', '--json'],
       ['webhooks', 'replay', unknownId, '--after', 'start', '--yes'],
+      ['shares', 'create', 'spring'],
+      ['shares', 'end', 'spring', unknownId, '--yes'],
       ['aliases', 'disallow', 'docs'],
       ['platform', 'set', '--qr', 'off'],
       ['projections', 'status'],
@@ -98,6 +100,7 @@ describe('CLI: command line, without a service', () => {
         ['webhooks', 'replay', unknownId, '--after', 'start'],
         'The receiver gets the events after start again',
       ],
+      [['shares', 'end', 'spring', unknownId], `The address of the share ${unknownId} returns 404`],
       [
         ['projections', 'rebuild', 'stats', '--json'],
         'The projection stats is rebuilt from the whole log, and replaces the live one',

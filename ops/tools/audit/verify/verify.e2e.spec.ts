@@ -27,10 +27,17 @@ describe('audit verify, on a running service', function () {
   const bench = productFixture();
   const traffic = fixture(() => createTraffic(bench));
 
-  before('add a domain', async () => {
+  let shareId = '';
+
+  before('add a domain and shares', async () => {
     const added = { domain: 'a.example.com', account: 'acme' };
     const response = await bench.admin('POST', '/admin/domains', added);
     expect(response.status, response.text).to.equal(201);
+    const path = `/admin/links/${traffic.codes[0] ?? ''}/share`;
+    const shared = await bench.admin('POST', path, { password: 'open sesame' });
+    shareId = (shared.json() as { readonly id: string }).id;
+    const ended = await bench.admin('POST', path, {});
+    await bench.admin('DELETE', `${path}/${(ended.json() as { readonly id: string }).id}`);
   });
 
   const onDatabase = <Result>(
@@ -135,6 +142,7 @@ describe('audit verify, on a running service', function () {
       `UPDATE ledger.api_keys SET plan = 'PRO' WHERE id = '${idle.id}'`,
       `UPDATE ledger.alias_overrides SET account = 'evil' WHERE alias = 'docs'`,
       `UPDATE ledger.domains SET account = 'evil' WHERE domain = 'a.example.com'`,
+      `UPDATE ledger.shares SET token_hash = 'forged-token' WHERE id = '${shareId}'`,
       'UPDATE ledger.platform SET qr = false',
       `UPDATE ledger.key_meters SET month_qr_codes = month_qr_codes + 5, window_calls = 0
          WHERE key_id = '${busy.id}'`,
@@ -168,6 +176,7 @@ describe('audit verify, on a running service', function () {
       `ledger.key_secrets ${idle.id}/(secret) extra`,
       'ledger.alias_overrides docs differs account',
       'ledger.domains a.example.com differs account',
+      `ledger.shares ${shareId} differs token_hash`,
       'ledger.platform true differs qr',
       `ledger.key_meters ${busy.id} differs month_qr_codes`,
     ]);
@@ -199,7 +208,7 @@ describe('audit verify, on a running service', function () {
     expect(eventsOf(`history.events ${busy.id}`)).to.deep.equal([catalogue.ApiKeyCreated.type]);
     expect(eventsOf('ledger.domains a.example.com')).to.deep.equal(['linklog.DomainVerified.v1']);
     expect(eventsOf('ledger.platform')).to.include('linklog.FeatureSwitched.v1');
-    expect(JSON.stringify(found)).to.not.match(/argon2id|[0-9a-f]{64}/);
+    expect(JSON.stringify(found)).to.not.match(/argon2id|[0-9a-f]{64}|forged-token/);
   });
 
   it('reports an altered event of the log, and the position of a deleted one', async () => {
