@@ -23,6 +23,13 @@ export type RedirectChanges = {
   readonly [Name in keyof DomainRedirects]?: DomainRedirects[Name] | undefined;
 };
 
+interface CodesCase {
+  /** Absent: the domain keeps what it has; a new one is case-sensitive. */
+  readonly caseInsensitive?: boolean | undefined;
+  /** Whether it ever had a link: then `caseInsensitive` cannot change, not even with a new owner. */
+  readonly hasCodes: boolean;
+}
+
 /** The subject is the domain. */
 export type DomainCommand =
   /** `token` is used if the account has no live claim. `count`: domains and live claims of the account. */
@@ -33,17 +40,22 @@ export type DomainCommand =
         readonly token: string;
         readonly count: number;
         readonly limit: number;
-      }
+      } & CodesCase
     >
   /** `found`: the values of the TXT record. */
-  | Command<'VerifyDomain', { readonly account: string; readonly found: readonly string[] }>
-  | Command<'AddDomain', { readonly account: string }>
+  | Command<
+      'VerifyDomain',
+      { readonly account: string; readonly found: readonly string[] } & Pick<CodesCase, 'hasCodes'>
+    >
+  | Command<'AddDomain', { readonly account: string } & CodesCase>
   | Command<'ChangeDomain', { readonly account: string } & RedirectChanges>
   /** `links`: links of the domain that are not deleted; operators ignore them. */
   | Command<'ReleaseDomain', { readonly account: string; readonly links: number }>;
 
 export type DomainRefusal =
   | { readonly type: 'notFound' | 'belongsToAnother' | 'hasLinks' }
+  /** The domain, or its claim, has another value, which cannot change. */
+  | { readonly type: 'caseFixed'; readonly caseInsensitive: boolean }
   | { readonly type: 'domainsExhausted'; readonly limit: number }
   | { readonly type: 'recordMissing'; readonly found: readonly string[] };
 
@@ -63,6 +75,18 @@ export const liveClaim = ({ claims }: Domain, account: string, now: Date) => {
   return claim && now.getTime() < Date.parse(claim.claimedAt) + claimLifeMs ? claim : null;
 };
 
+/** The value of the codes that a domain has; `undefined` without codes. */
+const caseOfCodes = ({ hasCodes }: CodesCase, domain: Domain): boolean | undefined =>
+  hasCodes ? domain.caseInsensitive : undefined;
+
+const caseRefusal = (wanted: boolean | undefined, fixed: boolean | undefined) =>
+  fixed === undefined || (wanted ?? fixed) === fixed
+    ? null
+    : refused({ type: 'caseFixed', caseInsensitive: fixed } as const);
+
+const caseData = (caseInsensitive: boolean | undefined) =>
+  caseInsensitive === true ? { caseInsensitive } : {};
+
 export const domainDecider: Decider<DomainCommand, DomainEvent, Domain, DomainRefusal> = {
   initialState: noDomain,
   evolve: evolveDomain,
@@ -72,28 +96,45 @@ export const domainDecider: Decider<DomainCommand, DomainEvent, Domain, DomainRe
     const { now } = metadata;
     const attributes = { ...nextEvent(domain, metadata), subject, account };
     const isOwner = domain.owner?.account === account;
+    const claim = liveClaim(domain, account, now);
     switch (type) {
       case 'ClaimDomain': {
-        const { token, count, limit } = data;
-        if (isOwner || liveClaim(domain, account, now)) return unchanged;
+        const { token, count, limit, caseInsensitive } = data;
+        const known = isOwner ? domain : claim;
+        const fixed = known ? known.caseInsensitive === true : caseOfCodes(data, domain);
+        const refusal = caseRefusal(caseInsensitive, fixed);
+        if (refusal) return refusal;
+        if (known) return unchanged;
         if (count >= limit) return refused({ type: 'domainsExhausted', limit });
-        return accepted(newEvent('DomainClaimed', { token }, attributes));
+        const claimed = { token, ...caseData(caseInsensitive ?? fixed) };
+        return accepted(newEvent('DomainClaimed', claimed, attributes));
       }
       case 'VerifyDomain': {
         const { found } = data;
         if (isOwner) return unchanged;
-        const claim = liveClaim(domain, account, now);
         if (!claim) return refused({ type: 'notFound' });
         if (domain.owner) return refused({ type: 'belongsToAnother' });
         if (!found.some((value) => textOfRecord(value) === recordValueOf(claim.token))) {
           return refused({ type: 'recordMissing', found });
         }
-        return accepted(newEvent('DomainVerified', { by: 'dns' }, attributes));
+        const { caseInsensitive = false } = claim;
+        return (
+          caseRefusal(caseInsensitive, caseOfCodes(data, domain)) ??
+          accepted(
+            newEvent('DomainVerified', { by: 'dns', ...caseData(caseInsensitive) }, attributes),
+          )
+        );
       }
-      case 'AddDomain':
+      case 'AddDomain': {
+        if (domain.owner && !isOwner) return refused({ type: 'belongsToAnother' });
+        const fixed = isOwner ? domain.caseInsensitive : caseOfCodes(data, domain);
+        const wanted = data.caseInsensitive ?? claim?.caseInsensitive;
+        const refusal = caseRefusal(wanted, fixed);
+        if (refusal) return refusal;
         if (isOwner) return unchanged;
-        if (domain.owner) return refused({ type: 'belongsToAnother' });
-        return accepted(newEvent('DomainVerified', { by: 'operator' }, attributes));
+        const added = { by: 'operator' as const, ...caseData(wanted ?? fixed) };
+        return accepted(newEvent('DomainVerified', added, attributes));
+      }
       case 'ChangeDomain': {
         const { owner } = domain;
         if (!owner || !isOwner) return refused({ type: 'notFound' });
@@ -108,7 +149,7 @@ export const domainDecider: Decider<DomainCommand, DomainEvent, Domain, DomainRe
         return accepted(newEvent('DomainChanged', changed, attributes));
       }
       case 'ReleaseDomain':
-        if (!isOwner && !liveClaim(domain, account, now)) return refused({ type: 'notFound' });
+        if (!isOwner && !claim) return refused({ type: 'notFound' });
         if (isOwner && data.links > 0) return refused({ type: 'hasLinks' });
         return accepted(newEvent('DomainReleased', {}, attributes));
       default: {

@@ -100,7 +100,8 @@ export const createImportJob = (deps: ImportJobDeps) => {
     const active = await findActiveDomains(deps, account, [...names]);
     const domains: DomainChoice = {
       domain: options.domain,
-      isActive: (name) => active.has(name),
+      isActive: active.has,
+      ignoresCase: active.ignoresCase,
       isStrict: format === 'linklog',
     };
     const rows: CheckedRow[] = [];

@@ -10,6 +10,7 @@ import { newId } from '../../ops/platform/new-id.js';
 import { lockingTransaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../ops/platform/postgres/statement.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
+import { mayCreate } from '../../schemas/folds/domain.js';
 import { operatorsKeyId } from '../../schemas/folds/key-meter.js';
 import {
   evolveLedgerLink,
@@ -207,10 +208,7 @@ const openPortion = (running: RunningImport, key: PayingKey | null, locked: Lock
     created,
     checkedLinks,
     decide(row: ReadyRow): Decided {
-      const { domain } = row;
-      if (domain !== null && domains.get(domain)?.account !== account) {
-        return { type: 'domainInactive' };
-      }
+      if (!mayCreate(domains, account, subjectOf(row))) return { type: 'domainInactive' };
       let decided = decideCode(row, row.code);
       if (options.onConflict !== 'suffix') return decided;
       for (let number = 2; decided.type === 'codeTaken' && number <= maxSuffix; number += 1) {

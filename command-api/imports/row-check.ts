@@ -16,7 +16,7 @@ import {
 import type { ImportedRow, RowOutcome } from '../../schemas/http/imports.js';
 import { optionsRequest } from '../../schemas/http/link-options.js';
 import { conflictOf } from '../../schemas/link-options.js';
-import { linkCodeOf } from '../../schemas/link-subject.js';
+import { codeOn, linkCodeOf, type IgnoresCase } from '../../schemas/link-subject.js';
 import type { ImportedLink } from './command.js';
 import {
   invalidRecord,
@@ -127,6 +127,7 @@ export interface DomainChoice {
   readonly domain: string | null;
   /** Whether a domain is active for the account. */
   readonly isActive: (domain: string) => boolean;
+  readonly ignoresCase: IgnoresCase;
   /** Whether a row of another domain is invalid: the file is an export of Linklog, whose domains are meant. */
   readonly isStrict: boolean;
 }
@@ -141,6 +142,8 @@ export const refusedRow = (
   outcome: { row, code, url, outcome, message: messages.join(' ') },
 });
 
+const noCode = 'No link can have this code.';
+
 export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) => {
   const url = destination(destinations);
   const optionsSchema = optionsRequest(destinations);
@@ -150,8 +153,7 @@ export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) =>
     const invalid = (message: string): CheckedRow =>
       refusedRow(row, invalidRecord(row, message, source), 'invalid', [message, ...messages]);
 
-    const code = linkCodeOf(source.code);
-    if (code === null) return invalid('No link can have this code.');
+    if (linkCodeOf(source.code) === null) return invalid(noCode);
     const target = url.safeParse(source.url);
     if (!target.success) {
       const [issue] = target.error.issues;
@@ -189,6 +191,9 @@ export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) =>
         `The link is on the default domain, because ${named} is not a domain of the account.`,
       );
     }
+    const domain = isActive ? named : null;
+    const code = codeOn(domain, source.code, domains.ignoresCase);
+    if (code === null) return invalid(noCode);
     if (source.hasPassword) {
       messages.push('The link is disabled, because its password is unknown.');
     }
@@ -212,7 +217,7 @@ export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) =>
     return {
       ...{ type: 'ready', row, code, link, messages },
       source: { domain: source.domain, code: source.code },
-      domain: isActive ? named : null,
+      domain,
     };
   };
 

@@ -1,4 +1,10 @@
-import { nextEvent, unchanged, type Command, type Decider } from '../../schemas/decision.js';
+import {
+  accepted,
+  nextEvent,
+  unchanged,
+  type Command,
+  type Decider,
+} from '../../schemas/decision.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import type { PlatformEvent } from '../../schemas/events/catalogue.js';
 import {
@@ -18,11 +24,24 @@ export type SwitchPlatform = Command<
   }
 >;
 
+/** Makes the codes of the default domain case-insensitive, if the installation is new. */
+export type ChooseCodesCase = Command<'ChooseCodesCase', { readonly isNew: boolean }>;
+
 /** Writes one event per changed switch. */
-export const platformDecider: Decider<SwitchPlatform, PlatformEvent, PlatformState> = {
+export const platformDecider: Decider<
+  SwitchPlatform | ChooseCodesCase,
+  PlatformEvent,
+  PlatformState
+> = {
   initialState: initialPlatform,
   evolve: evolvePlatform,
-  decide({ data: { maintenance, features = {} }, metadata: command }, state) {
+  decide({ type, data, metadata: command }, state) {
+    if (type === 'ChooseCodesCase') {
+      if (!data.isNew || state.caseInsensitive) return unchanged;
+      const metadata = { ...nextEvent(state, command), subject: platformSubject };
+      return accepted(newEvent('CodesCaseChosen', { caseInsensitive: true }, metadata));
+    }
+    const { maintenance, features = {} } = data;
     const events: PlatformEvent[] = [];
     const metadata = () => ({
       ...nextEvent(events.reduce(evolvePlatform, state), command, events.length),

@@ -3,7 +3,12 @@ import {
   commandSpecification,
   metadataOfEvent,
 } from '../../schemas/testing/decider-specification.js';
-import { at, featureSwitched, maintenanceSwitched } from '../../schemas/testing/events.js';
+import {
+  at,
+  codesCaseChosen,
+  featureSwitched,
+  maintenanceSwitched,
+} from '../../schemas/testing/events.js';
 import { decisionsOf } from '../testing/decisions.js';
 import { platformDecider, type SwitchPlatform } from './command.js';
 
@@ -32,6 +37,13 @@ describe('command API: switching the platform', () => {
     ignores([], to({ maintenance: false, features: { qr: true, aliases: undefined } }));
     const history = [featureSwitched(1, 'qr', false), maintenanceSwitched(2, true)];
     ignores(history, to({ maintenance: true, features: { qr: false } }));
+  });
+
+  it('makes codes case-insensitive once, on a new installation only', () => {
+    const choose = (isNew: boolean) => ({ type: 'ChooseCodesCase', isNew }) as const;
+    accepts([], choose(true), codesCaseChosen(1, metadataOfEvent(1)));
+    ignores([], choose(false));
+    ignores([codesCaseChosen(1)], choose(true));
   });
 
   it('is never earlier than the last event', () => {

@@ -4,25 +4,44 @@ import { createOutageLog, type Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 import { parseChange } from './changes.js';
+import type { IgnoresCase } from '../../schemas/link-subject.js';
 import { readActiveDomains, type ActiveDomain } from './domains.js';
 
 /** The pauses between attempts to read the domains. */
 const pauses = { firstMs: 500, longestMs: 500 };
 
-export type ActiveDomains = Pick<Awaited<ReturnType<typeof watchActiveDomains>>, 'find'>;
+export type ActiveDomains = Pick<
+  Awaited<ReturnType<typeof watchActiveDomains>>,
+  'find' | 'ignoresCase'
+>;
+
+/** The active domains of an account among names. */
+export interface FoundDomains {
+  readonly has: (name: string) => boolean;
+  readonly ignoresCase: IgnoresCase;
+}
 
 /** Which of these domains are active for an account. A domain may be active for less time than it takes to be in memory. */
 export const findActiveDomains = async (
   deps: { readonly pool: Queryable; readonly activeDomains: ActiveDomains },
   account: string,
   names: readonly string[],
-): Promise<ReadonlySet<string>> => {
+): Promise<FoundDomains> => {
   const { pool, activeDomains } = deps;
-  const active = new Set(names.filter((name) => activeDomains.find(name)?.account === account));
+  const ofAccount = (domains: readonly ActiveDomain[]) =>
+    domains.filter((domain) => domain.account === account);
+  const known = ofAccount(names.flatMap((name) => activeDomains.find(name) ?? []));
+  const active = new Map(known.map((domain) => [domain.domain, domain]));
   const unknown = names.filter((name) => !active.has(name));
   const read = unknown.length === 0 ? [] : await readActiveDomains(pool, unknown);
-  for (const { domain, account: owner } of read) if (owner === account) active.add(domain);
-  return active;
+  for (const domain of ofAccount(read)) active.set(domain.domain, domain);
+  return {
+    has: (name) => active.has(name),
+    ignoresCase: (name) =>
+      name === null
+        ? activeDomains.ignoresCase(null)
+        : (active.get(name)?.caseInsensitive ?? false),
+  };
 };
 
 /**
@@ -32,9 +51,11 @@ export const findActiveDomains = async (
 export const watchActiveDomains = async (deps: {
   readonly listener: Pick<NotificationListener, 'on' | 'onGap'>;
   readonly pool: Queryable;
+  /** Whether letters of either case are the same in the codes of the default domain. */
+  readonly defaultIgnoresCase: boolean;
   readonly logger: Logger;
 }) => {
-  const { listener, pool, logger } = deps;
+  const { listener, pool, defaultIgnoresCase, logger } = deps;
   let active = new Map<string, ActiveDomain>();
   const stopping = new AbortController();
   const outage = createOutageLog(logger, 'the active domains cannot be read; trying again');
@@ -92,6 +113,8 @@ export const watchActiveDomains = async (deps: {
   return {
     /** @param name in canonical form: see `domainNameOf` */
     find: (name: string): ActiveDomain | undefined => active.get(name),
+    ignoresCase: (name: string | null): boolean =>
+      name === null ? defaultIgnoresCase : (active.get(name)?.caseInsensitive ?? false),
     stop() {
       stopping.abort();
       for (const stop of stops) stop();

@@ -114,6 +114,9 @@ describe('migrations', () => {
       ALTER TABLE projection_redirects.links DROP COLUMN options, ADD COLUMN rules jsonb,
         ADD COLUMN forward_query boolean;
       DROP INDEX ledger.links_short;
+      ALTER TABLE ledger.links DROP COLUMN code_of;
+      ALTER TABLE projection_redirects.links DROP COLUMN codes;
+      ALTER TABLE ledger.platform DROP COLUMN case_insensitive;
       DROP TABLE ledger.domains, ledger.webhooks, projection_redirects.tags;
       DELETE FROM public.migrations WHERE file >= '0104'`);
 
@@ -126,7 +129,7 @@ describe('migrations', () => {
     expect(rows).to.deep.equal([{ generation }]);
     await database.pool.query('DROP SCHEMA imports');
     await migrate(database.pool);
-    expect((await applied()).at(-1)).to.include({ file: '0111_link_options.sql' });
+    expect((await applied()).at(-1)).to.include({ file: '0115_case_insensitive_codes.sql' });
   });
 
   it('convert rules and forwarded queries to options', async () => {

@@ -4,7 +4,12 @@ import type { FastPath } from '../../ops/http/fast-path.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/metrics.js';
 import type { Tracer } from '../../ops/platform/tracing.js';
 import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
-import { serves, type DomainResolver, type ServedDomain } from '../domains/served-domain.js';
+import {
+  serves,
+  subjectOn,
+  type DomainResolver,
+  type ServedDomain,
+} from '../domains/served-domain.js';
 import { decideVisit, type ServedLink } from './decision.js';
 import { chooseDestination } from './destination.js';
 import type { LinkReader } from '../links/link-reader.js';
@@ -48,8 +53,8 @@ export const createEdgeFastPath = (deps: {
   );
 
   /** The link, if the response is a redirect that only has to be recorded. */
-  const linkOf = (domain: ServedDomain, code: string, now: number): ServedLink | undefined => {
-    const link = platform.maintenance ? undefined : links.peek(domain.prefix + code, now);
+  const linkOf = (domain: ServedDomain, subject: string, now: number): ServedLink | undefined => {
+    const link = platform.maintenance ? undefined : links.peek(subject, now);
     return link && serves(domain, link) && isRedirected(link, now) ? link : undefined;
   };
 
@@ -93,12 +98,12 @@ export const createEdgeFastPath = (deps: {
     };
     const redirectUncached = async (
       domain: ServedDomain,
-      code: string,
+      subject: string,
       query: string,
     ): Promise<void> => {
-      await endsWithin(links.read(domain.prefix + code), readWithinMs);
+      await endsWithin(links.read(subject), readWithinMs);
       const now = Date.now();
-      if (redirect(linkOf(domain, code, now), query, now)) links.lookups.misses += 1;
+      if (redirect(linkOf(domain, subject, now), query, now)) links.lookups.misses += 1;
       else respond(null);
     };
 
@@ -113,13 +118,14 @@ export const createEdgeFastPath = (deps: {
       if (isSpeculative) return false;
       const now = Date.now();
       const domain = domains.domainOf(host);
-      if (redirect(linkOf(domain, code, now), query, now)) {
+      const subject = subjectOn(domain, code);
+      if (redirect(linkOf(domain, subject, now), query, now)) {
         links.lookups.hits += 1;
         return true;
       }
-      const isCached = links.peek(domain.prefix + code) !== undefined;
+      const isCached = links.peek(subject) !== undefined;
       if (platform.maintenance || linkCodeOf(code) === null || isCached) return false;
-      redirectUncached(domain, code, query).catch(() => {
+      redirectUncached(domain, subject, query).catch(() => {
         // The handler of node:http gets the same error and reports it.
         respond(null);
       });

@@ -1,7 +1,13 @@
 /** How requests address links on domains. */
 import { z } from 'zod';
 import { hostNameOf } from '../domain-name.js';
-import { linkCodeOf, linkOfSubject, maxCodeLength, subjectOf } from '../link-subject.js';
+import {
+  linkCodeOf,
+  linkOfSubject,
+  maxCodeLength,
+  requestedSubject,
+  type IgnoresCase,
+} from '../link-subject.js';
 import { readAs } from './query.js';
 
 /** A domain in a request, in its canonical form. The host of the default domain can be an IP address or one label. */
@@ -37,11 +43,20 @@ export const linkDomainQuery = z.object({
   domain: domainName.optional().describe('The domain of the link. Default: the default domain.'),
 });
 
+/** The domains of an installation, as far as the subjects of its links depend on them. */
+export interface LinkDomains {
+  /** `null`: the default domain has no name that requests can use. */
+  readonly defaultDomain: string | null;
+  readonly ignoresCase: IgnoresCase;
+}
+
 /** The subject that a text names, `code` or `domain/code`; `null` if no link can have it. */
-export const subjectIn = (address: string, defaultDomain: string | null): string | null => {
-  const { domain, code: text } = linkOfSubject(address);
-  const code = linkCodeOf(text);
-  if (code === null || domain === null) return code;
-  const name = hostNameOf(domain);
-  return name === null ? null : subjectOf({ domain: name === defaultDomain ? null : name, code });
+export const subjectIn = (
+  address: string,
+  { defaultDomain, ignoresCase }: LinkDomains,
+): string | null => {
+  const { domain, code } = linkOfSubject(address);
+  const name = domain === null ? null : hostNameOf(domain);
+  if (domain !== null && name === null) return null;
+  return requestedSubject({ domain: name === defaultDomain ? null : name, code }, ignoresCase);
 };

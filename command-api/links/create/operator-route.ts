@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { findActiveDomains } from '../../../ops/ledger/active-domains.js';
 import { operatorsKeyId } from '../../../schemas/folds/key-meter.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { linkCodeOf, subjectOf } from '../../../schemas/link-subject.js';
+import { requestedSubject, type IgnoresCase } from '../../../schemas/link-subject.js';
 import { urlsOf } from '../../../schemas/link-options.js';
 import type { AdminHandlers } from '../../http/operator-requests.js';
 import { failure } from '../../http/reply.js';
@@ -10,25 +11,28 @@ import { checkGroups, safetyResponses } from '../../safety/safety-check.js';
 import type { CreateLink } from './command.js';
 import { toResponse } from './view.js';
 import { createShortenHandler } from './handler.js';
-import { generateCode, newSubject } from './request.js';
+import { codeGenerator, newSubject } from './request.js';
 
 /** POST /admin/links: creates a link for any account, without quotas and switches, also with a reserved alias. */
 export const createHandlers = ((deps) => {
   const { pool, outbox, clock, delivery, shortUrlHost, safety, passwords, respond, codeLengths } =
     deps;
+  const generateCode = codeGenerator(deps.activeDomains);
   const { shorten } = createShortenHandler({ pool, outbox, clock, generateCode });
-  const lengthOn = async (domain: string | null): Promise<number> => {
-    await codeLengths.load(domain);
-    return codeLengths.next(domain, null);
+  const newSubjectOn = async (domain: string | null, ignoresCase: IgnoresCase): Promise<string> => {
+    await codeLengths.load(domain, ignoresCase(domain));
+    const length = codeLengths.next(domain, null);
+    return newSubject(domain, length, ignoresCase, { stalled: await delivery.stalled() });
   };
 
   return {
     async createLink({ body: request, state }) {
       const { alias, domain: name, password, ...fields } = request;
       const domain = namedDomain(name, state);
-      if (alias !== null && linkCodeOf(alias) === null) {
-        return failure(400, messages.aliasReserved);
-      }
+      const names = domain === null ? [] : [domain];
+      const { ignoresCase } = await findActiveDomains(deps, request.account, names);
+      const named = alias === null ? null : requestedSubject({ domain, code: alias }, ignoresCase);
+      if (alias !== null && named === null) return failure(400, messages.aliasReserved);
       const checking = checkGroups(safety, [urlsOf(request)]);
       const [verdict = 'unknown'] = await state.uncounted(checking);
       const unsafe = safetyResponses[verdict];
@@ -36,10 +40,7 @@ export const createHandlers = ((deps) => {
       const hashes =
         password === null ? [] : await state.uncounted(passwords.hashAll('operators', [password]));
       const [passwordHash = null] = hashes;
-      const subject =
-        alias === null
-          ? newSubject(domain, await lengthOn(domain), { stalled: await delivery.stalled() })
-          : subjectOf({ domain, code: alias });
+      const subject = named ?? (await newSubjectOn(domain, ignoresCase));
       const data: CreateLink['data'] = {
         ...fields,
         ...{ custom: alias !== null, passwordHash },

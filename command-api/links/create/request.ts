@@ -1,6 +1,10 @@
 import { type Destinations } from '../../../schemas/http/link-fields.js';
 import { customAlphabet } from 'nanoid';
-import { findActiveDomains, type ActiveDomains } from '../../../ops/ledger/active-domains.js';
+import {
+  findActiveDomains,
+  type ActiveDomains,
+  type FoundDomains,
+} from '../../../ops/ledger/active-domains.js';
 import { findTaken } from '../../../ops/ledger/links.js';
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
@@ -13,15 +17,15 @@ import {
   shortenRequest,
   type ShortenRequest,
 } from '../../../schemas/http/shorten.js';
-import { subjectOf } from '../../../schemas/link-subject.js';
+import { foldCode, subjectOf, type IgnoresCase } from '../../../schemas/link-subject.js';
 import { urlsOf } from '../../../schemas/link-options.js';
 import type { AdmittedCall } from '../../admission/command.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import type { PlatformSwitches } from '../../../schemas/folds/platform.js';
 import type { CodeLengths } from './code-lengths.js';
-import type { CreateLink, ShortenRefusal } from './command.js';
+import { alphabetOf } from './alphabet.js';
+import type { CreateLink, GenerateCode, ShortenRefusal } from './command.js';
 import type { ShortenCommand } from './handler.js';
-import { keyAlphabet } from '../../keys/key-token.js';
 import { createFindForbidden } from '../../aliases/forbidden-aliases.js';
 import { namedDomain } from '../addressed-link.js';
 import { checkGroups, safetyResponses } from '../../safety/safety-check.js';
@@ -48,18 +52,26 @@ const logUnavailable = unavailable(messages.logUnavailable);
 /** Codes that are generated for a link to find one whose partition accepts events: enough for one of eight partitions. */
 const maxCodes = 100;
 
-/** Generates a code of a length. The ledger detects a collision. */
-export const generateCode: (length: number) => string = customAlphabet(keyAlphabet);
+const mixedCode = customAlphabet(alphabetOf(false));
+const lowerCode = customAlphabet(alphabetOf(true));
+
+/** Generates codes. The ledger detects a collision. */
+export const codeGenerator =
+  (domains: Pick<ActiveDomains, 'ignoresCase'>): GenerateCode =>
+  (length, ignoresCase = domains.ignoresCase(null)) =>
+    (ignoresCase ? lowerCode : mixedCode)(length);
 
 /** Generates a subject whose partition accepts events. */
 export const newSubject = (
   domain: string | null,
   length: number,
+  ignoresCase: IgnoresCase,
   { stalled }: Pick<RequestContext, 'stalled'>,
 ): string => {
-  let subject = subjectOf({ domain, code: generateCode(length) });
+  const generate = ignoresCase(domain) ? lowerCode : mixedCode;
+  let subject = subjectOf({ domain, code: generate(length) });
   for (let count = 1; count < maxCodes && stalled.includes(links, subject); count += 1) {
-    subject = subjectOf({ domain, code: generateCode(length) });
+    subject = subjectOf({ domain, code: generate(length) });
   }
   return subject;
 };
@@ -132,21 +144,24 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
 
   const checked = (
     parsed: Read<ShortenRequest>,
-    active: ReadonlySet<string>,
+    active: FoundDomains,
     state: V2State,
   ): Read<ShortenRequest> => {
     if (parsed.type === 'refused') return parsed;
-    const { domain } = parsed.value;
+    const { domain, alias: sent } = parsed.value;
+    const alias = sent !== null && active.ignoresCase(domain) ? foldCode(sent) : sent;
+    const value = { ...parsed.value, alias };
     const reply =
       domain !== null && !active.has(domain)
         ? domainInactive
-        : (refusalOf(parsed.value, state) ?? stalledRefusal(parsed.value, state));
-    return reply ? refusedWith(reply) : parsed;
+        : (refusalOf(value, state) ?? stalledRefusal(value, state));
+    return reply ? refusedWith(reply) : { type: 'read', value };
   };
 
   const readyRequest = (
     { parsed, refusal }: CheckedRequest,
     state: RequestContext,
+    ignoresCase: IgnoresCase,
   ): ReadyRequest | Refused => {
     if (parsed.type === 'refused') return parsed;
     const reply = refusalOf(parsed.value, state) ?? refusal;
@@ -161,7 +176,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     const metadata = actorIn(state, key.id);
     const subject =
       alias === null
-        ? newSubject(domain, deps.codeLengths.next(domain, key.plan), state)
+        ? newSubject(domain, deps.codeLengths.next(domain, key.plan), ignoresCase, state)
         : subjectOf({ domain, code: alias });
     return {
       type: 'ready',
@@ -178,7 +193,8 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   ): Read<ShortenCommand> => {
     const lacking = scopeRefusal(scope, call);
     if (lacking) return refusedWith(lacking);
-    const ready = readyRequest(request, { call, platform, ...state });
+    const { ignoresCase } = deps.activeDomains;
+    const ready = readyRequest(request, { call, platform, ...state }, ignoresCase);
     if (ready.type === 'refused') return ready;
     const { keyHash } = state;
     const links = [ready.create];
@@ -204,7 +220,10 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const isPlain = alias === null && domain === null && password === null && !reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
       const checking = checkGroups(deps.safety, [urlsOf(parsed.value)]);
-      const [[verdict]] = await Promise.all([checking, deps.codeLengths.load(null)]);
+      const [[verdict]] = await Promise.all([
+        checking,
+        deps.codeLengths.load(null, deps.activeDomains.ignoresCase(null)),
+      ]);
       return { parsed, refusal: safetyResponses[verdict ?? 'unknown'], scope, state };
     },
     plainCommand,
@@ -230,7 +249,9 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
         alias !== null && domain === null ? [alias] : [],
       );
       const generated = accepted.flatMap(({ alias, domain }) => (alias === null ? [domain] : []));
-      for (const domain of new Set(generated)) await deps.codeLengths.load(domain);
+      for (const domain of new Set(generated)) {
+        await deps.codeLengths.load(domain, active.ignoresCase(domain));
+      }
       const [forbidden, taken] = await Promise.all([
         findForbidden(aliases, account),
         findTaken(deps.pool, accepted.flatMap(aliasSubjectOf)),
@@ -256,7 +277,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
         const isRead = item.type === 'read';
         const unsafe = isRead ? safetyResponses[verdicts.shift() ?? 'unknown'] : null;
         const refusal = unsafe ?? (isRead && isReserved(item.value) ? aliasReserved : null);
-        return readyRequest({ parsed: item, refusal }, state);
+        return readyRequest({ parsed: item, refusal }, state, active.ignoresCase);
       });
     },
     /** Hashes the passwords. Last, because hashing is expensive. @throws Overloaded */

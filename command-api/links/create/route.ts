@@ -17,8 +17,8 @@ import { itemErrorOf, json, logWithinMs, unavailable, type Reply } from '../../h
 import { parseAs, parseJson } from '../../http/requests.js';
 import type { UnadmittedCall, V2State } from '../../admission/admitted-call.js';
 import {
+  codeGenerator,
   createLinkRequests,
-  generateCode,
   type LinkRequestDeps,
   type ReadyRequest,
 } from './request.js';
@@ -38,7 +38,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   const idempotency = createIdempotency(deps);
   const requests = createLinkRequests(deps);
   const handler = createShortenHandler(
-    { pool, outbox, clock, generateCode },
+    { pool, outbox, clock, generateCode: codeGenerator(deps.activeDomains) },
     { admission, commandOf: requests.plainCommand },
   );
 

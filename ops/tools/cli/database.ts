@@ -1,7 +1,8 @@
 import { topicNames } from '../../../schemas/events/topics.js';
-import { subjectOf } from '../../../schemas/link-subject.js';
+import { requestedSubject, subjectOf } from '../../../schemas/link-subject.js';
 import { pastedLink } from '../../../schemas/pasted-code.js';
-import { readActiveDomains } from '../../ledger/domains.js';
+import { readActiveDomains, readDomains } from '../../ledger/domains.js';
+import { readPlatform } from '../../ledger/platform.js';
 import { openDataDir, publishedAddresses } from '../../app/data-dir.js';
 import { openEventLog, type OpenedLog } from '../../app/event-log.js';
 import { runningPostgresUrl, startEmbeddedPostgres } from '../../local/postgres/index.js';
@@ -115,7 +116,13 @@ export const subjectNamed = async (
 ): Promise<string> => {
   const isActive = async (name: string): Promise<boolean> =>
     (await readActiveDomains(pool, [name])).length > 0;
-  return subjectOf(await pastedLink(text, { shortUrlHost, isActive }));
+  const link = await pastedLink(text, { shortUrlHost, isActive });
+  const { domain } = link;
+  const { caseInsensitive = false } =
+    domain === null
+      ? await readPlatform(pool)
+      : ((await readDomains(pool, [domain])).get(domain) ?? {});
+  return requestedSubject(link, () => caseInsensitive) ?? subjectOf(link);
 };
 
 export interface LongWork extends CommandDatabase {
