@@ -163,6 +163,7 @@ export const domainRoutes = routeGroup(
           linksTo('domain', 'getDomain', 'changeDomain', 'releaseDomain', 'verifyDomain'),
         ),
       },
+      errors: [409],
     }),
     getDomains: call('GET /domains', 'List the domains of the account', {
       scope: 'links:read',
