@@ -5,7 +5,7 @@ import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 import { parseChange } from './changes.js';
 import type { IgnoresCase } from '../../schemas/link-subject.js';
-import { readActiveDomains, type ActiveDomain } from './domains.js';
+import { isActive, readKnownDomains, type ActiveDomain, type KnownDomain } from './domains.js';
 
 /** The pauses between attempts to read the domains. */
 const pauses = { firstMs: 500, longestMs: 500 };
@@ -28,12 +28,12 @@ export const findActiveDomains = async (
   names: readonly string[],
 ): Promise<FoundDomains> => {
   const { pool, activeDomains } = deps;
-  const ofAccount = (domains: readonly ActiveDomain[]) =>
+  const ofAccount = (domains: readonly KnownDomain[]) =>
     domains.filter((domain) => domain.account === account);
   const known = ofAccount(names.flatMap((name) => activeDomains.find(name) ?? []));
   const active = new Map(known.map((domain) => [domain.domain, domain]));
   const unknown = names.filter((name) => !active.has(name));
-  const read = unknown.length === 0 ? [] : await readActiveDomains(pool, unknown);
+  const read = unknown.length === 0 ? [] : await readKnownDomains(pool, unknown);
   for (const domain of ofAccount(read)) active.set(domain.domain, domain);
   return {
     has: (name) => active.has(name),
@@ -56,7 +56,7 @@ export const watchActiveDomains = async (deps: {
   readonly logger: Logger;
 }) => {
   const { listener, pool, defaultIgnoresCase, logger } = deps;
-  let active = new Map<string, ActiveDomain>();
+  let known = new Map<string, KnownDomain>();
   const stopping = new AbortController();
   const outage = createOutageLog(logger, 'the active domains cannot be read; trying again');
   /** The changed domains to read. */
@@ -69,10 +69,10 @@ export const watchActiveDomains = async (deps: {
     isIncomplete = false;
     changed.clear();
     try {
-      const rows = await readActiveDomains(pool, names);
-      if (names === null) active = new Map();
-      else for (const name of names) active.delete(name);
-      for (const row of rows) active.set(row.domain, row);
+      const rows = await readKnownDomains(pool, names);
+      if (names === null) known = new Map();
+      else for (const name of names) known.delete(name);
+      for (const row of rows) known.set(row.domain, row);
     } catch (error) {
       if (names === null) isIncomplete = true;
       else for (const name of names) changed.add(name);
@@ -112,9 +112,12 @@ export const watchActiveDomains = async (deps: {
 
   return {
     /** @param name in canonical form: see `domainNameOf` */
-    find: (name: string): ActiveDomain | undefined => active.get(name),
+    find(name: string): ActiveDomain | undefined {
+      const domain = known.get(name);
+      return domain && isActive(domain) ? domain : undefined;
+    },
     ignoresCase: (name: string | null): boolean =>
-      name === null ? defaultIgnoresCase : (active.get(name)?.caseInsensitive ?? false),
+      name === null ? defaultIgnoresCase : (known.get(name)?.caseInsensitive ?? false),
     stop() {
       stopping.abort();
       for (const stop of stops) stop();

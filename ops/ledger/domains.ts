@@ -143,18 +143,24 @@ export interface ActiveDomain {
   readonly caseInsensitive: boolean;
 }
 
-/** The active domains of these names; `null`: all. */
-export const readActiveDomains = async (
+/** An active domain, or a released one whose links, which their owner can still change, have case-insensitive codes. */
+export type KnownDomain =
+  ActiveDomain | (Omit<ActiveDomain, 'account'> & { readonly account: null });
+
+export const isActive = (domain: KnownDomain): domain is ActiveDomain => domain.account !== null;
+
+/** The known domains of these names; `null`: all. */
+export const readKnownDomains = async (
   postgres: Queryable,
   names: readonly string[] | null,
-): Promise<readonly ActiveDomain[]> => {
-  const { rows } = await postgres.query<ActiveDomain>({
-    name: names === null ? 'domains-active' : 'domains-active-named',
+): Promise<readonly KnownDomain[]> => {
+  const { rows } = await postgres.query<KnownDomain>({
+    name: names === null ? 'domains-known' : 'domains-known-named',
     text: `SELECT domain, account, root_redirect AS "rootRedirect",
              not_found_redirect AS "notFoundRedirect", expired_redirect AS "expiredRedirect",
              case_insensitive AS "caseInsensitive"
            FROM ledger.domains
-           WHERE account IS NOT NULL ${names === null ? '' : 'AND domain = ANY ($1::text[])'}`,
+           WHERE (account IS NOT NULL OR case_insensitive) ${names === null ? '' : 'AND domain = ANY ($1::text[])'}`,
     values: names === null ? [] : [names],
   });
   return rows;

@@ -273,6 +273,12 @@ describe('letters of either case: on a domain', () => {
     expectDomain(await addAsOperator(name, true), 201);
     await bench.link(pro.key, { alias: 'Kept', domain: name });
     await calls.release(name);
+    await eventuallyPasses(async () => {
+      expect((await visit('kept', name)).status).to.equal(404);
+    });
+    const change = { method: 'PATCH', body: { title: 'Still mine' } };
+    const changed = await bench.api(`/v2/links/KEPT?domain=${name}`, pro.key, change);
+    expect(changed.json()).to.include({ shortCode: 'kept', title: 'Still mine' });
     expect((await claim(name, false)).status).to.equal(409);
     expect((await addAsOperator(name, false)).status).to.equal(409);
     expect(expectDomain(await addAsOperator(name), 201)).to.include({ caseInsensitive: true });

@@ -1,7 +1,7 @@
 import { topicNames } from '../../../schemas/events/topics.js';
 import { requestedSubject, subjectOf } from '../../../schemas/link-subject.js';
 import { pastedLink } from '../../../schemas/pasted-code.js';
-import { readActiveDomains, readDomains } from '../../ledger/domains.js';
+import { isActive, readKnownDomains } from '../../ledger/domains.js';
 import { readPlatform } from '../../ledger/platform.js';
 import { openDataDir, publishedAddresses } from '../../app/data-dir.js';
 import { openEventLog, type OpenedLog } from '../../app/event-log.js';
@@ -114,14 +114,14 @@ export const subjectNamed = async (
   { shortUrlHost }: Config,
   text: string,
 ): Promise<string> => {
-  const isActive = async (name: string): Promise<boolean> =>
-    (await readActiveDomains(pool, [name])).length > 0;
-  const link = await pastedLink(text, { shortUrlHost, isActive });
+  const link = await pastedLink(text, {
+    shortUrlHost,
+    isActive: async (name) => (await readKnownDomains(pool, [name])).some(isActive),
+  });
   const { domain } = link;
-  const { caseInsensitive = false } =
-    domain === null
-      ? await readPlatform(pool)
-      : ((await readDomains(pool, [domain])).get(domain) ?? {});
+  const known =
+    domain === null ? [await readPlatform(pool)] : await readKnownDomains(pool, [domain]);
+  const caseInsensitive = known.some((where) => where.caseInsensitive);
   return requestedSubject(link, () => caseInsensitive) ?? subjectOf(link);
 };
 
