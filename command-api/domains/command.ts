@@ -45,7 +45,7 @@ export type DomainCommand =
   /** `found`: the values of the TXT record. */
   | Command<
       'VerifyDomain',
-      { readonly account: string; readonly found: readonly string[] } & Pick<CodesCase, 'hasCodes'>
+      { readonly account: string; readonly found: readonly string[] } & CodesCase
     >
   | Command<'AddDomain', { readonly account: string } & CodesCase>
   | Command<'ChangeDomain', { readonly account: string } & RedirectChanges>
@@ -53,9 +53,7 @@ export type DomainCommand =
   | Command<'ReleaseDomain', { readonly account: string; readonly links: number }>;
 
 export type DomainRefusal =
-  | { readonly type: 'notFound' | 'belongsToAnother' | 'hasLinks' }
-  /** The domain, or its claim, has another value, which cannot change. */
-  | { readonly type: 'caseFixed'; readonly caseInsensitive: boolean }
+  | { readonly type: 'notFound' | 'belongsToAnother' | 'hasLinks' | 'caseFixed' }
   | { readonly type: 'domainsExhausted'; readonly limit: number }
   | { readonly type: 'recordMissing'; readonly found: readonly string[] };
 
@@ -75,15 +73,6 @@ export const liveClaim = ({ claims }: Domain, account: string, now: Date) => {
   return claim && now.getTime() < Date.parse(claim.claimedAt) + claimLifeMs ? claim : null;
 };
 
-/** The value of the codes that a domain has; `undefined` without codes. */
-const caseOfCodes = ({ hasCodes }: CodesCase, domain: Domain): boolean | undefined =>
-  hasCodes ? domain.caseInsensitive : undefined;
-
-const caseRefusal = (wanted: boolean | undefined, fixed: boolean | undefined) =>
-  fixed === undefined || (wanted ?? fixed) === fixed
-    ? null
-    : refused({ type: 'caseFixed', caseInsensitive: fixed } as const);
-
 const caseData = (caseInsensitive: boolean | undefined) =>
   caseInsensitive === true ? { caseInsensitive } : {};
 
@@ -97,13 +86,16 @@ export const domainDecider: Decider<DomainCommand, DomainEvent, Domain, DomainRe
     const attributes = { ...nextEvent(domain, metadata), subject, account };
     const isOwner = domain.owner?.account === account;
     const claim = liveClaim(domain, account, now);
+    const fixedCase = ({ hasCodes }: CodesCase): boolean | undefined =>
+      isOwner || hasCodes ? domain.caseInsensitive : undefined;
+    const changes = (wanted: boolean | undefined, fixed: boolean | undefined): boolean =>
+      wanted !== undefined && fixed !== undefined && wanted !== fixed;
     switch (type) {
       case 'ClaimDomain': {
         const { token, count, limit, caseInsensitive } = data;
         const known = isOwner ? domain : claim;
-        const fixed = known ? known.caseInsensitive === true : caseOfCodes(data, domain);
-        const refusal = caseRefusal(caseInsensitive, fixed);
-        if (refusal) return refusal;
+        const fixed = known ? known.caseInsensitive === true : fixedCase(data);
+        if (changes(caseInsensitive, fixed)) return refused({ type: 'caseFixed' });
         if (known) return unchanged;
         if (count >= limit) return refused({ type: 'domainsExhausted', limit });
         const claimed = { token, ...caseData(caseInsensitive ?? fixed) };
@@ -118,19 +110,15 @@ export const domainDecider: Decider<DomainCommand, DomainEvent, Domain, DomainRe
           return refused({ type: 'recordMissing', found });
         }
         const { caseInsensitive = false } = claim;
-        return (
-          caseRefusal(caseInsensitive, caseOfCodes(data, domain)) ??
-          accepted(
-            newEvent('DomainVerified', { by: 'dns', ...caseData(caseInsensitive) }, attributes),
-          )
-        );
+        if (changes(caseInsensitive, fixedCase(data))) return refused({ type: 'caseFixed' });
+        const verified = { by: 'dns' as const, ...caseData(caseInsensitive) };
+        return accepted(newEvent('DomainVerified', verified, attributes));
       }
       case 'AddDomain': {
         if (domain.owner && !isOwner) return refused({ type: 'belongsToAnother' });
-        const fixed = isOwner ? domain.caseInsensitive : caseOfCodes(data, domain);
+        const fixed = fixedCase(data);
         const wanted = data.caseInsensitive ?? claim?.caseInsensitive;
-        const refusal = caseRefusal(wanted, fixed);
-        if (refusal) return refusal;
+        if (changes(wanted, fixed)) return refused({ type: 'caseFixed' });
         if (isOwner) return unchanged;
         const added = { by: 'operator' as const, ...caseData(wanted ?? fixed) };
         return accepted(newEvent('DomainVerified', added, attributes));

@@ -99,7 +99,6 @@ describe('command API: domains', () => {
   describe('whose codes are case-insensitive', () => {
     const insensitive = { caseInsensitive: true } as const;
     const anyCase = domainClaimed(subject, 1, 't1', { time: at(1) }, insensitive);
-    const fixed = (caseInsensitive: boolean) => ['caseFixed', { caseInsensitive }] as const;
     const event = (name: 'DomainClaimed' | 'DomainVerified', data: object, sequence: number) =>
       newEvent(name, { ...data, ...insensitive } as never, metadata(sequence));
     const owned = [anyCase, event('DomainVerified', { by: 'dns' }, 2)];
@@ -118,15 +117,15 @@ describe('command API: domains', () => {
       for (const history of [[anyCase], owned]) {
         ignores(history, claim);
         ignores(history, { ...claim, ...insensitive });
-        refuses(history, { ...claim, caseInsensitive: false }, ...fixed(true));
+        refuses(history, { ...claim, caseInsensitive: false }, 'caseFixed');
       }
       for (const history of [claimed, verified]) {
         ignores(history, { ...claim, caseInsensitive: false });
-        refuses(history, { ...claim, ...insensitive }, ...fixed(false));
+        refuses(history, { ...claim, ...insensitive }, 'caseFixed');
       }
       ignores(owned, add);
-      refuses(owned, { ...add, caseInsensitive: false }, ...fixed(true));
-      refuses(verified, { ...add, ...insensitive }, ...fixed(false));
+      refuses(owned, { ...add, caseInsensitive: false }, 'caseFixed');
+      refuses(verified, { ...add, ...insensitive }, 'caseFixed');
     });
 
     it('change only for a new owner, and only if the domain never had a link', () => {
@@ -136,11 +135,11 @@ describe('command API: domains', () => {
       accepts(released, { ...claim, hasCodes }, event('DomainClaimed', { token: 't1' }, 4));
       accepts(released, { ...add, hasCodes }, event('DomainVerified', { by: 'operator' }, 4));
       for (const command of [claim, add]) {
-        refuses(released, { ...command, caseInsensitive: false, hasCodes }, ...fixed(true));
+        refuses(released, { ...command, caseInsensitive: false, hasCodes }, 'caseFixed');
       }
       // Another account has claimed it before, and its links came later.
       const late = [...released, domainClaimed(subject, 4, 't1', { time: at(1) })];
-      refuses(late, { ...verify, hasCodes }, ...fixed(true));
+      refuses(late, { ...verify, hasCodes }, 'caseFixed');
       accepts(late, verify, verifiedBy('dns', 5));
     });
   });

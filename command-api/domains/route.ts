@@ -66,10 +66,7 @@ export const refusalReply = (refusal: DomainRefusal): Reply => {
         found: refusal.found.slice(0, maxReportedValues),
       };
     case 'caseFixed':
-      return failure(
-        409,
-        `The domain has caseInsensitive: ${refusal.caseInsensitive}, which cannot change`,
-      );
+      return failure(409, messages.domainCaseFixed);
     case 'domainsExhausted':
       return failure(400, `At most ${refusal.limit} domains on this plan`);
     default: {

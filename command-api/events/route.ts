@@ -9,7 +9,7 @@ import { defaultFeedNames, typesOfNames } from '../../schemas/feed.js';
 import { messages } from '../../schemas/http/errors.js';
 import { eventsQuery, type EventsQuery, cursorMalformed } from '../../schemas/http/events.js';
 import { maxPageBytes } from '../../schemas/http/paging.js';
-import { filteredDomain, requestedSubject, subjectOf } from '../../schemas/link-subject.js';
+import { filteredDomain, subjectOf } from '../../schemas/link-subject.js';
 import type { V2State } from '../admission/admitted-call.js';
 import type { RequestState } from '../http/app.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
@@ -62,12 +62,8 @@ const filterOf = async (
   state: RequestState,
 ): Promise<FeedFilter> => {
   const { types = defaultFeedNames, shortCode: code, domain: name = null } = query;
-  const domainOfCode = namedDomain(name, state);
-  // A code that no link can have selects no event.
-  const named = [code ?? []].flat().map((text) => {
-    const link = { domain: domainOfCode, code: text };
-    return requestedSubject(link, state.ignoresCase) ?? subjectOf(link);
-  });
+  const link = code === undefined ? [] : [{ domain: namedDomain(name, state), code }];
+  const named = link.map((requested) => subjectOf(requested, state.ignoresCase));
   const [subject = null] = await linksWithCodes(pool, named);
   const domain = filteredDomain(name, state.defaultDomain);
   return { account, types: typesOfNames(types), subject, domain };

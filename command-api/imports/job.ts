@@ -100,8 +100,8 @@ export const createImportJob = (deps: ImportJobDeps) => {
     const active = await findActiveDomains(deps, account, [...names]);
     const domains: DomainChoice = {
       domain: options.domain,
-      isActive: active.has,
-      ignoresCase: active.ignoresCase,
+      isActive: (name) => active.has(name),
+      ignoresCase: deps.activeDomains.ignoresCase,
       isStrict: format === 'linklog',
     };
     const rows: CheckedRow[] = [];

@@ -299,7 +299,7 @@ export const decidePortion = async (
 
   /** The states of the rows' subjects, and of their other codes if they may need them. */
   const readStates = async (tx: Client): Promise<Pick<Locked, 'taken' | 'states' | 'checked'>> => {
-    const subjects = ready.map(subjectOf);
+    const subjects = ready.map((row) => subjectOf(row));
     const findOf = (codes: readonly string[]) =>
       Promise.all([
         findTaken(tx, codes),

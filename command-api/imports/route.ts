@@ -156,8 +156,10 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
       const { account, query, maxBytes } = request;
       const domain = namedDomain(query.domain, state);
       const domains = domain === null ? [] : [domain];
-      const active = await findActiveDomains({ pool, activeDomains }, account, domains);
-      if (!domains.every(active.has)) return failure(400, messages.domainInactive, closing);
+      const active = await findActiveDomains({ activeDomains }, account, domains);
+      if (active.size < domains.length) {
+        return failure(400, messages.domainInactive, closing);
+      }
       if (Number(ctx.headers['content-length'] ?? 0) > maxBytes) {
         return failure(413, messages.bodyTooLarge, closing);
       }

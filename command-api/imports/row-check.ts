@@ -142,8 +142,6 @@ export const refusedRow = (
   outcome: { row, code, url, outcome, message: messages.join(' ') },
 });
 
-const noCode = 'No link can have this code.';
-
 export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) => {
   const url = destination(destinations);
   const optionsSchema = optionsRequest(destinations);
@@ -153,7 +151,13 @@ export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) =>
     const invalid = (message: string): CheckedRow =>
       refusedRow(row, invalidRecord(row, message, source), 'invalid', [message, ...messages]);
 
-    if (linkCodeOf(source.code) === null) return invalid(noCode);
+    const name = domains.domain ?? domainOf(source);
+    const named = name === defaultDomain ? null : name;
+    const isActive = named === null || domains.isActive(named);
+    const domain = isActive ? named : null;
+    const requested = linkCodeOf(source.code);
+    const code = requested && linkCodeOf(codeOn(domain, requested, domains.ignoresCase));
+    if (code === null) return invalid('No link can have this code.');
     const target = url.safeParse(source.url);
     if (!target.success) {
       const [issue] = target.error.issues;
@@ -180,9 +184,6 @@ export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) =>
       hasPassword,
     });
     if (conflict !== null) return invalid(`${conflict}.`);
-    const name = domains.domain ?? domainOf(source);
-    const named = name === defaultDomain ? null : name;
-    const isActive = named === null || domains.isActive(named);
     if (!isActive && (domains.isStrict || domains.domain !== null)) {
       return invalid(`The domain ${named} is not active for the account.`);
     }
@@ -191,9 +192,6 @@ export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) =>
         `The link is on the default domain, because ${named} is not a domain of the account.`,
       );
     }
-    const domain = isActive ? named : null;
-    const code = codeOn(domain, source.code, domains.ignoresCase);
-    if (code === null) return invalid(noCode);
     if (source.hasPassword) {
       messages.push('The link is disabled, because its password is unknown.');
     }

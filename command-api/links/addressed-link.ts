@@ -3,7 +3,7 @@ import { linksWithCodes } from '../../ops/ledger/codes.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
 import { linkDomainQuery } from '../../schemas/http/link-address.js';
-import { requestedSubject } from '../../schemas/link-subject.js';
+import { linkCodeOf, subjectOf } from '../../schemas/link-subject.js';
 import type { RequestState } from '../http/app.js';
 import { failure } from '../http/reply.js';
 import { parseQuery, refusedWith, type Read } from '../http/requests.js';
@@ -41,11 +41,10 @@ export const addressedCode = (ctx: Context, parameter: (name: string) => string)
   const query = parseQuery(linkDomainQuery, ctx);
   if (query.type === 'refused') return query;
   const domain = namedDomain(query.value.domain, ctx.state);
-  const { ignoresCase } = ctx.state as RequestState;
-  const value = requestedSubject({ domain, code: parameter('shortCode') }, ignoresCase);
-  return value === null
+  const code = linkCodeOf(parameter('shortCode'));
+  return code === null
     ? refusedWith(failure(404, messages.codeNotFound))
-    : { type: 'read', value };
+    : { type: 'read', value: subjectOf({ domain, code }, (ctx.state as RequestState).ignoresCase) };
 };
 
 /** The subject of the link that has the addressed code, as its first or a further one. */

@@ -70,10 +70,7 @@ export const registerProcess = (deps: {
     logger,
   });
   return {
-    /**
-     * Never resolves. Rejects with a ConfigError if a later version has raised the generation of the tables, or the first
-     * start chose another CODES_CASE after this process had started.
-     */
+    /** Never resolves. Rejects with a ConfigError if the tables have a later generation, or another CODES_CASE. */
     failed,
     async stop(): Promise<void> {
       await task.stop();

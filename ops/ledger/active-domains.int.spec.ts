@@ -108,13 +108,31 @@ describe('ledger: active domains in memory', () => {
         expect(domains.find(first)).to.deep.equal({ domain: first, account: 'other', ...other });
       });
       expect(domains.ignoresCase(first)).to.equal(true);
-      const found = await findActiveDomains({ pool: node.pool, activeDomains: domains }, 'other', [
-        first,
-      ]);
-      expect([first, null, second].map(found.ignoresCase)).to.deep.equal([true, true, false]);
+      await handler().releaseFromOwner(first, actor);
+      await eventually('it is released', () => domains.find(first) === undefined);
+      // The links of the former owner have codes of either case.
+      expect(domains.ignoresCase(first)).to.equal(true);
     } finally {
       domains.stop();
     }
+  });
+
+  it('are read again for an account that does not have them in memory', async () => {
+    const { pending, failNext, ...deps } = doubles();
+    const domains = await watchActiveDomains({ ...deps, ...defaults });
+    const find = (account: string, ...names: readonly string[]) =>
+      findActiveDomains({ activeDomains: domains }, account, names);
+    const [name, unknown] = [newName(), newName()];
+    await handler().add(name, 'acme', actor, true);
+    expect(domains.find(name)).to.equal(undefined);
+    expect([...(await find('acme', name, unknown))]).to.deep.equal([name]);
+    expect(domains.ignoresCase(name)).to.equal(true);
+    expect([...(await find('other', name))]).to.deep.equal([]);
+    failNext();
+    await find('acme', name);
+    // The domain was in memory.
+    expect(pending()).to.equal(1);
+    domains.stop();
   });
 
   it('are not claims', async () => {

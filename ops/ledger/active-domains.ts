@@ -4,44 +4,28 @@ import { createOutageLog, type Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 import { parseChange } from './changes.js';
-import type { IgnoresCase } from '../../schemas/link-subject.js';
-import { isActive, readKnownDomains, type ActiveDomain, type KnownDomain } from './domains.js';
+import { readKnownDomains, type ActiveDomain, type KnownDomain } from './domains.js';
 
 /** The pauses between attempts to read the domains. */
 const pauses = { firstMs: 500, longestMs: 500 };
 
 export type ActiveDomains = Pick<
   Awaited<ReturnType<typeof watchActiveDomains>>,
-  'find' | 'ignoresCase'
+  'find' | 'ignoresCase' | 'readAgain'
 >;
 
-/** The active domains of an account among names. */
-export interface FoundDomains {
-  readonly has: (name: string) => boolean;
-  readonly ignoresCase: IgnoresCase;
-}
-
-/** Which of these domains are active for an account. A domain may be active for less time than it takes to be in memory. */
+/** Which of these domains are active for an account. Others are read again: they may have become active just now. */
 export const findActiveDomains = async (
-  deps: { readonly pool: Queryable; readonly activeDomains: ActiveDomains },
+  {
+    activeDomains: { find, readAgain },
+  }: { readonly activeDomains: Pick<ActiveDomains, 'find' | 'readAgain'> },
   account: string,
   names: readonly string[],
-): Promise<FoundDomains> => {
-  const { pool, activeDomains } = deps;
-  const ofAccount = (domains: readonly KnownDomain[]) =>
-    domains.filter((domain) => domain.account === account);
-  const known = ofAccount(names.flatMap((name) => activeDomains.find(name) ?? []));
-  const active = new Map(known.map((domain) => [domain.domain, domain]));
-  const unknown = names.filter((name) => !active.has(name));
-  const read = unknown.length === 0 ? [] : await readKnownDomains(pool, unknown);
-  for (const domain of ofAccount(read)) active.set(domain.domain, domain);
-  return {
-    has: (name) => active.has(name),
-    ignoresCase: (name) =>
-      name === null
-        ? activeDomains.ignoresCase(null)
-        : (active.get(name)?.caseInsensitive ?? false),
-  };
+): Promise<ReadonlySet<string>> => {
+  const isOfAccount = (name: string): boolean => find(name)?.account === account;
+  const others = names.filter((name) => !isOfAccount(name));
+  if (others.length > 0) await readAgain(others);
+  return new Set(names.filter(isOfAccount));
 };
 
 /**
@@ -91,6 +75,10 @@ export const watchActiveDomains = async (deps: {
       if (!stopping.signal.aborted) throw error;
     }
   });
+  const readAgain = (names: readonly string[]): Promise<void> => {
+    for (const name of names) changed.add(name);
+    return readUntilKnown();
+  };
   const readAll = (): void => {
     isIncomplete = true;
     void readUntilKnown();
@@ -100,8 +88,7 @@ export const watchActiveDomains = async (deps: {
     listener.on('linklog_changes', (payload) => {
       const change = parseChange(payload);
       if (change?.kind === 'domain') {
-        changed.add(change.domain);
-        void readUntilKnown();
+        void readAgain([change.domain]);
       } else if (change === null) readAll();
     }),
     listener.onGap((state) => {
@@ -114,10 +101,11 @@ export const watchActiveDomains = async (deps: {
     /** @param name in canonical form: see `domainNameOf` */
     find(name: string): ActiveDomain | undefined {
       const domain = known.get(name);
-      return domain && isActive(domain) ? domain : undefined;
+      return domain && domain.account !== null ? domain : undefined;
     },
     ignoresCase: (name: string | null): boolean =>
       name === null ? defaultIgnoresCase : (known.get(name)?.caseInsensitive ?? false),
+    readAgain,
     stop() {
       stopping.abort();
       for (const stop of stops) stop();

@@ -1,5 +1,5 @@
 import type { DomainEvent } from '../../schemas/events/catalogue.js';
-import type { Domain, DomainClaim, LinkDomain } from '../../schemas/folds/domain.js';
+import type { Domain, DomainClaim } from '../../schemas/folds/domain.js';
 import type { Client, Queryable } from '../platform/postgres/pool.js';
 import { upsert, type LedgerRows, type LedgerSchema } from './decide.js';
 
@@ -143,11 +143,9 @@ export interface ActiveDomain {
   readonly caseInsensitive: boolean;
 }
 
-/** An active domain, or a released one whose links, which their owner can still change, have case-insensitive codes. */
+/** An active domain, or a released one with case-insensitive codes, whose links their owner can still change. */
 export type KnownDomain =
   ActiveDomain | (Omit<ActiveDomain, 'account'> & { readonly account: null });
-
-export const isActive = (domain: KnownDomain): domain is ActiveDomain => domain.account !== null;
 
 /** The known domains of these names; `null`: all. */
 export const readKnownDomains = async (
@@ -160,14 +158,17 @@ export const readKnownDomains = async (
              not_found_redirect AS "notFoundRedirect", expired_redirect AS "expiredRedirect",
              case_insensitive AS "caseInsensitive"
            FROM ledger.domains
-           WHERE (account IS NOT NULL OR case_insensitive) ${names === null ? '' : 'AND domain = ANY ($1::text[])'}`,
+           WHERE (account IS NOT NULL OR case_insensitive)
+             ${names === null ? '' : 'AND domain = ANY ($1::text[])'}`,
     values: names === null ? [] : [names],
   });
   return rows;
 };
 
 /** An active domain in a transaction that creates links on it. */
-export interface LockedDomain extends LinkDomain {
+export interface LockedDomain {
+  readonly account: string;
+  readonly caseInsensitive: boolean;
   /** Milliseconds since the account has it. */
   readonly age: number;
 }

@@ -44,7 +44,7 @@ const portOrDot = /\.?(?::\d*)?$/;
 
 /** Determines the domain of requests. A host that is not an active domain has the default domain. */
 export const createDomainResolver = (deps: {
-  readonly domains: ActiveDomains;
+  readonly domains: Pick<ActiveDomains, 'find' | 'ignoresCase'>;
   /** The redirects of the default domain. */
   readonly redirects: Redirects;
   readonly trustedProxies: ProxyTrust;

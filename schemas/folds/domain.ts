@@ -41,17 +41,9 @@ export const noDomain: Domain = {
   lastEventAt: new Date(0),
 };
 
-/** A domain in a transaction that creates links on it. */
-export interface LinkDomain extends Pick<Domain, 'caseInsensitive'> {
-  readonly account: string;
-}
-
-/**
- * Whether an account may create a link. A domain may have changed its account, and then how it compares codes, since the
- * subject was composed.
- */
+/** Whether an account may create a link: its domain may have changed since the subject was composed. */
 export const mayCreate = (
-  domains: ReadonlyMap<string, LinkDomain>,
+  domains: ReadonlyMap<string, { readonly account: string; readonly caseInsensitive: boolean }>,
   account: string,
   subject: string,
 ): boolean => {

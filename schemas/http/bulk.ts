@@ -3,7 +3,7 @@ import { named, requestParts, responseParts } from '../components.js';
 import { listOf } from '../list-of.js';
 
 import { generalError, monthlyLimitError } from './errors.js';
-import { subjectIn, type LinkDomains } from './link-address.js';
+import { subjectIn } from './link-address.js';
 import { tags, tagsIn } from './link-fields.js';
 import { given } from './fields.js';
 import { changedLink, disabled, linkDetails, nothingToChange } from './links.js';
@@ -44,9 +44,6 @@ const bulkChange = z
   })
   .register(requestParts, { id: 'BulkChange' });
 
-/** Other spellings of a link are found with its domains. */
-const anyDomain: LinkDomains = { defaultDomain: null, ignoresCase: () => false };
-
 /** The body of POST /v2/links/bulk. An invalid `code` or `domain/code` gets 404, like an unknown one. */
 export const bulkRequest = z
   .object(
@@ -56,7 +53,7 @@ export const bulkRequest = z
       })
         .refine(
           (links) =>
-            new Set(links.map((link) => subjectIn(link, anyDomain) ?? link)).size === links.length,
+            new Set(links.map((link) => subjectIn(link, null) ?? link)).size === links.length,
           shortCodesMessage,
         )
         .meta({

@@ -5,7 +5,7 @@ import {
   linkCodeOf,
   linkOfSubject,
   maxCodeLength,
-  requestedSubject,
+  subjectOf,
   type IgnoresCase,
 } from '../link-subject.js';
 import { readAs } from './query.js';
@@ -43,20 +43,15 @@ export const linkDomainQuery = z.object({
   domain: domainName.optional().describe('The domain of the link. Default: the default domain.'),
 });
 
-/** The domains of an installation, as far as the subjects of its links depend on them. */
-export interface LinkDomains {
-  /** `null`: the default domain has no name that requests can use. */
-  readonly defaultDomain: string | null;
-  readonly ignoresCase: IgnoresCase;
-}
-
 /** The subject that a text names, `code` or `domain/code`; `null` if no link can have it. */
 export const subjectIn = (
   address: string,
-  { defaultDomain, ignoresCase }: LinkDomains,
+  defaultDomain: string | null,
+  ignoresCase?: IgnoresCase,
 ): string | null => {
-  const { domain, code } = linkOfSubject(address);
+  const { domain, code: text } = linkOfSubject(address);
+  const code = linkCodeOf(text);
   const name = domain === null ? null : hostNameOf(domain);
-  if (domain !== null && name === null) return null;
-  return requestedSubject({ domain: name === defaultDomain ? null : name, code }, ignoresCase);
+  if (code === null || (domain !== null && name === null)) return null;
+  return subjectOf({ domain: name === defaultDomain ? null : name, code }, ignoresCase);
 };

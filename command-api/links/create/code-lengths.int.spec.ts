@@ -23,7 +23,7 @@ describe('command API: lengths of generated codes', () => {
       [subject, from, from + count - 1],
     );
   const lengthsOf = (plan: PlanTable, length: number) =>
-    createCodeLengths(database.pool, plan, length);
+    createCodeLengths(database.pool, plan, length, (domain) => domain === 'any.example');
 
   it('are those of the plan, otherwise of the installation', () => {
     const lengths = lengthsOf(table(10), 7);
@@ -35,7 +35,7 @@ describe('command API: lengths of generated codes', () => {
   it('increase by one when one in a thousand of the short codes of the domain is taken', async () => {
     const lengths = lengthsOf(table(4), 8);
     const next = async (domain: string | null, plan: 'PRO' | 'FREE' = 'PRO') => {
-      await lengths.load(domain, false);
+      await lengths.load(domain);
       return lengths.next(domain, plan);
     };
     await add('*', 0, limit - 5);
@@ -50,8 +50,19 @@ describe('command API: lengths of generated codes', () => {
     expect(await next(null, 'FREE')).to.equal(8);
     expect(await next('other.example')).to.equal(4);
     const another = lengthsOf(defaultPlanTable, 4);
-    await another.load(null, false);
+    await another.load(null);
     expect(another.next(null, 'FREE')).to.equal(5);
+  });
+
+  it('count fewer codes where case is ignored', async () => {
+    const lengths = lengthsOf(table(4), 8);
+    // One in a thousand of 32 ^ 4.
+    await add('any.example/*', 0, 1_047);
+    await lengths.load('any.example');
+    expect(lengths.next('any.example', 'PRO')).to.equal(4);
+    await add('any.example/*', 1_047, 1);
+    await lengths.load('any.example');
+    expect(lengths.next('any.example', 'PRO')).to.equal(5);
   });
 
   it('are not exceeded by four processes that generate at the same time', async () => {
@@ -60,7 +71,7 @@ describe('command API: lengths of generated codes', () => {
     const processes = Array.from({ length: 4 }, () => lengthsOf(table(4), 8));
     for (let round = 0; round < 400; round += 1) {
       for (const lengths of processes) {
-        await lengths.load('busy.example', false);
+        await lengths.load('busy.example');
         if (lengths.next('busy.example', 'PRO') !== 4) continue;
         await add('busy.example/*', taken, 1);
         taken += 1;

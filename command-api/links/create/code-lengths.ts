@@ -2,6 +2,7 @@ import { countShortCodes } from '../../../ops/ledger/links.js';
 import { BoundedMap } from '../../../ops/platform/collections.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { PlanName, PlanTable } from '../../../schemas/plans.js';
+import type { IgnoresCase } from '../../../schemas/link-subject.js';
 import { alphabetOf } from './alphabet.js';
 
 /** Shorter codes can be guessed if many of them are taken. */
@@ -18,7 +19,12 @@ const maxKnown = 10_000;
 type Left = number | null;
 
 /** The lengths of generated codes by plan: `codeLength` of the plan, otherwise CODE_LENGTH. */
-export const createCodeLengths = (pool: Pool, { plans }: PlanTable, codeLength: number) => {
+export const createCodeLengths = (
+  pool: Pool,
+  { plans }: PlanTable,
+  codeLength: number,
+  ignoresCase: IgnoresCase,
+) => {
   const lengthOf = (plan: PlanName | null): number =>
     (plan === null ? undefined : plans[plan].codeLength) ?? codeLength;
   const shortest = Math.min(
@@ -30,12 +36,12 @@ export const createCodeLengths = (pool: Pool, { plans }: PlanTable, codeLength: 
 
   return {
     /** Counts the taken codes of the domain, unless that is not due. Call it before `next`. */
-    async load(domain: string | null, ignoresCase: boolean): Promise<void> {
+    async load(domain: string | null): Promise<void> {
       for (let length = shortest; length < safeLength; length += 1) {
         const name = nameOf(domain, length);
         const known = left.get(name);
         if (known === null || (known !== undefined && known > 0)) continue;
-        const limit = Math.floor(alphabetOf(ignoresCase).length ** length * maxShare);
+        const limit = Math.floor(alphabetOf(ignoresCase(domain)).length ** length * maxShare);
         const taken = await countShortCodes(pool, domain, length, limit);
         left.set(name, taken >= limit ? null : Math.ceil((limit - taken) * shareOfLeft));
       }

@@ -8,7 +8,7 @@ import {
 } from '../../../schemas/decision.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { newEvent } from '../../../schemas/events/codec.js';
-import { mayCreate, type LinkDomain } from '../../../schemas/folds/domain.js';
+import { mayCreate } from '../../../schemas/folds/domain.js';
 import {
   evolveLedgerLink,
   initialState,
@@ -131,15 +131,14 @@ interface LinkCounts {
   allLinks: number;
 }
 
-/** Generates a code for a domain. @param ignoresCase of the domain; absent: it is the default domain */
-export type GenerateCode = (length: number, ignoresCase?: boolean) => string;
+export type GenerateCode = (length: number, domain: string | null) => string;
 
 /** The state of a group of requests, under its locks. */
 interface LockedLinks {
   readonly now: Date;
   /** The subjects of this set are taken. Others count as free. */
   readonly taken: ReadonlySet<string>;
-  readonly domains: ReadonlyMap<string, LinkDomain>;
+  readonly domains: Parameters<typeof mayCreate>[0];
   /** Links for requests with `reuse`, by `nameOf`. */
   readonly reusable: ReadonlyMap<string, ReusedLink>;
 }
@@ -171,9 +170,8 @@ export const openGroup = (
         return { type: 'linksExhausted' };
       let { subject } = request;
       const codeLength = linkOfSubject(subject).code.length;
-      const ignoresCase = domains.get(domain ?? '')?.caseInsensitive;
       while (!data.custom && isTaken(subject))
-        subject = subjectOf({ domain, code: generateCode(codeLength, ignoresCase) });
+        subject = subjectOf({ domain, code: generateCode(codeLength, domain) });
       if (isTaken(subject)) return { type: 'aliasTaken' };
       const metadata = { ...request.metadata, now, id: newId() };
       const { decide, evolve } = createLinkDecider;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findActiveDomains } from '../../../ops/ledger/active-domains.js';
 import { operatorsKeyId } from '../../../schemas/folds/key-meter.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { requestedSubject, type IgnoresCase } from '../../../schemas/link-subject.js';
+import { codeOn, linkCodeOf, subjectOf } from '../../../schemas/link-subject.js';
 import { urlsOf } from '../../../schemas/link-options.js';
 import type { AdminHandlers } from '../../http/operator-requests.js';
 import { failure } from '../../http/reply.js';
@@ -17,22 +17,23 @@ import { codeGenerator, newSubject } from './request.js';
 export const createHandlers = ((deps) => {
   const { pool, outbox, clock, delivery, shortUrlHost, safety, passwords, respond, codeLengths } =
     deps;
-  const generateCode = codeGenerator(deps.activeDomains);
+  const { ignoresCase } = deps.activeDomains;
+  const generateCode = codeGenerator(ignoresCase);
   const { shorten } = createShortenHandler({ pool, outbox, clock, generateCode });
-  const newSubjectOn = async (domain: string | null, ignoresCase: IgnoresCase): Promise<string> => {
-    await codeLengths.load(domain, ignoresCase(domain));
-    const length = codeLengths.next(domain, null);
-    return newSubject(domain, length, ignoresCase, { stalled: await delivery.stalled() });
+  const lengthOn = async (domain: string | null): Promise<number> => {
+    await codeLengths.load(domain);
+    return codeLengths.next(domain, null);
   };
 
   return {
     async createLink({ body: request, state }) {
-      const { alias, domain: name, password, ...fields } = request;
+      const { alias: sent, domain: name, password, ...fields } = request;
       const domain = namedDomain(name, state);
-      const names = domain === null ? [] : [domain];
-      const { ignoresCase } = await findActiveDomains(deps, request.account, names);
-      const named = alias === null ? null : requestedSubject({ domain, code: alias }, ignoresCase);
-      if (alias !== null && named === null) return failure(400, messages.aliasReserved);
+      if (domain !== null) await findActiveDomains(deps, request.account, [domain]);
+      const alias = sent === null ? null : codeOn(domain, sent, ignoresCase);
+      if (alias !== null && linkCodeOf(alias) === null) {
+        return failure(400, messages.aliasReserved);
+      }
       const checking = checkGroups(safety, [urlsOf(request)]);
       const [verdict = 'unknown'] = await state.uncounted(checking);
       const unsafe = safetyResponses[verdict];
@@ -40,7 +41,12 @@ export const createHandlers = ((deps) => {
       const hashes =
         password === null ? [] : await state.uncounted(passwords.hashAll('operators', [password]));
       const [passwordHash = null] = hashes;
-      const subject = named ?? (await newSubjectOn(domain, ignoresCase));
+      const subject =
+        alias === null
+          ? newSubject(generateCode, domain, await lengthOn(domain), {
+              stalled: await delivery.stalled(),
+            })
+          : subjectOf({ domain, code: alias });
       const data: CreateLink['data'] = {
         ...fields,
         ...{ custom: alias !== null, passwordHash },

@@ -1,10 +1,6 @@
 import { type Destinations } from '../../../schemas/http/link-fields.js';
 import { customAlphabet } from 'nanoid';
-import {
-  findActiveDomains,
-  type ActiveDomains,
-  type FoundDomains,
-} from '../../../ops/ledger/active-domains.js';
+import { findActiveDomains, type ActiveDomains } from '../../../ops/ledger/active-domains.js';
 import { findTaken } from '../../../ops/ledger/links.js';
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
@@ -17,7 +13,7 @@ import {
   shortenRequest,
   type ShortenRequest,
 } from '../../../schemas/http/shorten.js';
-import { foldCode, subjectOf, type IgnoresCase } from '../../../schemas/link-subject.js';
+import { codeOn, subjectOf, type IgnoresCase } from '../../../schemas/link-subject.js';
 import { urlsOf } from '../../../schemas/link-options.js';
 import type { AdmittedCall } from '../../admission/command.js';
 import type { Scope } from '../../../schemas/scopes.js';
@@ -55,23 +51,22 @@ const maxCodes = 100;
 const mixedCode = customAlphabet(alphabetOf(false));
 const lowerCode = customAlphabet(alphabetOf(true));
 
-/** Generates codes. The ledger detects a collision. */
+/** Generates codes of a length for a domain. The ledger detects a collision. */
 export const codeGenerator =
-  (domains: Pick<ActiveDomains, 'ignoresCase'>): GenerateCode =>
-  (length, ignoresCase = domains.ignoresCase(null)) =>
-    (ignoresCase ? lowerCode : mixedCode)(length);
+  (ignoresCase: IgnoresCase): GenerateCode =>
+  (length, domain) =>
+    (ignoresCase(domain) ? lowerCode : mixedCode)(length);
 
 /** Generates a subject whose partition accepts events. */
 export const newSubject = (
+  generateCode: GenerateCode,
   domain: string | null,
   length: number,
-  ignoresCase: IgnoresCase,
   { stalled }: Pick<RequestContext, 'stalled'>,
 ): string => {
-  const generate = ignoresCase(domain) ? lowerCode : mixedCode;
-  let subject = subjectOf({ domain, code: generate(length) });
+  let subject = subjectOf({ domain, code: generateCode(length, domain) });
   for (let count = 1; count < maxCodes && stalled.includes(links, subject); count += 1) {
-    subject = subjectOf({ domain, code: generate(length) });
+    subject = subjectOf({ domain, code: generateCode(length, domain) });
   }
   return subject;
 };
@@ -113,6 +108,8 @@ const aliasSubjectOf = ({ alias, domain }: ShortenRequest): readonly string[] =>
 /** The common part of POST /v2/shorten and of the items of a batch. */
 export const createLinkRequests = (deps: LinkRequestDeps) => {
   const { plans } = deps;
+  const { ignoresCase } = deps.activeDomains;
+  const generateCode = codeGenerator(ignoresCase);
   const schema = shortenRequest(deps.destinations);
   const itemSchema = batchItemRequest(deps.destinations);
   const findForbidden = createFindForbidden(deps.pool);
@@ -144,12 +141,12 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
 
   const checked = (
     parsed: Read<ShortenRequest>,
-    active: FoundDomains,
+    active: ReadonlySet<string>,
     state: V2State,
   ): Read<ShortenRequest> => {
     if (parsed.type === 'refused') return parsed;
     const { domain, alias: sent } = parsed.value;
-    const alias = sent !== null && active.ignoresCase(domain) ? foldCode(sent) : sent;
+    const alias = sent === null ? null : codeOn(domain, sent, ignoresCase);
     const value = { ...parsed.value, alias };
     const reply =
       domain !== null && !active.has(domain)
@@ -161,7 +158,6 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   const readyRequest = (
     { parsed, refusal }: CheckedRequest,
     state: RequestContext,
-    ignoresCase: IgnoresCase,
   ): ReadyRequest | Refused => {
     if (parsed.type === 'refused') return parsed;
     const reply = refusalOf(parsed.value, state) ?? refusal;
@@ -176,7 +172,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     const metadata = actorIn(state, key.id);
     const subject =
       alias === null
-        ? newSubject(domain, deps.codeLengths.next(domain, key.plan), ignoresCase, state)
+        ? newSubject(generateCode, domain, deps.codeLengths.next(domain, key.plan), state)
         : subjectOf({ domain, code: alias });
     return {
       type: 'ready',
@@ -193,8 +189,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   ): Read<ShortenCommand> => {
     const lacking = scopeRefusal(scope, call);
     if (lacking) return refusedWith(lacking);
-    const { ignoresCase } = deps.activeDomains;
-    const ready = readyRequest(request, { call, platform, ...state }, ignoresCase);
+    const ready = readyRequest(request, { call, platform, ...state });
     if (ready.type === 'refused') return ready;
     const { keyHash } = state;
     const links = [ready.create];
@@ -206,6 +201,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     /** The schema of POST /v2/shorten. */
     schema,
     itemSchema,
+    generateCode,
     linkLimitOf,
     /** Checks a request as far as possible without its key; `null` if it needs the ledger, a service or a hash. */
     async plain(
@@ -220,10 +216,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const isPlain = alias === null && domain === null && password === null && !reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
       const checking = checkGroups(deps.safety, [urlsOf(parsed.value)]);
-      const [[verdict]] = await Promise.all([
-        checking,
-        deps.codeLengths.load(null, deps.activeDomains.ignoresCase(null)),
-      ]);
+      const [[verdict]] = await Promise.all([checking, deps.codeLengths.load(null)]);
       return { parsed, refusal: safetyResponses[verdict ?? 'unknown'], scope, state };
     },
     plainCommand,
@@ -249,9 +242,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
         alias !== null && domain === null ? [alias] : [],
       );
       const generated = accepted.flatMap(({ alias, domain }) => (alias === null ? [domain] : []));
-      for (const domain of new Set(generated)) {
-        await deps.codeLengths.load(domain, active.ignoresCase(domain));
-      }
+      for (const domain of new Set(generated)) await deps.codeLengths.load(domain);
       const [forbidden, taken] = await Promise.all([
         findForbidden(aliases, account),
         findTaken(deps.pool, accepted.flatMap(aliasSubjectOf)),
@@ -277,7 +268,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
         const isRead = item.type === 'read';
         const unsafe = isRead ? safetyResponses[verdicts.shift() ?? 'unknown'] : null;
         const refusal = unsafe ?? (isRead && isReserved(item.value) ? aliasReserved : null);
-        return readyRequest({ parsed: item, refusal }, state, active.ignoresCase);
+        return readyRequest({ parsed: item, refusal }, state);
       });
     },
     /** Hashes the passwords. Last, because hashing is expensive. @throws Overloaded */

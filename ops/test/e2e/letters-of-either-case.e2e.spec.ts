@@ -55,7 +55,7 @@ describe('letters of either case: on a domain', () => {
       expect(expectDomain(await claim(name, same), 200)).to.include({ caseInsensitive: true });
     }
     const path = '/v2/domains';
-    const message = 'The domain has caseInsensitive: true, which cannot change';
+    const message = 'The domain has another caseInsensitive, which cannot change';
     expectError(await claim(name, false), { status: 409, message, path, method: 'POST' });
     const wrong = 'caseInsensitive must be true or false';
     expectError(await claim(name, 'yes'), { status: 400, message: wrong, path, method: 'POST' });
@@ -85,7 +85,7 @@ describe('letters of either case: on a domain', () => {
     expect(expectDomain(await addAsOperator(domain), 200)).to.include({ caseInsensitive: true });
     const refused = await addAsOperator(other, true);
     expect(refused.json()).to.include({
-      message: 'The domain has caseInsensitive: false, which cannot change',
+      message: 'The domain has another caseInsensitive, which cannot change',
     });
     expect(refused.status).to.equal(409);
   });

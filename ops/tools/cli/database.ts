@@ -1,7 +1,7 @@
 import { topicNames } from '../../../schemas/events/topics.js';
-import { requestedSubject, subjectOf } from '../../../schemas/link-subject.js';
+import { subjectOf } from '../../../schemas/link-subject.js';
 import { pastedLink } from '../../../schemas/pasted-code.js';
-import { isActive, readKnownDomains } from '../../ledger/domains.js';
+import { readKnownDomains } from '../../ledger/domains.js';
 import { readPlatform } from '../../ledger/platform.js';
 import { openDataDir, publishedAddresses } from '../../app/data-dir.js';
 import { openEventLog, type OpenedLog } from '../../app/event-log.js';
@@ -114,15 +114,13 @@ export const subjectNamed = async (
   { shortUrlHost }: Config,
   text: string,
 ): Promise<string> => {
-  const link = await pastedLink(text, {
-    shortUrlHost,
-    isActive: async (name) => (await readKnownDomains(pool, [name])).some(isActive),
-  });
+  const isActive = async (name: string): Promise<boolean> =>
+    (await readKnownDomains(pool, [name])).some(({ account }) => account !== null);
+  const link = await pastedLink(text, { shortUrlHost, isActive });
   const { domain } = link;
   const known =
     domain === null ? [await readPlatform(pool)] : await readKnownDomains(pool, [domain]);
-  const caseInsensitive = known.some((where) => where.caseInsensitive);
-  return requestedSubject(link, () => caseInsensitive) ?? subjectOf(link);
+  return subjectOf(link, () => known.some(({ caseInsensitive }) => caseInsensitive));
 };
 
 export interface LongWork extends CommandDatabase {
