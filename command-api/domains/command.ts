@@ -24,6 +24,7 @@ export type RedirectChanges = {
 };
 
 interface CodesCase {
+  readonly account: string;
   /** Absent: the domain keeps what it has; a new one is case-sensitive. */
   readonly caseInsensitive?: boolean | undefined;
   /** Whether it ever had a link: then `caseInsensitive` cannot change, not even with a new owner. */
@@ -36,18 +37,14 @@ export type DomainCommand =
   | Command<
       'ClaimDomain',
       {
-        readonly account: string;
         readonly token: string;
         readonly count: number;
         readonly limit: number;
       } & CodesCase
     >
   /** `found`: the values of the TXT record. */
-  | Command<
-      'VerifyDomain',
-      { readonly account: string; readonly found: readonly string[] } & CodesCase
-    >
-  | Command<'AddDomain', { readonly account: string } & CodesCase>
+  | Command<'VerifyDomain', { readonly found: readonly string[] } & CodesCase>
+  | Command<'AddDomain', CodesCase>
   | Command<'ChangeDomain', { readonly account: string } & RedirectChanges>
   /** `links`: links of the domain that are not deleted; operators ignore them. */
   | Command<'ReleaseDomain', { readonly account: string; readonly links: number }>;
@@ -73,8 +70,7 @@ export const liveClaim = ({ claims }: Domain, account: string, now: Date) => {
   return claim && now.getTime() < Date.parse(claim.claimedAt) + claimLifeMs ? claim : null;
 };
 
-const caseData = (caseInsensitive: boolean | undefined) =>
-  caseInsensitive === true ? { caseInsensitive } : {};
+const anyCase = { caseInsensitive: true };
 
 export const domainDecider: Decider<DomainCommand, DomainEvent, Domain, DomainRefusal> = {
   initialState: noDomain,
@@ -98,7 +94,7 @@ export const domainDecider: Decider<DomainCommand, DomainEvent, Domain, DomainRe
         if (changes(caseInsensitive, fixed)) return refused({ type: 'caseFixed' });
         if (known) return unchanged;
         if (count >= limit) return refused({ type: 'domainsExhausted', limit });
-        const claimed = { token, ...caseData(caseInsensitive ?? fixed) };
+        const claimed = { token, ...((caseInsensitive ?? fixed) && anyCase) };
         return accepted(newEvent('DomainClaimed', claimed, attributes));
       }
       case 'VerifyDomain': {
@@ -111,7 +107,7 @@ export const domainDecider: Decider<DomainCommand, DomainEvent, Domain, DomainRe
         }
         const { caseInsensitive = false } = claim;
         if (changes(caseInsensitive, fixedCase(data))) return refused({ type: 'caseFixed' });
-        const verified = { by: 'dns' as const, ...caseData(caseInsensitive) };
+        const verified = { by: 'dns' as const, ...(caseInsensitive && anyCase) };
         return accepted(newEvent('DomainVerified', verified, attributes));
       }
       case 'AddDomain': {
@@ -120,7 +116,7 @@ export const domainDecider: Decider<DomainCommand, DomainEvent, Domain, DomainRe
         const wanted = data.caseInsensitive ?? claim?.caseInsensitive;
         if (changes(wanted, fixed)) return refused({ type: 'caseFixed' });
         if (isOwner) return unchanged;
-        const added = { by: 'operator' as const, ...caseData(wanted ?? fixed) };
+        const added = { by: 'operator' as const, ...((wanted ?? fixed) && anyCase) };
         return accepted(newEvent('DomainVerified', added, attributes));
       }
       case 'ChangeDomain': {

@@ -110,17 +110,11 @@ export const createDomainHandler = (pool: Pool, outbox: Outbox) => {
     );
 
   return {
-    claim: (
-      name: string,
-      account: string,
-      limit: number,
-      actor: Actor,
-      caseInsensitive?: boolean,
-    ) =>
+    claim: (name: string, account: string, limit: number, actor: Actor, wantedCase?: boolean) =>
       decide(name, actor, async (tx) => ({
         type: 'ClaimDomain',
         data: {
-          ...{ account, limit, caseInsensitive },
+          ...{ account, limit, caseInsensitive: wantedCase },
           hasCodes: await hasCodes(tx, name),
           count: await countDomains(tx, account),
           token: randomBytes(18).toString('base64url'),
@@ -134,10 +128,10 @@ export const createDomainHandler = (pool: Pool, outbox: Outbox) => {
         data: { account, found, hasCodes: await hasCodes(tx, name) },
       })),
 
-    add: (name: string, account: string, actor: Actor, caseInsensitive?: boolean) =>
+    add: (name: string, account: string, actor: Actor, wantedCase?: boolean) =>
       decide(name, actor, async (tx) => ({
         type: 'AddDomain',
-        data: { account, caseInsensitive, hasCodes: await hasCodes(tx, name) },
+        data: { account, caseInsensitive: wantedCase, hasCodes: await hasCodes(tx, name) },
       })),
 
     change: (name: string, account: string, redirects: RedirectChanges, actor: Actor) =>

@@ -1,10 +1,4 @@
-import {
-  accepted,
-  nextEvent,
-  unchanged,
-  type Command,
-  type Decider,
-} from '../../schemas/decision.js';
+import { nextEvent, unchanged, type Command, type Decider } from '../../schemas/decision.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import type { PlatformEvent } from '../../schemas/events/catalogue.js';
 import {
@@ -21,27 +15,16 @@ export type SwitchPlatform = Command<
   {
     readonly maintenance?: boolean | undefined;
     readonly features?: Readonly<Partial<Record<PlatformFeature, boolean | undefined>>> | undefined;
+    /** Only for a new installation. */
+    readonly caseInsensitive?: true;
   }
 >;
 
-/** Makes the codes of the default domain case-insensitive, if the installation is new. */
-export type ChooseCodesCase = Command<'ChooseCodesCase', { readonly isNew: boolean }>;
-
 /** Writes one event per changed switch. */
-export const platformDecider: Decider<
-  SwitchPlatform | ChooseCodesCase,
-  PlatformEvent,
-  PlatformState
-> = {
+export const platformDecider: Decider<SwitchPlatform, PlatformEvent, PlatformState> = {
   initialState: initialPlatform,
   evolve: evolvePlatform,
-  decide({ type, data, metadata: command }, state) {
-    if (type === 'ChooseCodesCase') {
-      if (!data.isNew || state.caseInsensitive) return unchanged;
-      const metadata = { ...nextEvent(state, command), subject: platformSubject };
-      return accepted(newEvent('CodesCaseChosen', { caseInsensitive: true }, metadata));
-    }
-    const { maintenance, features = {} } = data;
+  decide({ data: { maintenance, features = {}, caseInsensitive }, metadata: command }, state) {
     const events: PlatformEvent[] = [];
     const metadata = () => ({
       ...nextEvent(events.reduce(evolvePlatform, state), command, events.length),
@@ -55,6 +38,9 @@ export const platformDecider: Decider<
       if (on !== undefined && on !== state.features[feature]) {
         events.push(newEvent('FeatureSwitched', { feature, on }, metadata()));
       }
+    }
+    if (caseInsensitive && !state.caseInsensitive) {
+      events.push(newEvent('CodesCaseChosen', { caseInsensitive }, metadata()));
     }
     return events.length > 0 ? { type: 'accepted', events } : unchanged;
   },

@@ -39,11 +39,9 @@ describe('command API: switching the platform', () => {
     ignores(history, to({ maintenance: true, features: { qr: false } }));
   });
 
-  it('makes codes case-insensitive once, on a new installation only', () => {
-    const choose = (isNew: boolean) => ({ type: 'ChooseCodesCase', isNew }) as const;
-    accepts([], choose(true), codesCaseChosen(1, metadataOfEvent(1)));
-    ignores([], choose(false));
-    ignores([codesCaseChosen(1)], choose(true));
+  it('makes codes case-insensitive once', () => {
+    accepts([], to({ caseInsensitive: true }), codesCaseChosen(1, metadataOfEvent(1)));
+    ignores([codesCaseChosen(1)], to({ caseInsensitive: true }));
   });
 
   it('is never earlier than the last event', () => {

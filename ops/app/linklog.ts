@@ -109,12 +109,10 @@ const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger, sig
     await eventLog.untilChecked();
     const { log, outbox, delivery } = eventLog;
 
-    if (codesCase === 'insensitive' && roles.has('api')) await chooseInsensitive(logPool, outbox);
+    const anyCase = codesCase === 'insensitive';
+    if (anyCase && roles.has('api')) await chooseInsensitive(logPool, outbox);
     await requireCodesCase(logPool, codesCase);
-    const activeDomains = await watchActiveDomains({
-      ...{ listener, pool: logPool, logger },
-      defaultIgnoresCase: codesCase === 'insensitive',
-    });
+    const activeDomains = await watchActiveDomains({ listener, pool: logPool, anyCase, logger });
     onStop(() => {
       activeDomains.stop();
     });

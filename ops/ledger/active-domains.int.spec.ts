@@ -11,7 +11,7 @@ import { findActiveDomains, watchActiveDomains } from './active-domains.js';
 const logger = createLogger('silent');
 const actor = { actor: 'an operator', requestId: null };
 
-const defaults = { defaultIgnoresCase: true, logger };
+const defaults = { anyCase: true, logger };
 
 describe('ledger: active domains in memory', () => {
   const database = databaseFixture('domains');

@@ -16,15 +16,13 @@ export type ActiveDomains = Pick<
 
 /** Which of these domains are active for an account. Others are read again: they may have become active just now. */
 export const findActiveDomains = async (
-  {
-    activeDomains: { find, readAgain },
-  }: { readonly activeDomains: Pick<ActiveDomains, 'find' | 'readAgain'> },
+  { activeDomains }: { readonly activeDomains: Pick<ActiveDomains, 'find' | 'readAgain'> },
   account: string,
   names: readonly string[],
 ): Promise<ReadonlySet<string>> => {
-  const isOfAccount = (name: string): boolean => find(name)?.account === account;
+  const isOfAccount = (name: string): boolean => activeDomains.find(name)?.account === account;
   const others = names.filter((name) => !isOfAccount(name));
-  if (others.length > 0) await readAgain(others);
+  if (others.length > 0) await activeDomains.readAgain(others);
   return new Set(names.filter(isOfAccount));
 };
 
@@ -36,10 +34,10 @@ export const watchActiveDomains = async (deps: {
   readonly listener: Pick<NotificationListener, 'on' | 'onGap'>;
   readonly pool: Queryable;
   /** Whether letters of either case are the same in the codes of the default domain. */
-  readonly defaultIgnoresCase: boolean;
+  readonly anyCase: boolean;
   readonly logger: Logger;
 }) => {
-  const { listener, pool, defaultIgnoresCase, logger } = deps;
+  const { listener, pool, logger } = deps;
   let known = new Map<string, KnownDomain>();
   const stopping = new AbortController();
   const outage = createOutageLog(logger, 'the active domains cannot be read; trying again');
@@ -104,7 +102,7 @@ export const watchActiveDomains = async (deps: {
       return domain && domain.account !== null ? domain : undefined;
     },
     ignoresCase: (name: string | null): boolean =>
-      name === null ? defaultIgnoresCase : (known.get(name)?.caseInsensitive ?? false),
+      name === null ? deps.anyCase : (known.get(name)?.caseInsensitive ?? false),
     readAgain,
     stop() {
       stopping.abort();

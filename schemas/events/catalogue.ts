@@ -396,8 +396,6 @@ const by = z
   .enum(['dns', 'operator'])
   .register(responseParts, { id: 'DomainCheck' })
   .describe('`dns`: the TXT record was found; `operator`: without a check.');
-const firstClaimData = z.strictObject({ token });
-const firstVerificationData = z.strictObject({ by });
 const caseInsensitive = z
   .boolean()
   .exactOptional()
@@ -408,14 +406,14 @@ const domainEvents = defineEvents('accounts', {
   DomainClaimed: {
     description: 'The account claimed the domain, which is not verified yet.',
     version: 2,
-    data: firstClaimData.extend({ caseInsensitive }),
-    retired: [{ version: 1, data: firstClaimData }],
+    data: z.strictObject({ token, caseInsensitive }),
+    retired: [{ version: 1, data: z.strictObject({ token }) }],
   },
   DomainVerified: {
     description: 'The account has the domain.',
     version: 2,
-    data: firstVerificationData.extend({ caseInsensitive }),
-    retired: [{ version: 1, data: firstVerificationData }],
+    data: z.strictObject({ by, caseInsensitive }),
+    retired: [{ version: 1, data: z.strictObject({ by }) }],
   },
   DomainChanged: {
     description:

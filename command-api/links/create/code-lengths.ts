@@ -3,7 +3,11 @@ import { BoundedMap } from '../../../ops/platform/collections.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { PlanName, PlanTable } from '../../../schemas/plans.js';
 import type { IgnoresCase } from '../../../schemas/link-subject.js';
-import { alphabetOf } from './alphabet.js';
+import { keyAlphabet } from '../../keys/key-token.js';
+
+/** The characters of generated codes. If case is ignored, without digits and letters that look alike. */
+export const alphabetOf = (ignoresCase: boolean): string =>
+  ignoresCase ? '23456789abcdefghijkmnpqrstuvwxyz' : keyAlphabet;
 
 /** Shorter codes can be guessed if many of them are taken. */
 const safeLength = 6;

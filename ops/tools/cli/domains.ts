@@ -13,10 +13,7 @@ const rowOf = (domain: OperatorsDomain): readonly string[] => [
   domain.verifiedAt?.slice(0, 10) ?? '-',
 ];
 
-interface AddOptions {
-  readonly account?: string;
-  readonly caseInsensitive?: true;
-}
+type AddOptions = Readonly<Partial<{ account: string; caseInsensitive: true }>>;
 
 export const addDomainCommands = (
   program: Command,
@@ -36,10 +33,9 @@ export const addDomainCommands = (
       'letters of either case are the same in its codes; cannot change later',
     )
     .examples('domains add go.example.com --account acme')
-    .action(async (domain: string, options: AddOptions) => {
-      const account = required(options.account, '--account', 'domains add');
-      const { caseInsensitive } = options;
-      const body = { domain, account, ...(caseInsensitive && { caseInsensitive }) };
+    .action(async (domain: string, { account: named, ...options }: AddOptions) => {
+      const account = required(named, '--account', 'domains add');
+      const body = { domain, account, ...options };
       const change = await (await connect()).call('addDomain', { body });
       print(
         changed(change, (added) => `The domain ${added.domain} is active for ${added.account}`),

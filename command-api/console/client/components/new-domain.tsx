@@ -25,7 +25,3 @@ export const newDomainIn = (data: FormData): object => {
   const wanted = caseInsensitive === undefined ? {} : { caseInsensitive: true };
   return { ...fields, domain: hostIn(domain), ...wanted };
 };
-
-/** Marks a domain on which letters of either case are the same. */
-export const CaseBadge = ({ caseInsensitive }: { readonly caseInsensitive: boolean }) =>
-  caseInsensitive ? <span class="badge">{text.ignoresCase}</span> : null;

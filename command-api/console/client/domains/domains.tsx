@@ -8,7 +8,7 @@ import { Page } from '../app/shell.js';
 import { type Action, question, useActions } from '../components/actions.js';
 import { CopyButton } from '../components/copy-button.js';
 import { Input } from '../components/field.js';
-import { CaseBadge, NewDomainFields, newDomainIn } from '../components/new-domain.js';
+import { NewDomainFields, newDomainIn } from '../components/new-domain.js';
 import { useDomains } from '../components/own-domains.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
 import { NeedsScope, useScope } from '../app/owner.js';
@@ -173,8 +173,7 @@ export const Domains = () => {
       heading: (
         <h2 class="row">
           <span class="long">{name}</span>{' '}
-          <span class={`badge ${isActive ? 'active' : 'scheduled'}`}>{text.status[status]}</span>{' '}
-          <CaseBadge {...domain} />
+          <span class={`badge ${isActive ? 'active' : 'scheduled'}`}>{text.status[status]}</span>
         </h2>
       ),
       ...(canManage && {

@@ -8,7 +8,7 @@ import { useAddressedPage } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { question, useActions, type Action } from '../components/actions.js';
 import { Input } from '../components/field.js';
-import { CaseBadge, NewDomainFields, newDomainIn } from '../components/new-domain.js';
+import { NewDomainFields, newDomainIn } from '../components/new-domain.js';
 import { nextPage, ResourceList, type Description } from '../components/resource-list.js';
 
 const { common, operators: text } = texts;
@@ -35,8 +35,7 @@ const describe = (subject: OperatorsDomain): Description => {
     id: domain,
     heading: (
       <h2 class="row">
-        <span class="long">{domain}</span> <span class="badge">{text.ofAccount(account)}</span>{' '}
-        <CaseBadge {...subject} />
+        <span class="long">{domain}</span> <span class="badge">{text.ofAccount(account)}</span>
       </h2>
     ),
     actions: [

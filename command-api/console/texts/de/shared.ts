@@ -115,7 +115,6 @@ export const components: typeof english.components = {
   domain: 'Domain',
   ignoreCase:
     'Groß- und Kleinschreibung der Kurzcodes ignorieren. Das lässt sich später nicht ändern.',
-  ignoresCase: 'ohne Groß- und Kleinschreibung',
   timeZone: 'Zeitzone',
   titleHint: 'Für Sie. Besucher sehen ihn nicht.',
   note: 'Notiz',

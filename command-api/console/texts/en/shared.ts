@@ -113,7 +113,6 @@ export const components = {
   importLinks: 'Import links',
   domain: 'Domain',
   ignoreCase: 'Ignore upper and lower case in short codes. This cannot be changed later.',
-  ignoresCase: 'ignores case',
   timeZone: 'Time zone',
   titleHint: 'For you. Visitors do not see it.',
   note: 'Note',
