@@ -160,7 +160,9 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const sender = createSender({ dnsServers: config.dnsServers, networks });
   const { maxImportBytes } = config;
   const clock = new LedgerClock(pool);
-  const codeLengths = createCodeLengths(pool, plans, config.codeLength);
+  const codeLengths = createCodeLengths(
+    ...([pool, plans, config.codeLength, activeDomains.ignoresCase] as const),
+  );
   const adminApp = createAdminApp({
     ...{ ...deps, clock, codeLengths },
     ...{ slots, streams, sender, exports, maxImportBytes },

@@ -5,7 +5,7 @@ import { defaultFeedNames, feedEventNames, isFeedEventName, typesOfNames } from 
 const names = Object.keys(catalogue) as EventName[];
 const hidden = [
   ...['AliasOverrideGranted', 'AliasOverrideRevoked', 'CallsMetered', 'QrRendered'],
-  ...['MaintenanceSwitched', 'FeatureSwitched', 'ProjectionWorkRequested'],
+  ...['MaintenanceSwitched', 'FeatureSwitched', 'ProjectionWorkRequested', 'CodesCaseChosen'],
 ];
 
 describe('schemas: events of the feed', () => {

@@ -7,9 +7,36 @@ export interface LinkIdentity {
   readonly code: string;
 }
 
-/** The subject of a link's events: `code` on the default domain, otherwise `domain/code`. No code contains a slash. */
-export const subjectOf = ({ domain, code }: LinkIdentity): string =>
-  domain === null ? code : `${domain}/${code}`;
+/**
+ * The code in lower case and NFC: each code point is replaced by its simple lower-case mapping. Only `İ` has a longer full
+ * mapping, which begins with the simple one. Letters can compose that did not before: `H` with U+0331, for example.
+ */
+export const foldCode = (code: string): string => {
+  // The usual case.
+  if (/^[\x21-\x7e]*$/.test(code)) return code.toLowerCase();
+  const simple = Array.from(code, (character) => Array.from(character.toLowerCase())[0] ?? '');
+  return simple.join('').normalize('NFC');
+};
+
+/** Whether letters of either case are the same in the codes of a domain; `null`: the default domain. */
+export type IgnoresCase = (domain: string | null) => boolean;
+
+/** A code as its domain stores it. A folded emoji (`Ⓜ`) or text (`HEALTH`) may be one that no link can have. */
+export const codeOn = (domain: string | null, code: string, ignoresCase: IgnoresCase): string =>
+  ignoresCase(domain) ? foldCode(code) : code;
+
+/**
+ * The subject of a link's events: `code` on the default domain, otherwise `domain/code`. No code contains a slash.
+ *
+ * @param ignoresCase for the code of a request; by default, the code is that of a link
+ */
+export const subjectOf = (
+  { domain, code }: LinkIdentity,
+  ignoresCase: IgnoresCase = () => false,
+): string => {
+  const stored = codeOn(domain, code, ignoresCase);
+  return domain === null ? stored : `${domain}/${stored}`;
+};
 
 export const linkOfSubject = (subject: string): LinkIdentity => {
   const slash = subject.indexOf('/');

@@ -3,8 +3,10 @@ import fc from 'fast-check';
 import {
   aliasPattern,
   compareSubjects,
+  foldCode,
   linkCodeOf,
   linkOfSubject,
+  maxCodeLength,
   shortUrlOf,
   subjectOf,
   subjectRangeOf,
@@ -35,6 +37,79 @@ describe('schemas: code of a link', () => {
       fc.property(arbitraryCode, (code) => {
         expect(linkCodeOf(code.normalize('NFD'))).to.equal(code);
       }),
+    );
+  });
+
+  it('is folded by simple lower-case mappings, in NFC', () => {
+    for (const [code, folded] of [
+      ...[
+        ['Spring_Sale-1', 'spring_sale-1'],
+        ['ÄÖÜ', 'äöü'],
+        ['ẞß', 'ßß'],
+        ['ΟΔΟΣ', 'οδοσ'],
+      ],
+      // A final sigma is lower case already, as is a long s.
+      ...[
+        ['ς', 'ς'],
+        ['ſ', 'ſ'],
+        ['İSTANBUL', 'istanbul'],
+        ['I\u0307', 'i'],
+        ['ı', 'ı'],
+      ],
+      // The Kelvin and Ångström signs have the NFC K and Å.
+      ...[
+        ['\u212a\u212b', 'kå'],
+        ['ǅ', 'ǆ'],
+        ['Ⓜ', 'ⓜ'],
+        ['🎉', '🎉'],
+        ['東京', '東京'],
+      ],
+      // Deseret, Cherokee, Georgian Mtavruli.
+      ...[
+        ['\u{10400}', '\u{10428}'],
+        ['\u13a0', '\uab70'],
+        ['\u1c90', '\u10d0'],
+      ],
+      // Only the small letter composes.
+      ...[
+        ['H\u0331', '\u1e96'],
+        ['Ț', 'ț'],
+      ],
+    ] as [string, string][]) {
+      expect(foldCode(code.normalize('NFC')), code).to.equal(folded);
+    }
+  });
+
+  it('is folded to at most as many code points, in NFC, and again without a change', () => {
+    const anyText = fc.oneof(arbitraryCode, fc.string({ unit: 'grapheme', maxLength: 190 }));
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const code = text.normalize('NFC');
+        const folded = foldCode(code);
+        expect(foldCode(folded)).to.equal(folded);
+        expect(folded.normalize('NFC')).to.equal(folded);
+        expect(Array.from(folded).length).to.be.at.most(Array.from(code).length);
+      }),
+    );
+  });
+
+  it('is a code after folding, except for one emoji and the routes of the edge', () => {
+    const lost: string[] = [];
+    for (let point = 0; point <= 0x10ffff; point += 1) {
+      if (point >= 0xd800 && point <= 0xdfff) continue;
+      const code = linkCodeOf(String.fromCodePoint(point));
+      if (code !== null && linkCodeOf(foldCode(code)) === null) lost.push(code);
+    }
+    expect(lost).to.deep.equal(['Ⓜ']);
+    const insensitive = (domain: string | null): boolean => domain !== null;
+    const requested = (code: string, domain: string | null = 'go.example') =>
+      subjectOf({ domain, code }, insensitive);
+    expect(requested('HEALTH', null)).to.equal('HEALTH');
+    expect(requested('SALE')).to.equal('go.example/sale');
+    expect(linkCodeOf(foldCode('HEALTH'))).to.equal(null);
+    // The letter takes one more byte in lower case.
+    expect(requested('Ⱥ'.repeat(maxCodeLength))).to.equal(
+      `go.example/${'ⱥ'.repeat(maxCodeLength)}`,
     );
   });
 

@@ -26,9 +26,10 @@ const claimedBy = (account: string, token: string, sequence: number) =>
 const verifiedBy = (by: 'dns' | 'operator', sequence: number) =>
   newEvent('DomainVerified', { by }, metadata(sequence));
 
-const claim = { type: 'ClaimDomain', account: 'acme', token: 't1', count: 0, limit: 1 } as const;
-const verify = { type: 'VerifyDomain', account: 'acme', found: ['linklog=t1'] } as const;
-const add = { type: 'AddDomain', account: 'acme' } as const;
+const unused = { account: 'acme', hasCodes: false } as const;
+const claim = { type: 'ClaimDomain', ...unused, token: 't1', count: 0, limit: 1 } as const;
+const verify = { type: 'VerifyDomain', ...unused, found: ['linklog=t1'] } as const;
+const add = { type: 'AddDomain', ...unused } as const;
 const release = { type: 'ReleaseDomain', account: 'acme', links: 0 } as const;
 const rootRedirect = 'https://acme.example/';
 const change = { type: 'ChangeDomain', account: 'acme', rootRedirect } as const;
@@ -93,6 +94,54 @@ describe('command API: domains', () => {
     ignores([...verified, domainChanged(subject, 3, redirects)], change);
     refuses(verified, { ...change, account: 'other' }, 'notFound');
     refuses(claimed, change, 'notFound');
+  });
+
+  describe('whose codes are case-insensitive', () => {
+    const insensitive = { caseInsensitive: true } as const;
+    const anyCase = domainClaimed(subject, 1, 't1', { time: at(1) }, insensitive);
+    const event = (name: 'DomainClaimed' | 'DomainVerified', data: object, sequence: number) =>
+      newEvent(name, { ...data, ...insensitive } as never, metadata(sequence));
+    const owned = [anyCase, event('DomainVerified', { by: 'dns' }, 2)];
+    const released = [...owned, domainReleased(subject, 3)];
+
+    it('are claimed, verified and added so', () => {
+      accepts([], { ...claim, ...insensitive }, event('DomainClaimed', { token: 't1' }, 1));
+      accepts([anyCase], verify, event('DomainVerified', { by: 'dns' }, 2));
+      accepts([], { ...add, ...insensitive }, event('DomainVerified', { by: 'operator' }, 1));
+      // An operator completes a claim.
+      accepts([anyCase], add, event('DomainVerified', { by: 'operator' }, 2));
+      accepts([anyCase], { ...add, caseInsensitive: false }, verifiedBy('operator', 2));
+    });
+
+    it('keep that for a repeated call without it or with the same value, and refuse the other one', () => {
+      for (const history of [[anyCase], owned]) {
+        ignores(history, claim);
+        ignores(history, { ...claim, ...insensitive });
+        refuses(history, { ...claim, caseInsensitive: false }, 'caseFixed');
+      }
+      for (const history of [claimed, verified]) {
+        ignores(history, { ...claim, caseInsensitive: false });
+        refuses(history, { ...claim, ...insensitive }, 'caseFixed');
+      }
+      ignores(owned, add);
+      refuses(owned, { ...add, caseInsensitive: false }, 'caseFixed');
+      refuses(verified, { ...add, ...insensitive }, 'caseFixed');
+    });
+
+    it('change only for a new owner, and only if the domain never had a link', () => {
+      accepts(released, claim, claimedBy('acme', 't1', 4));
+      accepts(released, { ...add, caseInsensitive: false }, verifiedBy('operator', 4));
+      const hasCodes = true;
+      accepts(released, { ...claim, hasCodes }, event('DomainClaimed', { token: 't1' }, 4));
+      accepts(released, { ...add, hasCodes }, event('DomainVerified', { by: 'operator' }, 4));
+      for (const command of [claim, add]) {
+        refuses(released, { ...command, caseInsensitive: false, hasCodes }, 'caseFixed');
+      }
+      // Another account has claimed it before, and its links came later.
+      const late = [...released, domainClaimed(subject, 4, 't1', { time: at(1) })];
+      refuses(late, { ...verify, hasCodes }, 'caseFixed');
+      accepts(late, verify, verifiedBy('dns', 5));
+    });
   });
 
   it('are released without links, and claimed again by the same account', () => {

@@ -122,12 +122,37 @@ describe('command API: domains in the ledger', () => {
     for (let round = 0; round < 2; round += 1) done(await change(name, 'events', redirects, actor));
     done(await release(name, 'events', actor));
     const events = (await nodes[0].events('accounts')).filter(({ subject }) => subject === name);
-    const changes = ['DomainClaimed', 'DomainVerified', 'DomainChanged', 'DomainReleased'];
+    const changes = [
+      ...['DomainClaimed.v2', 'DomainVerified.v2', 'DomainChanged.v1', 'DomainReleased.v1'],
+    ];
     for (const [index, change] of changes.entries()) {
-      const expected = { type: `linklog.${change}.v1`, sequence: index + 1 };
+      const expected = { type: `linklog.${change}`, sequence: index + 1 };
       expect(events[index]).to.include({ ...expected, account: 'events', actor: 'key-1' });
     }
     expect(events).to.have.length(4);
     expect(await read(name)).to.deep.include({ owner: null, claims: {}, sequence: 4 });
+  });
+
+  it('keep whether codes ignore case once they had a link, also for another account', async () => {
+    const [name, other] = [newName(), newName()];
+    const { add, claim, verify, releaseFromOwner } = handler();
+    for (const domain of [name, other]) {
+      done(await add(domain, 'any-case', actor, true));
+      done(await claim(domain, 'later', 5, actor, false));
+    }
+    await nodes[0].pool.query(
+      `INSERT INTO ledger.links (subject, key_id, account, sequence, last_event_at, created_at, deleted)
+       VALUES ($1, 'key', 'any-case', 2, now(), now(), true)`,
+      [`${name}/sale`],
+    );
+    for (const domain of [name, other]) done(await releaseFromOwner(domain, actor));
+    const records = await Promise.all([name, other].map((domain) => recordOf(domain, 'later')));
+    expect(refusalOf(await verify(name, 'later', records, actor))).to.equal('caseFixed');
+    expect(refusalOf(await add(name, 'third', actor, false))).to.equal('caseFixed');
+    expect(done(await add(name, 'third', actor))).to.include({ caseInsensitive: true });
+    expect(done(await verify(other, 'later', records, actor))).to.include({
+      caseInsensitive: false,
+    });
+    expect(await read(name)).to.include({ caseInsensitive: true });
   });
 });

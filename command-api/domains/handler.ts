@@ -11,6 +11,7 @@ import {
 } from '../../ops/platform/postgres/pool.js';
 import type { Actor, CommandRequest } from '../../schemas/decision.js';
 import type { Domain } from '../../schemas/folds/domain.js';
+import { subjectRangeOf } from '../../schemas/link-subject.js';
 import {
   claimLifeMs,
   domainDecider,
@@ -38,6 +39,15 @@ const countDomains = async (tx: Client, account: string): Promise<number> => {
     [account, claimLifeMs],
   );
   return rows[0]?.count ?? 0;
+};
+
+/** Whether the domain ever had a link. No subject is deleted. */
+const hasCodes = async (tx: Client, domain: string): Promise<boolean> => {
+  const { rows } = await tx.query(
+    'SELECT FROM ledger.links WHERE subject > $1 AND subject < $2 LIMIT 1',
+    [...subjectRangeOf(domain)],
+  );
+  return rows.length > 0;
 };
 
 /** The numbers of codes of an account on domains, by domain, without those of deleted links. */
@@ -100,12 +110,12 @@ export const createDomainHandler = (pool: Pool, outbox: Outbox) => {
     );
 
   return {
-    claim: (name: string, account: string, limit: number, actor: Actor) =>
+    claim: (name: string, account: string, limit: number, actor: Actor, wantedCase?: boolean) =>
       decide(name, actor, async (tx) => ({
         type: 'ClaimDomain',
         data: {
-          account,
-          limit,
+          ...{ account, limit, caseInsensitive: wantedCase },
+          hasCodes: await hasCodes(tx, name),
           count: await countDomains(tx, account),
           token: randomBytes(18).toString('base64url'),
         },
@@ -113,12 +123,16 @@ export const createDomainHandler = (pool: Pool, outbox: Outbox) => {
 
     /** @param found the values of the TXT record */
     verify: (name: string, account: string, found: readonly string[], actor: Actor) =>
-      decide(name, actor, () =>
-        Promise.resolve({ type: 'VerifyDomain', data: { account, found } }),
-      ),
+      decide(name, actor, async (tx) => ({
+        type: 'VerifyDomain',
+        data: { account, found, hasCodes: await hasCodes(tx, name) },
+      })),
 
-    add: (name: string, account: string, actor: Actor) =>
-      decide(name, actor, () => Promise.resolve({ type: 'AddDomain', data: { account } })),
+    add: (name: string, account: string, actor: Actor, wantedCase?: boolean) =>
+      decide(name, actor, async (tx) => ({
+        type: 'AddDomain',
+        data: { account, caseInsensitive: wantedCase, hasCodes: await hasCodes(tx, name) },
+      })),
 
     change: (name: string, account: string, redirects: RedirectChanges, actor: Actor) =>
       decide(name, actor, () =>

@@ -34,9 +34,9 @@ export const domainHandlers = (({ pool, outbox, isOwnName, respond }) => {
       return json(200, { domains: await shown(new Map(page)), next });
     },
 
-    async addDomain({ body: { domain: name, account }, state }) {
+    async addDomain({ body: { domain: name, account, caseInsensitive }, state }) {
       if (isOwnName(name) || (await isPublicSuffix(name))) return invalidDomain;
-      const outcome = await handler.add(name, account, state.actor);
+      const outcome = await handler.add(name, account, state.actor, caseInsensitive);
       if (outcome.type === 'refused') return refusalReply(outcome.refusal);
       const [added] = await shown(new Map([[name, outcome.domain]]));
       if (!added) throw new Error(`AddDomain left ${name} without an owner`);

@@ -65,6 +65,8 @@ export const refusalReply = (refusal: DomainRefusal): Reply => {
         ...failure(409, messages.domainUnverified),
         found: refusal.found.slice(0, maxReportedValues),
       };
+    case 'caseFixed':
+      return failure(409, messages.domainCaseFixed);
     case 'domainsExhausted':
       return failure(400, `At most ${refusal.limit} domains on this plan`);
     default: {
@@ -132,7 +134,7 @@ export const createDomainHandlers = (deps: DomainDeps) => {
   const claim: Handler<V2State> = async (_ctx, state) => {
     const request = parseJsonAs(claimDomainRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
-    const { domain: name } = request.value;
+    const { domain: name, caseInsensitive } = request.value;
     if (deps.isOwnName(name) || (await isPublicSuffix(name))) return invalidDomain;
     const { key } = state.call;
     const limit = plans.plans[key.plan].domains;
@@ -142,7 +144,7 @@ export const createDomainHandlers = (deps: DomainDeps) => {
       return planRefusal('customDomain', message, key.plan, upgradeUrl);
     }
     const actor = actorIn(state, key.id);
-    const outcome = await handler.claim(name, key.account, limit, actor);
+    const outcome = await handler.claim(name, key.account, limit, actor, caseInsensitive);
     return respond(outcome, ({ changed, domain }) =>
       withDomain(changed ? 201 : 200, name, domain, state),
     );

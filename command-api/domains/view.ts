@@ -16,7 +16,7 @@ export const domainResponseOf = (
   linkCount: number,
   now: Date,
 ): DomainResponse | null => {
-  const { owner } = domain;
+  const { owner, caseInsensitive } = domain;
   if (owner?.account === account) {
     const { rootRedirect, notFoundRedirect, expiredRedirect, createdAt, verifiedAt, token } = owner;
     return {
@@ -26,6 +26,7 @@ export const domainResponseOf = (
       rootRedirect,
       notFoundRedirect,
       expiredRedirect,
+      caseInsensitive,
       linkCount,
       createdAt,
       verifiedAt,
@@ -40,6 +41,7 @@ export const domainResponseOf = (
     rootRedirect: null,
     notFoundRedirect: null,
     expiredRedirect: null,
+    caseInsensitive: claim.caseInsensitive ?? false,
     linkCount,
     createdAt: claim.claimedAt,
     verifiedAt: null,

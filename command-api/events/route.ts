@@ -62,7 +62,8 @@ const filterOf = async (
   state: RequestState,
 ): Promise<FeedFilter> => {
   const { types = defaultFeedNames, shortCode: code, domain: name = null } = query;
-  const named = code === undefined ? [] : [subjectOf({ domain: namedDomain(name, state), code })];
+  const link = code === undefined ? [] : [{ domain: namedDomain(name, state), code }];
+  const named = link.map((requested) => subjectOf(requested, state.ignoresCase));
   const [subject = null] = await linksWithCodes(pool, named);
   const domain = filteredDomain(name, state.defaultDomain);
   return { account, types: typesOfNames(types), subject, domain };

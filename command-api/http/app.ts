@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import Koa, { type Context, type Next } from 'koa';
 import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
 import { isStatementFault, statusOf } from '../../ops/platform/error-codes.js';
+import type { ActiveDomains } from '../../ops/ledger/active-domains.js';
 import { healthStatus, type HealthCheck } from '../../ops/http/health.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { MetricsAccess } from '../../ops/http/metrics-access.js';
@@ -13,7 +14,7 @@ import type { Actor } from '../../schemas/decision.js';
 import { messages } from '../../schemas/http/errors.js';
 import { sharePathOf } from '../../schemas/http/shares.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
-import { defaultDomainOf } from '../../schemas/link-subject.js';
+import { defaultDomainOf, type IgnoresCase } from '../../schemas/link-subject.js';
 import { traceIdOf, traceparentOf } from '../../schemas/traceparent.js';
 import { cors, type AllowedOrigins } from './cors.js';
 import type { Guesses } from './guesses.js';
@@ -33,6 +34,7 @@ export interface RequestState extends ResponseState, RequestCause {
   uncounted: Uncounted;
   /** `null`: the default domain has no name that requests can use. */
   defaultDomain: string | null;
+  ignoresCase: IgnoresCase;
   /** The calling key, for the log. */
   keyId?: string;
   actor?: Actor;
@@ -56,6 +58,7 @@ const toReply = (error: unknown): Reply =>
 export interface AppDeps {
   /** Scheme and host of the default domain. */
   readonly shortUrlHost: string | null;
+  readonly activeDomains: Pick<ActiveDomains, 'ignoresCase'>;
   readonly health: HealthCheck;
   readonly requests: Pick<RequestRecorder, 'record'>;
   /** `null` without tracing. */
@@ -80,7 +83,7 @@ const sharedRoutes: ReadonlySet<string> = new Set(['/health', '/health/ready']);
  * @param routeOf returns the pattern of a path's route, for the metrics; `null` if there is none
  */
 export const createApp = (
-  { shortUrlHost, health, requests, tracer, logger, isQuiet }: AppDeps,
+  { shortUrlHost, activeDomains, health, requests, tracer, logger, isQuiet }: AppDeps,
   routeOf: (path: string) => string | null,
   allowedOrigins: AllowedOrigins = [],
 ): Koa<RequestState> => {
@@ -92,6 +95,7 @@ export const createApp = (
   };
 
   const defaultDomain = defaultDomainOf(shortUrlHost);
+  const { ignoresCase } = activeDomains;
   const app = new Koa<RequestState>();
   // Otherwise Koa prints errors to stderr.
   app.silent = true;
@@ -109,7 +113,7 @@ export const createApp = (
     const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');
     const span = tracer ? startRequestSpan(tracer, method, route, ctx.headers, started) : undefined;
     const traceparent = span?.traceparent ?? traceparentOf(ctx.headers['traceparent']);
-    Object.assign(ctx.state, { requestId, traceparent, headers, defaultDomain });
+    Object.assign(ctx.state, { requestId, traceparent, headers, defaultDomain, ignoresCase });
     const ids = {
       requestId,
       ...(traceparent !== undefined && { traceId: traceIdOf(traceparent) }),

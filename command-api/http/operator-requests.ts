@@ -12,6 +12,7 @@ import {
 } from '../../schemas/http/operator-routes.js';
 import { methodOf, pathOf, type OperatorRows, type RouteRow } from '../../schemas/http/route.js';
 import type { PlanTable } from '../../schemas/plans.js';
+import type { ActiveDomains } from '../../ops/ledger/active-domains.js';
 import type { RequestState } from './app.js';
 import type { EventsDeps } from '../events/route.js';
 import type { ImportDeps } from '../imports/route.js';
@@ -43,6 +44,7 @@ export interface AdminDeps
   readonly isOwnName: (name: string) => boolean;
   readonly projections: ProjectionWorker;
   readonly codeLengths: CodeLengths;
+  readonly activeDomains: ActiveDomains;
   /** The address of the developers' console; `null` if there is none. */
   readonly consoleUrl: () => string | null;
   /** The origin of the API. */

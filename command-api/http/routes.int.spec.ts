@@ -18,7 +18,10 @@ describe('command API: /v2, where the admission handler fails', () => {
     };
     const requests = { record: () => undefined };
     const app = createApp(
-      { health, requests, tracer: null, shortUrlHost: null, logger: createLogger('silent') },
+      {
+        ...{ health, requests, tracer: null, shortUrlHost: null, logger: createLogger('silent') },
+        activeDomains: { ignoresCase: () => false },
+      },
       () => null,
     );
     const v2 = createV2(deps, []);

@@ -94,14 +94,15 @@ export const createImportJob = (deps: ImportJobDeps) => {
     records: readonly LinkRecord[],
   ): Promise<readonly CheckedRow[] | null> => {
     const { account, options, format } = running;
-    const named = records.flatMap((record) =>
-      record.type === 'link' ? (domainOf(record.link) ?? []) : [],
-    );
-    const names = new Set(options.domain === null ? named : [options.domain]);
+    const links = records.flatMap((record) => (record.type === 'link' ? [record.link] : []));
+    const ofCodes = links.flatMap(({ codes }) => codes.map((code) => linkOfSubject(code).domain));
+    const ofLinks = options.domain === null ? links.map(domainOf) : [options.domain];
+    const names = new Set([...ofLinks, ...ofCodes].filter((name) => name !== null));
     const active = await findActiveDomains(deps, account, [...names]);
     const domains: DomainChoice = {
       domain: options.domain,
       isActive: (name) => active.has(name),
+      ignoresCase: deps.activeDomains.ignoresCase,
       isStrict: format === 'linklog',
     };
     const rows: CheckedRow[] = [];

@@ -34,7 +34,7 @@ import { ImportTooLarge, receiveFile } from './upload.js';
 
 const url = 'https://example.com/';
 const checkRow = createRowCheck({ defaultDomain: null, destinations: webDestinations });
-const domains = { domain: null, isActive: () => false, isStrict: false };
+const domains = { domain: null, isActive: () => false, isStrict: false, ignoresCase: () => false };
 
 const csv = (...rows: readonly string[]): string => ['code,url', ...rows, ''].join('\n');
 const row = (code: string, to = url): string => `${code},${to}`;

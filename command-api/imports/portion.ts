@@ -13,6 +13,7 @@ import { mapResult, writeAfter, type Write } from '../../ops/platform/postgres/s
 import { nextEvent } from '../../schemas/decision.js';
 import { isCodeEvent, type EventNamed, type LinkEvent } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
+import { mayCreate } from '../../schemas/folds/domain.js';
 import { operatorsKeyId } from '../../schemas/folds/key-meter.js';
 import {
   evolveLedgerLink,
@@ -260,10 +261,7 @@ const openPortion = (running: RunningImport, key: PayingKey | null, locked: Lock
     created,
     checkedLinks,
     decide(row: ReadyRow): Decided {
-      const { domain } = row;
-      if (domain !== null && domains.get(domain)?.account !== account) {
-        return { type: 'domainInactive' };
-      }
+      if (!mayCreate(domains, account, subjectOf(row))) return { type: 'domainInactive' };
       let decided = decideCode(row, row.code);
       if (options.onConflict !== 'suffix') return decided;
       for (let number = 2; decided.type === 'codeTaken' && number <= maxSuffix; number += 1) {

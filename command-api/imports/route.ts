@@ -156,7 +156,7 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
       const { account, query, maxBytes } = request;
       const domain = namedDomain(query.domain, state);
       const domains = domain === null ? [] : [domain];
-      const active = await findActiveDomains({ pool, activeDomains }, account, domains);
+      const active = await findActiveDomains({ activeDomains }, account, domains);
       if (active.size < domains.length) {
         return failure(400, messages.domainInactive, closing);
       }

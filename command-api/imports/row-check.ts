@@ -18,7 +18,7 @@ import { optionsRequest } from '../../schemas/http/link-options.js';
 import { conflictOf } from '../../schemas/link-options.js';
 import { maxCodes } from '../../schemas/folds/link.js';
 import { subjectIn } from '../../schemas/http/link-address.js';
-import { linkCodeOf } from '../../schemas/link-subject.js';
+import { codeOn, linkCodeOf, type IgnoresCase } from '../../schemas/link-subject.js';
 import type { ImportedLink } from './command.js';
 import {
   invalidRecord,
@@ -114,11 +114,12 @@ const readTags = (tags: readonly string[], messages: string[]): readonly string[
 const readCodes = (
   codes: readonly string[],
   defaultDomain: string | null,
+  { ignoresCase }: DomainChoice,
   messages: string[],
 ): readonly string[] => {
   const subjects = new Set<string>();
   for (const text of codes) {
-    const subject = subjectIn(text, defaultDomain);
+    const subject = subjectIn(text, defaultDomain, ignoresCase);
     if (subject === null || subjects.size === maxCodes) {
       messages.push(
         `The code ${quote(text)} was left out: ${subject === null ? 'no link can have it' : `a link has at most ${maxCodes}`}.`,
@@ -150,6 +151,7 @@ export interface DomainChoice {
   readonly domain: string | null;
   /** Whether a domain is active for the account. */
   readonly isActive: (domain: string) => boolean;
+  readonly ignoresCase: IgnoresCase;
   /** Whether a row of another domain is invalid: the file is an export of Linklog, whose domains are meant. */
   readonly isStrict: boolean;
 }
@@ -173,7 +175,12 @@ export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) =>
     const invalid = (message: string): CheckedRow =>
       refusedRow(row, invalidRecord(row, message, source), 'invalid', [message, ...messages]);
 
-    const code = linkCodeOf(source.code);
+    const name = domains.domain ?? domainOf(source);
+    const named = name === defaultDomain ? null : name;
+    const isActive = named === null || domains.isActive(named);
+    const domain = isActive ? named : null;
+    const requested = linkCodeOf(source.code);
+    const code = requested && linkCodeOf(codeOn(domain, requested, domains.ignoresCase));
     if (code === null) return invalid('No link can have this code.');
     const target = url.safeParse(source.url);
     if (!target.success) {
@@ -201,9 +208,6 @@ export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) =>
       hasPassword,
     });
     if (conflict !== null) return invalid(`${conflict}.`);
-    const name = domains.domain ?? domainOf(source);
-    const named = name === defaultDomain ? null : name;
-    const isActive = named === null || domains.isActive(named);
     if (!isActive && (domains.isStrict || domains.domain !== null)) {
       return invalid(`The domain ${named} is not active for the account.`);
     }
@@ -234,9 +238,9 @@ export const createRowCheck = ({ defaultDomain, destinations }: RowCheckDeps) =>
     }
     return {
       ...{ type: 'ready', row, code, link, messages },
-      codes: readCodes(source.codes, defaultDomain, messages),
+      codes: readCodes(source.codes, defaultDomain, domains, messages),
       source: { domain: source.domain, code: source.code },
-      domain: isActive ? named : null,
+      domain,
     };
   };
 

@@ -21,6 +21,7 @@ const anyDomain: DomainChoice = {
   domain: null,
   isActive: (name) => name === 'go.example',
   isStrict: false,
+  ignoresCase: (name) => name === 'go.example',
 };
 
 const url = 'https://example.com/';
@@ -54,6 +55,18 @@ describe('imports: checks of rows', () => {
       ...{ messages: [], code: 'sale', domain: null, row: 7 },
       source: { domain: null, code: 'sale' },
     });
+  });
+
+  it('fold codes on a case-insensitive domain, of which the result must be a code', () => {
+    const domain = 'go.example';
+    expect(ready({ code: 'SALE-İ', domain })).to.deep.include({
+      code: 'sale-i',
+      source: { domain, code: 'SALE-İ' },
+    });
+    expect(ready({ code: 'SALE' }).code).to.equal('SALE');
+    for (const code of ['Ⓜ', 'HEALTH']) {
+      expect(refusal({ code, domain }).message).to.equal('No link can have this code.');
+    }
   });
 
   it('normalise codes, and keep the code of the file for visits', () => {

@@ -44,7 +44,7 @@ export const addressedCode = (ctx: Context, parameter: (name: string) => string)
   const code = linkCodeOf(parameter('shortCode'));
   return code === null
     ? refusedWith(failure(404, messages.codeNotFound))
-    : { type: 'read', value: subjectOf({ domain, code }) };
+    : { type: 'read', value: subjectOf({ domain, code }, (ctx.state as RequestState).ignoresCase) };
 };
 
 /** The subject of the link that has the addressed code, as its first or a further one. */

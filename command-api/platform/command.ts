@@ -15,6 +15,8 @@ export type SwitchPlatform = Command<
   {
     readonly maintenance?: boolean | undefined;
     readonly features?: Readonly<Partial<Record<PlatformFeature, boolean | undefined>>> | undefined;
+    /** Only for a new installation. */
+    readonly caseInsensitive?: true;
   }
 >;
 
@@ -22,7 +24,7 @@ export type SwitchPlatform = Command<
 export const platformDecider: Decider<SwitchPlatform, PlatformEvent, PlatformState> = {
   initialState: initialPlatform,
   evolve: evolvePlatform,
-  decide({ data: { maintenance, features = {} }, metadata: command }, state) {
+  decide({ data: { maintenance, features = {}, caseInsensitive }, metadata: command }, state) {
     const events: PlatformEvent[] = [];
     const metadata = () => ({
       ...nextEvent(events.reduce(evolvePlatform, state), command, events.length),
@@ -36,6 +38,9 @@ export const platformDecider: Decider<SwitchPlatform, PlatformEvent, PlatformSta
       if (on !== undefined && on !== state.features[feature]) {
         events.push(newEvent('FeatureSwitched', { feature, on }, metadata()));
       }
+    }
+    if (caseInsensitive && !state.caseInsensitive) {
+      events.push(newEvent('CodesCaseChosen', { caseInsensitive }, metadata()));
     }
     return events.length > 0 ? { type: 'accepted', events } : unchanged;
   },

@@ -3,7 +3,12 @@ import {
   commandSpecification,
   metadataOfEvent,
 } from '../../schemas/testing/decider-specification.js';
-import { at, featureSwitched, maintenanceSwitched } from '../../schemas/testing/events.js';
+import {
+  at,
+  codesCaseChosen,
+  featureSwitched,
+  maintenanceSwitched,
+} from '../../schemas/testing/events.js';
 import { decisionsOf } from '../testing/decisions.js';
 import { platformDecider, type SwitchPlatform } from './command.js';
 
@@ -32,6 +37,11 @@ describe('command API: switching the platform', () => {
     ignores([], to({ maintenance: false, features: { qr: true, aliases: undefined } }));
     const history = [featureSwitched(1, 'qr', false), maintenanceSwitched(2, true)];
     ignores(history, to({ maintenance: true, features: { qr: false } }));
+  });
+
+  it('makes codes case-insensitive once', () => {
+    accepts([], to({ caseInsensitive: true }), codesCaseChosen(1, metadataOfEvent(1)));
+    ignores([codesCaseChosen(1)], to({ caseInsensitive: true }));
   });
 
   it('is never earlier than the last event', () => {

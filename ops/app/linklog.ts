@@ -21,6 +21,7 @@ import {
   namingDatabaseUrl,
   requireWritable,
 } from '../platform/postgres/connection-fault.js';
+import { chooseInsensitive, requireCodesCase } from './codes-case.js';
 import { openRedis, openTracer } from './connections.js';
 import {
   adminTokenOf,
@@ -58,6 +59,7 @@ const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger, sig
       signal.throwIfAborted();
     };
     requireShared(config, roles);
+    const { codesCase } = config;
     // A bad file is a configuration error, so the files are read before anything is created.
     const safety = await openWebSafety(config.safety, logger);
     const countries = await openCountries(roles.has('edge') ? config.geoipFile : null, logger);
@@ -93,7 +95,7 @@ const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger, sig
     onStop(() => dataDirLock?.stop());
     await dataDirLock?.decided;
     const logPool = database.pool('log', 6, 'log');
-    const registration = registerProcess({ pool: logPool, roles, logger });
+    const registration = registerProcess({ pool: logPool, roles, codesCase, logger });
     onStop(() => registration.stop());
     const eventLog = await openEventLog(config, {
       pool: logPool,
@@ -107,7 +109,10 @@ const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger, sig
     await eventLog.untilChecked();
     const { log, outbox, delivery } = eventLog;
 
-    const activeDomains = await watchActiveDomains({ listener, pool: logPool, logger });
+    const anyCase = codesCase === 'insensitive';
+    if (anyCase && roles.has('api')) await chooseInsensitive(logPool, outbox);
+    await requireCodesCase(logPool, codesCase);
+    const activeDomains = await watchActiveDomains({ listener, pool: logPool, anyCase, logger });
     onStop(() => {
       activeDomains.stop();
     });

@@ -31,7 +31,7 @@ export const startMonitoring = ({
   const { admin, adminToken, metricsToken, trustedProxies, shortUrlHost } = config;
   const requests = metrics.requests('admin');
   const app = createApp(
-    { shortUrlHost, health, requests, tracer: null, logger, isQuiet: true },
+    { shortUrlHost, activeDomains, health, requests, tracer: null, logger, isQuiet: true },
     (path) => (path === '/metrics' ? path : null),
   );
   const metricsAccess = createMetricsAccess({ host: admin.host, adminToken, metricsToken }, logger);

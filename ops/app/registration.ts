@@ -1,13 +1,16 @@
 import { hostname } from 'node:os';
-import { requireGeneration, DatabaseTooNew } from '../migrations/migrate.js';
+import type { Config } from '../config/config.js';
+import { requireGeneration } from '../migrations/migrate.js';
 import { deferred, firstFailure } from '../platform/concurrency/deferred.js';
 import { periodically } from '../platform/concurrency/periodic.js';
 import { isUnavailable } from '../platform/error-codes.js';
+import { ConfigError } from '../platform/errors.js';
 import { linklogVersion } from '../platform/files/project-file.js';
 import type { Logger } from '../platform/logging.js';
 import { newId } from '../platform/new-id.js';
 import { generation } from '../platform/postgres/generation.js';
 import type { Pool } from '../platform/postgres/pool.js';
+import { requireCodesCase } from './codes-case.js';
 import type { Role } from './roles.js';
 
 const version = linklogVersion();
@@ -35,13 +38,14 @@ const register = (pool: Pool, id: string, roles: ReadonlySet<Role>, startedAt: D
     ],
   });
 
-/** Registers this process in `public.processes`, and checks the generation of the tables. */
+/** Registers this process in `public.processes`, and checks the generation of the tables and CODES_CASE. */
 export const registerProcess = (deps: {
   readonly pool: Pool;
   readonly roles: ReadonlySet<Role>;
+  readonly codesCase: Config['codesCase'];
   readonly logger: Logger;
 }) => {
-  const { pool, roles, logger } = deps;
+  const { pool, roles, codesCase, logger } = deps;
   const id = newId();
   const startedAt = new Date();
   const failure = deferred<never>();
@@ -53,9 +57,10 @@ export const registerProcess = (deps: {
     async task() {
       try {
         await requireGeneration(pool);
+        await requireCodesCase(pool, codesCase);
         await register(pool, id, roles, startedAt);
       } catch (err) {
-        if (err instanceof DatabaseTooNew) failure.reject(err);
+        if (err instanceof ConfigError) failure.reject(err);
         // Other users of PostgreSQL report that it is unavailable.
         else if (isUnavailable(err)) logger.debug({ err }, 'this process cannot be registered');
         else throw err;
@@ -65,7 +70,7 @@ export const registerProcess = (deps: {
     logger,
   });
   return {
-    /** Never resolves. Rejects with DatabaseTooNew if a later version has raised the generation of the tables. */
+    /** Never resolves. Rejects with a ConfigError if the tables have a later generation, or another CODES_CASE. */
     failed,
     async stop(): Promise<void> {
       await task.stop();

@@ -112,6 +112,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   ownHosts: vars.OWN_HOSTS,
   /** Of generated codes, unless the plan has another one. */
   codeLength: vars.CODE_LENGTH,
+  /** Of codes on the default domain. The first start chooses it. */
+  codesCase: vars.CODES_CASE,
   /** Schemes of destinations beside http and https. */
   destinationSchemes: vars.DESTINATION_SCHEMES,
   upgradeUrl: vars.UPGRADE_URL ?? 'https://example.com/billing',

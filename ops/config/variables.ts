@@ -224,6 +224,9 @@ export const variables = z.object({
   OWN_HOSTS: hostList.default([]),
   DESTINATION_SCHEMES: schemeList.default([]),
   CODE_LENGTH: numberFrom(4, 32, 'number').default(8),
+  CODES_CASE: z
+    .enum(['sensitive', 'insensitive'], { error: 'must be sensitive or insensitive' })
+    .default('sensitive'),
   UPGRADE_URL: httpUrl.optional(),
   ADMIN_TOKEN: bearerSecret.optional(),
   METRICS_TOKEN: bearerSecret.optional(),

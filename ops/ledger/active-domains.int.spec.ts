@@ -6,10 +6,12 @@ import { eventually, eventuallyPasses } from '../test/support/waiting.js';
 import { deferred, type Deferred } from '../platform/concurrency/deferred.js';
 import { createLogger } from '../platform/logging.js';
 import { listenToPostgres, type NotificationListener } from '../platform/postgres/listener.js';
-import { watchActiveDomains } from './active-domains.js';
+import { findActiveDomains, watchActiveDomains } from './active-domains.js';
 
 const logger = createLogger('silent');
 const actor = { actor: 'an operator', requestId: null };
+
+const defaults = { anyCase: true, logger };
 
 describe('ledger: active domains in memory', () => {
   const database = databaseFixture('domains');
@@ -77,10 +79,18 @@ describe('ledger: active domains in memory', () => {
   it('are those of the start, and follow every change', async () => {
     const [first, second] = [newName(), newName()];
     await handler().add(first, 'acme', actor);
-    const domains = await watchActiveDomains({ listener, pool: node.pool, logger });
+    const domains = await watchActiveDomains({ listener, pool: node.pool, ...defaults });
     try {
       const none = { rootRedirect: null, notFoundRedirect: null, expiredRedirect: null };
-      expect(domains.find(first)).to.deep.equal({ domain: first, account: 'acme', ...none });
+      const other = { ...none, caseInsensitive: true };
+      expect(domains.find(first)).to.deep.equal({
+        domain: first,
+        account: 'acme',
+        ...none,
+        caseInsensitive: false,
+      });
+      expect(domains.ignoresCase(null)).to.equal(true);
+      expect(domains.ignoresCase(first)).to.equal(false);
       expect(domains.find(second)).to.equal(undefined);
       await handler().add(second, 'other', actor);
       await eventuallyPasses(() => {
@@ -93,19 +103,42 @@ describe('ledger: active domains in memory', () => {
       });
       await handler().releaseFromOwner(first, actor);
       await eventually('it is released', () => domains.find(first) === undefined);
-      await handler().add(first, 'other', actor);
+      await handler().add(first, 'other', actor, true);
       await eventuallyPasses(() => {
-        expect(domains.find(first)).to.deep.equal({ domain: first, account: 'other', ...none });
+        expect(domains.find(first)).to.deep.equal({ domain: first, account: 'other', ...other });
       });
+      expect(domains.ignoresCase(first)).to.equal(true);
+      await handler().releaseFromOwner(first, actor);
+      await eventually('it is released', () => domains.find(first) === undefined);
+      // The links of the former owner have codes of either case.
+      expect(domains.ignoresCase(first)).to.equal(true);
     } finally {
       domains.stop();
     }
   });
 
+  it('are read again for an account that does not have them in memory', async () => {
+    const { pending, failNext, ...deps } = doubles();
+    const domains = await watchActiveDomains({ ...deps, ...defaults });
+    const find = (account: string, ...names: readonly string[]) =>
+      findActiveDomains({ activeDomains: domains }, account, names);
+    const [name, unknown] = [newName(), newName()];
+    await handler().add(name, 'acme', actor, true);
+    expect(domains.find(name)).to.equal(undefined);
+    expect([...(await find('acme', name, unknown))]).to.deep.equal([name]);
+    expect(domains.ignoresCase(name)).to.equal(true);
+    expect([...(await find('other', name))]).to.deep.equal([]);
+    failNext();
+    await find('acme', name);
+    // The domain was in memory.
+    expect(pending()).to.equal(1);
+    domains.stop();
+  });
+
   it('are not claims', async () => {
     const [claimed, verified] = [newName(), newName()];
     await handler().claim(claimed, 'acme', 5, actor);
-    const domains = await watchActiveDomains({ listener, pool: node.pool, logger });
+    const domains = await watchActiveDomains({ listener, pool: node.pool, ...defaults });
     await handler().claim(verified, 'acme', 5, actor);
     await handler().add(verified, 'acme', actor);
     await eventually('it is active', () => domains.find(verified) !== undefined);
@@ -114,7 +147,7 @@ describe('ledger: active domains in memory', () => {
   });
 
   it('are read again after a lost connection and an unknown notification', async () => {
-    const domains = await watchActiveDomains({ listener, pool: node.pool, logger });
+    const domains = await watchActiveDomains({ listener, pool: node.pool, ...defaults });
     for (const announce of [
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'linklog listener'`,
@@ -134,7 +167,7 @@ describe('ledger: active domains in memory', () => {
   ] as const) {
     it(what, async () => {
       const { failNext, notify, reconnect, pending, ...deps } = doubles();
-      const domains = await watchActiveDomains({ ...deps, logger });
+      const domains = await watchActiveDomains({ ...deps, ...defaults });
       const [first, second] = [newName(), newName()];
       await addSilently(first);
       const fail = failNext();
@@ -156,7 +189,7 @@ describe('ledger: active domains in memory', () => {
     const name = newName();
     await addSilently(name);
     for (const fail of [failNext(), failNext()]) fail();
-    const domains = await watchActiveDomains({ ...deps, logger });
+    const domains = await watchActiveDomains({ ...deps, ...defaults });
     expect(domains.find(name)).to.include({ domain: name });
     domains.stop();
   });

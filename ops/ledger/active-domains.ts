@@ -4,25 +4,26 @@ import { createOutageLog, type Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 import { parseChange } from './changes.js';
-import { readActiveDomains, type ActiveDomain } from './domains.js';
+import { readKnownDomains, type ActiveDomain, type KnownDomain } from './domains.js';
 
 /** The pauses between attempts to read the domains. */
 const pauses = { firstMs: 500, longestMs: 500 };
 
-export type ActiveDomains = Pick<Awaited<ReturnType<typeof watchActiveDomains>>, 'find'>;
+export type ActiveDomains = Pick<
+  Awaited<ReturnType<typeof watchActiveDomains>>,
+  'find' | 'ignoresCase' | 'readAgain'
+>;
 
-/** Which of these domains are active for an account. A domain may be active for less time than it takes to be in memory. */
+/** Which of these domains are active for an account. Others are read again: they may have become active just now. */
 export const findActiveDomains = async (
-  deps: { readonly pool: Queryable; readonly activeDomains: ActiveDomains },
+  { activeDomains }: { readonly activeDomains: Pick<ActiveDomains, 'find' | 'readAgain'> },
   account: string,
   names: readonly string[],
 ): Promise<ReadonlySet<string>> => {
-  const { pool, activeDomains } = deps;
-  const active = new Set(names.filter((name) => activeDomains.find(name)?.account === account));
-  const unknown = names.filter((name) => !active.has(name));
-  const read = unknown.length === 0 ? [] : await readActiveDomains(pool, unknown);
-  for (const { domain, account: owner } of read) if (owner === account) active.add(domain);
-  return active;
+  const isOfAccount = (name: string): boolean => activeDomains.find(name)?.account === account;
+  const others = names.filter((name) => !isOfAccount(name));
+  if (others.length > 0) await activeDomains.readAgain(others);
+  return new Set(names.filter(isOfAccount));
 };
 
 /**
@@ -32,10 +33,12 @@ export const findActiveDomains = async (
 export const watchActiveDomains = async (deps: {
   readonly listener: Pick<NotificationListener, 'on' | 'onGap'>;
   readonly pool: Queryable;
+  /** Whether letters of either case are the same in the codes of the default domain. */
+  readonly anyCase: boolean;
   readonly logger: Logger;
 }) => {
   const { listener, pool, logger } = deps;
-  let active = new Map<string, ActiveDomain>();
+  let known = new Map<string, KnownDomain>();
   const stopping = new AbortController();
   const outage = createOutageLog(logger, 'the active domains cannot be read; trying again');
   /** The changed domains to read. */
@@ -48,10 +51,10 @@ export const watchActiveDomains = async (deps: {
     isIncomplete = false;
     changed.clear();
     try {
-      const rows = await readActiveDomains(pool, names);
-      if (names === null) active = new Map();
-      else for (const name of names) active.delete(name);
-      for (const row of rows) active.set(row.domain, row);
+      const rows = await readKnownDomains(pool, names);
+      if (names === null) known = new Map();
+      else for (const name of names) known.delete(name);
+      for (const row of rows) known.set(row.domain, row);
     } catch (error) {
       if (names === null) isIncomplete = true;
       else for (const name of names) changed.add(name);
@@ -70,6 +73,10 @@ export const watchActiveDomains = async (deps: {
       if (!stopping.signal.aborted) throw error;
     }
   });
+  const readAgain = (names: readonly string[]): Promise<void> => {
+    for (const name of names) changed.add(name);
+    return readUntilKnown();
+  };
   const readAll = (): void => {
     isIncomplete = true;
     void readUntilKnown();
@@ -79,8 +86,7 @@ export const watchActiveDomains = async (deps: {
     listener.on('linklog_changes', (payload) => {
       const change = parseChange(payload);
       if (change?.kind === 'domain') {
-        changed.add(change.domain);
-        void readUntilKnown();
+        void readAgain([change.domain]);
       } else if (change === null) readAll();
     }),
     listener.onGap((state) => {
@@ -91,7 +97,13 @@ export const watchActiveDomains = async (deps: {
 
   return {
     /** @param name in canonical form: see `domainNameOf` */
-    find: (name: string): ActiveDomain | undefined => active.get(name),
+    find(name: string): ActiveDomain | undefined {
+      const domain = known.get(name);
+      return domain && domain.account !== null ? domain : undefined;
+    },
+    ignoresCase: (name: string | null): boolean =>
+      name === null ? deps.anyCase : (known.get(name)?.caseInsensitive ?? false),
+    readAgain,
     stop() {
       stopping.abort();
       for (const stop of stops) stop();

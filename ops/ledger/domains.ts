@@ -14,13 +14,14 @@ interface DomainRow {
   readonly not_found_redirect: string | null;
   readonly expired_redirect: string | null;
   readonly claims: Readonly<Record<string, DomainClaim>>;
+  readonly case_insensitive: boolean;
   readonly sequence: number;
   readonly last_event_at: Date;
 }
 
 /** A prepared `SELECT *` would fail after a migration that adds a column. */
 const columns = `domain, account, created_at, verified_at, token, root_redirect, not_found_redirect,
-  expired_redirect, claims, sequence, last_event_at`;
+  expired_redirect, claims, case_insensitive, sequence, last_event_at`;
 
 const domainOfRow = (row: DomainRow): Domain => ({
   owner:
@@ -36,6 +37,7 @@ const domainOfRow = (row: DomainRow): Domain => ({
           expiredRedirect: row.expired_redirect,
         },
   claims: row.claims,
+  caseInsensitive: row.case_insensitive,
   sequence: row.sequence,
   lastEventAt: row.last_event_at,
 });
@@ -54,7 +56,10 @@ export const lockDomains = async (
   return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
 };
 
-const rowOfDomain = (domain: string, { owner, claims, sequence, lastEventAt }: Domain) => ({
+const rowOfDomain = (
+  domain: string,
+  { owner, claims, caseInsensitive, sequence, lastEventAt }: Domain,
+) => ({
   domain,
   account: owner?.account,
   created_at: owner?.createdAt,
@@ -64,6 +69,7 @@ const rowOfDomain = (domain: string, { owner, claims, sequence, lastEventAt }: D
   not_found_redirect: owner?.notFoundRedirect,
   expired_redirect: owner?.expiredRedirect,
   claims,
+  case_insensitive: caseInsensitive,
   sequence,
   last_event_at: lastEventAt,
 });
@@ -76,7 +82,7 @@ export const domains: LedgerRows<Domain, DomainEvent> = {
     ),
   // A claim changes nothing for visitors.
   changeOf: ({ type, subject: domain }) =>
-    type === 'linklog.DomainClaimed.v1' ? null : { kind: 'domain', domain },
+    type === 'linklog.DomainClaimed.v2' ? null : { kind: 'domain', domain },
 };
 
 /** The domains of these names that an account ever claimed. */
@@ -133,19 +139,27 @@ export interface ActiveDomain {
   readonly rootRedirect: string | null;
   readonly notFoundRedirect: string | null;
   readonly expiredRedirect: string | null;
+  /** Whether letters of either case are the same in its codes. */
+  readonly caseInsensitive: boolean;
 }
 
-/** The active domains of these names; `null`: all. */
-export const readActiveDomains = async (
+/** An active domain, or a released one with case-insensitive codes, whose links their owner can still change. */
+export type KnownDomain =
+  ActiveDomain | (Omit<ActiveDomain, 'account'> & { readonly account: null });
+
+/** The known domains of these names; `null`: all. */
+export const readKnownDomains = async (
   postgres: Queryable,
   names: readonly string[] | null,
-): Promise<readonly ActiveDomain[]> => {
-  const { rows } = await postgres.query<ActiveDomain>({
-    name: names === null ? 'domains-active' : 'domains-active-named',
+): Promise<readonly KnownDomain[]> => {
+  const { rows } = await postgres.query<KnownDomain>({
+    name: names === null ? 'domains-known' : 'domains-known-named',
     text: `SELECT domain, account, root_redirect AS "rootRedirect",
-             not_found_redirect AS "notFoundRedirect", expired_redirect AS "expiredRedirect"
+             not_found_redirect AS "notFoundRedirect", expired_redirect AS "expiredRedirect",
+             case_insensitive AS "caseInsensitive"
            FROM ledger.domains
-           WHERE account IS NOT NULL ${names === null ? '' : 'AND domain = ANY ($1::text[])'}`,
+           WHERE (account IS NOT NULL OR case_insensitive)
+             ${names === null ? '' : 'AND domain = ANY ($1::text[])'}`,
     values: names === null ? [] : [names],
   });
   return rows;
@@ -154,6 +168,7 @@ export const readActiveDomains = async (
 /** An active domain in a transaction that creates links on it. */
 export interface LockedDomain {
   readonly account: string;
+  readonly caseInsensitive: boolean;
   /** Milliseconds since the account has it. */
   readonly age: number;
 }
@@ -166,7 +181,7 @@ export const lockActiveDomains = async (
   if (names.length === 0) return new Map();
   const { rows } = await tx.query<LockedDomain & { readonly domain: string }>({
     name: 'domains-lock-active',
-    text: `SELECT domain, account,
+    text: `SELECT domain, account, case_insensitive AS "caseInsensitive",
              (extract(epoch FROM clock_timestamp() - verified_at) * 1000)::bigint AS age
            FROM ledger.domains
            WHERE domain = ANY ($1::text[]) AND account IS NOT NULL ORDER BY domain FOR SHARE`,

@@ -14,14 +14,18 @@ export const readPlatform = async (
 ): Promise<PlatformState> => {
   const { rows } = await client.query<Omit<PlatformState, 'features'> & PlatformState['features']>(
     `SELECT maintenance, maintenance_since AS "maintenanceSince",
-       maintenance_actor AS "maintenanceActor", ${names.join()}, sequence, last_event_at AS "lastEventAt"
+       maintenance_actor AS "maintenanceActor", ${names.join()},
+       case_insensitive AS "caseInsensitive", sequence, last_event_at AS "lastEventAt"
      FROM ${schema}.platform ${lock}`,
   );
   const [row] = rows;
   if (!row) throw new Error('ledger.platform has no row');
-  const { maintenance, maintenanceSince, maintenanceActor, sequence, lastEventAt, ...features } =
-    row;
-  return { maintenance, maintenanceSince, maintenanceActor, features, sequence, lastEventAt };
+  const { maintenance, maintenanceSince, maintenanceActor, ...others } = row;
+  const { caseInsensitive, sequence, lastEventAt, ...features } = others;
+  return {
+    ...{ maintenance, maintenanceSince, maintenanceActor, features },
+    ...{ caseInsensitive, sequence, lastEventAt },
+  };
 };
 
 export const savePlatform = (
@@ -30,16 +34,17 @@ export const savePlatform = (
     maintenanceSince,
     maintenanceActor,
     features,
+    caseInsensitive,
     sequence,
     lastEventAt,
   }: PlatformState,
   schema: LedgerSchema = 'ledger',
 ): Statement => ({
   text: `UPDATE ${schema}.platform SET maintenance = $1, maintenance_since = $2, maintenance_actor = $3,
-           sequence = $4, last_event_at = $5,
-           ${names.map((name, index) => `${name} = $${index + 6}`).join()}`,
+           sequence = $4, last_event_at = $5, case_insensitive = $6,
+           ${names.map((name, index) => `${name} = $${index + 7}`).join()}`,
   values: [
-    ...[maintenance, maintenanceSince, maintenanceActor, sequence, lastEventAt],
+    ...[maintenance, maintenanceSince, maintenanceActor, sequence, lastEventAt, caseInsensitive],
     ...names.map((name) => features[name]),
   ],
 });

@@ -115,6 +115,7 @@ describe('migrations', () => {
       ALTER TABLE projection_redirects.links DROP COLUMN options, DROP COLUMN codes, ADD COLUMN rules jsonb,
         ADD COLUMN forward_query boolean;
       DROP INDEX ledger.links_short;
+      ALTER TABLE ledger.platform DROP COLUMN case_insensitive;
       DROP TABLE ledger.domains, ledger.webhooks, ledger.shares, ledger.share_tries, ledger.share_key,
         projection_redirects.tags;
       DELETE FROM public.migrations WHERE file >= '0104'`);
@@ -128,7 +129,7 @@ describe('migrations', () => {
     expect(rows).to.deep.equal([{ generation }]);
     await database.pool.query('DROP SCHEMA imports');
     await migrate(database.pool);
-    expect((await applied()).at(-1)).to.include({ file: '0113_shared_statistics.sql' });
+    expect((await applied()).at(-1)).to.include({ file: '0115_case_insensitive_codes.sql' });
   });
 
   it('convert rules and forwarded queries to options', async () => {

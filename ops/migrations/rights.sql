@@ -19,7 +19,7 @@ GRANT SELECT (key_id, usage_sequence) ON ledger.key_meters TO linklog_edge, link
 GRANT SELECT ON ledger.links, ledger.platform TO linklog_edge, linklog_projectors;
 
 -- All services have the active domains in memory.
-GRANT SELECT (domain, account, root_redirect, not_found_redirect, expired_redirect, sequence)
+GRANT SELECT (domain, account, root_redirect, not_found_redirect, expired_redirect, case_insensitive, sequence)
   ON ledger.domains TO linklog_edge, linklog_projectors;
 
 -- The relay compares the sequences of shares and webhooks too; projectors deliver, and disable webhooks whose receivers fail.

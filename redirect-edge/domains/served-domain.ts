@@ -4,12 +4,15 @@ import { requestHost } from '../../ops/http/request-origin.js';
 import type { ActiveDomains } from '../../ops/ledger/active-domains.js';
 import type { ActiveDomain } from '../../ops/ledger/domains.js';
 import type { ServedLink } from '../redirect/decision.js';
+import { foldCode } from '../../schemas/link-subject.js';
 import { locationOf } from '../../schemas/location.js';
 
 /** The domain of a request: which links it has, and where browsers are redirected instead of a page. */
 export interface ServedDomain {
   /** The text before the code in the subjects of its links. */
   readonly prefix: string;
+  /** Whether letters of either case are the same in the codes of its links. */
+  readonly ignoresCase: boolean;
   /** Only links of this account are served; `null`: all. */
   readonly account: string | null;
   /** The values of `Location` headers; `null`: the page. */
@@ -33,17 +36,24 @@ const locationsOf = (redirects: Redirects): Redirects => ({
 export const serves = ({ account }: ServedDomain, link: Pick<ServedLink, 'account'>): boolean =>
   account === null || link.account === account;
 
+/** The subject of a requested code. @param code the result of `linkCodeOf`, or of the parser of the fast path */
+export const subjectOn = ({ prefix, ignoresCase }: ServedDomain, code: string): string =>
+  prefix + (ignoresCase ? foldCode(code) : code);
+
 const portOrDot = /\.?(?::\d*)?$/;
 
 /** Determines the domain of requests. A host that is not an active domain has the default domain. */
 export const createDomainResolver = (deps: {
-  readonly domains: ActiveDomains;
+  readonly domains: Pick<ActiveDomains, 'find' | 'ignoresCase'>;
   /** The redirects of the default domain. */
   readonly redirects: Redirects;
   readonly trustedProxies: ProxyTrust;
 }) => {
   const { domains, trustedProxies } = deps;
-  const defaultDomain = { prefix: '', account: null, ...locationsOf(deps.redirects) };
+  const defaultDomain = {
+    ...{ prefix: '', ignoresCase: domains.ignoresCase(null), account: null },
+    ...locationsOf(deps.redirects),
+  };
   const served = new WeakMap<ActiveDomain, ServedDomain>();
 
   /** The host of a request: lower case, without port and trailing dot. @param peer the result of `addressOf` */
@@ -56,8 +66,8 @@ export const createDomainResolver = (deps: {
     if (!active) return defaultDomain;
     const known = served.get(active);
     if (known) return known;
-    const { domain, account } = active;
-    const added = { prefix: `${domain}/`, account, ...locationsOf(active) };
+    const { domain, account, caseInsensitive: ignoresCase } = active;
+    const added = { prefix: `${domain}/`, ignoresCase, account, ...locationsOf(active) };
     served.set(active, added);
     return added;
   };

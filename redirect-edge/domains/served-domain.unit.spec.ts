@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { ActiveDomain } from '../../ops/ledger/domains.js';
-import { createDomainResolver, serves } from './served-domain.js';
+import { createDomainResolver, serves, subjectOn } from './served-domain.js';
 
 const noRedirects = { rootRedirect: null, notFoundRedirect: null, expiredRedirect: null };
 const active = (fields: Partial<ActiveDomain> = {}): ActiveDomain => ({
-  ...{ domain: 'go.example', account: 'acme', ...noRedirects },
+  ...{ domain: 'go.example', account: 'acme', ...noRedirects, caseInsensitive: false },
   ...fields,
 });
 const proxy = '10.0.0.1';
@@ -12,7 +12,7 @@ const proxy = '10.0.0.1';
 describe('redirect edge: the domain of a request', () => {
   const domains = new Map([['go.example', active()]]);
   const { hostOf, domainOf } = createDomainResolver({
-    domains: { find: (name) => domains.get(name) },
+    domains: { find: (name) => domains.get(name), ignoresCase: () => false },
     redirects: { ...noRedirects, notFoundRedirect: 'https://ü.example/' },
     trustedProxies: (address) => address === proxy,
   });
@@ -40,9 +40,19 @@ describe('redirect edge: the domain of a request', () => {
   it('is the default domain for a host that is not active', () => {
     for (const host of ['', 'www.go.example', 'go', '[::1]']) {
       const notFoundRedirect = 'https://xn--tda.example/';
-      const expected = { prefix: '', account: null, ...noRedirects, notFoundRedirect };
+      const expected = {
+        ...{ prefix: '', ignoresCase: false, account: null },
+        ...{ ...noRedirects, notFoundRedirect },
+      };
       expect(domainOf(host)).to.deep.equal(expected);
     }
+  });
+
+  it('determines whether the subject of a code has its case', () => {
+    domains.set('any.example', active({ domain: 'any.example', caseInsensitive: true }));
+    expect(subjectOn(domainOf('any.example'), 'SALE')).to.equal('any.example/sale');
+    expect(subjectOn(domainOf('go.example'), 'SALE')).to.equal('go.example/SALE');
+    expect(subjectOn(domainOf(''), 'SALE')).to.equal('SALE');
   });
 
   it('changes with the active domain', () => {

@@ -118,7 +118,7 @@ const startEdge = async (withFastPath: boolean) => {
     platform: state,
     health: () => Promise.reject(new Error('health is not requested')),
     domains: createDomainResolver({
-      domains: { find: () => undefined },
+      domains: { find: () => undefined, ignoresCase: () => false },
       redirects: { rootRedirect: null, notFoundRedirect: null, expiredRedirect: null },
       trustedProxies: () => true,
     }),

@@ -4,7 +4,12 @@ import type { FastPath } from '../../ops/http/fast-path.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/metrics.js';
 import type { Tracer } from '../../ops/platform/tracing.js';
 import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js';
-import { serves, type DomainResolver, type ServedDomain } from '../domains/served-domain.js';
+import {
+  serves,
+  subjectOn,
+  type DomainResolver,
+  type ServedDomain,
+} from '../domains/served-domain.js';
 import { decideVisit, type ServedLink } from './decision.js';
 import { chooseDestination } from './destination.js';
 import type { LinkReader } from '../links/link-reader.js';
@@ -119,7 +124,7 @@ export const createEdgeFastPath = (deps: {
       if (isSpeculative) return false;
       const now = Date.now();
       const domain = domains.domainOf(host);
-      const code = domain.prefix + name;
+      const code = subjectOn(domain, name);
       if (redirect(linkOf(domain, code, now), code, query, now)) {
         links.lookups.hits += 1;
         return true;

@@ -11,7 +11,7 @@ import { endRequestSpan, startRequestSpan } from '../../ops/http/request-span.js
 import { messages } from '../../schemas/http/errors.js';
 import { traceIdOf, traceparentOf } from '../../schemas/traceparent.js';
 import { addressOf } from '../../ops/http/client-address.js';
-import type { DomainResolver, ServedDomain } from '../domains/served-domain.js';
+import { subjectOn, type DomainResolver, type ServedDomain } from '../domains/served-domain.js';
 import { isPrefetch } from '../visitors/visit-analyzer.js';
 import {
   commonHeaders,
@@ -42,7 +42,7 @@ const linksOf = (domain: ServedDomain, { codes, rest }: LinkName): RequestedLink
   return {
     domain,
     rest,
-    subjects: [domain.prefix + first, ...others.map((code) => domain.prefix + code)],
+    subjects: [subjectOn(domain, first), ...others.map((code) => subjectOn(domain, code))],
   };
 };
 

@@ -419,19 +419,26 @@ const domainRedirects = {
 const token = z.string().describe('The part of the TXT record after `linklog=`.');
 const by = z
   .enum(['dns', 'operator'])
+  .register(responseParts, { id: 'DomainCheck' })
   .describe('`dns`: the TXT record was found; `operator`: without a check.');
+const caseInsensitive = z
+  .boolean()
+  .exactOptional()
+  .describe('Whether letters of either case are the same in its codes. Default: `false`.');
 
 /** Subject: the domain, a lower-case ASCII host without port. The event's `account` claims or has the domain. */
 const domainEvents = defineEvents('accounts', {
   DomainClaimed: {
     description: 'The account claimed the domain, which is not verified yet.',
-    version: 1,
-    data: z.strictObject({ token }),
+    version: 2,
+    data: z.strictObject({ token, caseInsensitive }),
+    retired: [{ version: 1, data: z.strictObject({ token }) }],
   },
   DomainVerified: {
     description: 'The account has the domain.',
-    version: 1,
-    data: z.strictObject({ by }),
+    version: 2,
+    data: z.strictObject({ by, caseInsensitive }),
+    retired: [{ version: 1, data: z.strictObject({ by }) }],
   },
   DomainChanged: {
     description:
@@ -559,6 +566,11 @@ const platformEvents = defineEvents('platform', {
     description: 'An operator switched a feature.',
     version: 1,
     data: z.strictObject({ feature: platformFeature, on }),
+  },
+  CodesCaseChosen: {
+    description: 'The first start chose whether codes of the default domain ignore case.',
+    version: 1,
+    data: z.strictObject({ caseInsensitive: z.boolean() }),
   },
   /** Projections do not depend on it. */
   ProjectionWorkRequested: {

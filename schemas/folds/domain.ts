@@ -1,9 +1,11 @@
 import type { DomainEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
+import { foldCode, linkOfSubject } from '../link-subject.js';
 
 /** An account's claim of a domain that it has not verified. */
 export interface DomainClaim {
   readonly token: string;
+  readonly caseInsensitive?: boolean;
   readonly claimedAt: string;
 }
 
@@ -25,6 +27,8 @@ export interface Domain {
   readonly owner: DomainOwner | null;
   /** The claims of other accounts, by account. Expired claims are included. */
   readonly claims: Readonly<Record<string, DomainClaim>>;
+  /** Whether letters of either case are the same in its codes, or those of the last owner. */
+  readonly caseInsensitive: boolean;
   readonly sequence: number;
   readonly lastEventAt: Date;
 }
@@ -32,8 +36,21 @@ export interface Domain {
 export const noDomain: Domain = {
   owner: null,
   claims: {},
+  caseInsensitive: false,
   sequence: 0,
   lastEventAt: new Date(0),
+};
+
+/** Whether an account may create a link: its domain may have changed since the subject was composed. */
+export const mayCreate = (
+  domains: ReadonlyMap<string, { readonly account: string; readonly caseInsensitive: boolean }>,
+  account: string,
+  subject: string,
+): boolean => {
+  const { domain, code } = linkOfSubject(subject);
+  if (domain === null) return true;
+  const locked = domains.get(domain);
+  return locked?.account === account && (!locked.caseInsensitive || foldCode(code) === code);
 };
 
 const noRedirects: DomainRedirects = {
@@ -47,13 +64,14 @@ export const evolveDomain = (domain: Domain, event: DomainEvent): Domain => {
   const next = { ...domain, sequence: event.sequence, lastEventAt: new Date(time) };
   const { [account]: claim, ...claims } = domain.claims;
   switch (event.type) {
-    case 'linklog.DomainClaimed.v1':
+    case 'linklog.DomainClaimed.v2':
       return { ...next, claims: { ...claims, [account]: { ...event.data, claimedAt: time } } };
-    case 'linklog.DomainVerified.v1': {
+    case 'linklog.DomainVerified.v2': {
       const createdAt = claim?.claimedAt ?? time;
       const token = claim?.token ?? null;
       const owner = { ...noRedirects, account, createdAt, verifiedAt: time, token };
-      return { ...next, claims, owner };
+      const { caseInsensitive = false } = event.data;
+      return { ...next, claims, owner, caseInsensitive };
     }
     case 'linklog.DomainChanged.v1':
       return { ...next, owner: domain.owner && { ...domain.owner, ...event.data } };

@@ -32,7 +32,10 @@ const verified = domainVerified(name, 2, { time: at(1) });
 
 describe('schemas: state of a domain', () => {
   it('has no owner and no claims at first', () => {
-    given().then({ owner: null, claims: {}, sequence: 0, lastEventAt: new Date(0) });
+    given().then({
+      ...{ owner: null, claims: {}, caseInsensitive: false },
+      ...{ sequence: 0, lastEventAt: new Date(0) },
+    });
   });
 
   const otherClaim = domainClaimed(name, 2, 'b', { ...others, time: at(1) });
@@ -79,6 +82,29 @@ describe('schemas: state of a domain', () => {
     given(claimed, verified, changed, release)
       .when(domainVerified(name, 5, { ...others, time: at(3) }))
       .thenChanges({ owner: { ...owner, ...again, account: 'other' } });
+  });
+
+  it('ignores the case of codes if its last verification says so', () => {
+    const insensitive = { caseInsensitive: true };
+    const claim = domainClaimed(name, 1, 'a', {}, insensitive);
+    given()
+      .when(claim)
+      .thenChanges({
+        claims: { acme: { token: 'a', claimedAt: noon.toISOString(), ...insensitive } },
+      });
+    const event = domainVerified(name, 2, { time: at(1) });
+    const anyCase = { ...event, data: { ...event.data, ...insensitive } } as const;
+    given(claim)
+      .when(anyCase)
+      .thenChanges({ owner, claims: {}, ...insensitive });
+    given(claim, anyCase).when(domainReleased(name, 3)).thenChanges({ owner: null });
+    const [verifiedAt, token] = [at(3).toISOString(), null];
+    given(claim, anyCase, domainReleased(name, 3))
+      .when(domainVerified(name, 4, { time: at(3) }))
+      .thenChanges({
+        owner: { ...owner, createdAt: verifiedAt, verifiedAt, token },
+        caseInsensitive: false,
+      });
   });
 
   it('keeps its owner if another account releases its claim', () => {

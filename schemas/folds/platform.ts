@@ -13,6 +13,8 @@ export interface PlatformState {
   readonly maintenanceSince: Date | null;
   readonly maintenanceActor: string | null;
   readonly features: Readonly<Record<PlatformFeature, boolean>>;
+  /** Whether letters of either case are the same in the codes of the default domain. */
+  readonly caseInsensitive: boolean;
   readonly sequence: number;
   readonly lastEventAt: Date;
 }
@@ -25,6 +27,7 @@ export const initialPlatform: PlatformState = {
   maintenanceSince: null,
   maintenanceActor: null,
   features: { shortening: true, aliases: true, passwords: true, expiration: true, qr: true },
+  caseInsensitive: false,
   sequence: 0,
   lastEventAt: new Date(0),
 };
@@ -42,6 +45,8 @@ export const evolvePlatform = (state: PlatformState, event: PlatformEvent): Plat
       };
     case 'linklog.FeatureSwitched.v1':
       return { ...next, features: { ...state.features, [event.data.feature]: event.data.on } };
+    case 'linklog.CodesCaseChosen.v1':
+      return { ...next, ...event.data };
     case 'linklog.ProjectionWorkRequested.v1':
       return next;
     default:

@@ -1,6 +1,7 @@
 import { foldSpecification } from '../testing/decider-specification.js';
 import {
   at,
+  codesCaseChosen,
   featureSwitched,
   maintenanceSwitched,
   noon,
@@ -15,7 +16,10 @@ const features = { shortening: true, aliases: true, passwords: true, expiration:
 
 describe('schemas: platform’s switches', () => {
   it('are on by default, except maintenance', () => {
-    given().then({ ...noMaintenance, features, sequence: 0, lastEventAt: new Date(0) });
+    given().then({
+      ...{ ...noMaintenance, features, caseInsensitive: false },
+      ...{ sequence: 0, lastEventAt: new Date(0) },
+    });
   });
 
   it('are switched independently, and back', () => {
@@ -31,6 +35,11 @@ describe('schemas: platform’s switches', () => {
       .when(featureSwitched(3, 'qr', true))
       .thenChanges({ features });
     given(on, qrOff).when(maintenanceSwitched(3, false)).thenChanges(noMaintenance);
+  });
+
+  it('have the case of codes that the first start chose', () => {
+    given().when(codesCaseChosen(1)).thenChanges({ caseInsensitive: true });
+    given(codesCaseChosen(1)).when(maintenanceSwitched(2, false)).thenChanges({});
   });
 
   it('do not change when work on a projection is requested', () => {

@@ -4,7 +4,7 @@ import { domainNameOf } from '../domain-name.js';
 import { timestamp } from '../events/envelope.js';
 import { topics } from '../events/topics.js';
 import { messages } from './errors.js';
-import { createdAt } from './fields.js';
+import { createdAt, given } from './fields.js';
 import { accountName } from './keys.js';
 import { domainName } from './link-address.js';
 import { destination, type Destinations } from './link-fields.js';
@@ -29,12 +29,21 @@ const ownName = readAs(domainNameOf, messages.domainInvalid).meta({
   examples: ['go.example.com'],
 });
 
+const caseText = 'Whether letters of either case are the same in its codes.';
+
+const wantedCase = given(z.boolean({ error: 'caseInsensitive must be true or false' })).describe(
+  `${caseText} It cannot change later. Default: \`false\`, or the value that the domain has.`,
+);
+
 export const claimDomainRequest = z
-  .object({ domain: ownName }, { error: messages.domainInvalid })
+  .object({ domain: ownName, caseInsensitive: wantedCase }, { error: messages.domainInvalid })
   .register(requestParts, { id: 'ClaimDomainRequest' });
 
 const addDomainRequest = z
-  .object({ domain: ownName, account: accountName }, { error: messages.domainInvalid })
+  .object(
+    { domain: ownName, account: accountName, caseInsensitive: wantedCase },
+    { error: messages.domainInvalid },
+  )
   .register(requestParts, { id: 'AddDomainRequest' });
 
 const redirectTexts = {
@@ -79,6 +88,7 @@ const domainResponse = named('OwnDomain', {
   rootRedirect: z.string().nullable().describe(redirectTexts.rootRedirect),
   notFoundRedirect: z.string().nullable().describe(redirectTexts.notFoundRedirect),
   expiredRedirect: z.string().nullable().describe(redirectTexts.expiredRedirect),
+  caseInsensitive: z.boolean().describe(caseText),
   linkCount: z.int().min(0).describe('Links that are not deleted.'),
   createdAt,
   verifiedAt: timestamp.nullable().describe('When it became active; `null`: it is pending.'),
@@ -121,6 +131,7 @@ const domain = {
   rootRedirect: 'https://example.com/',
   notFoundRedirect: null,
   expiredRedirect: null,
+  caseInsensitive: false,
   linkCount: 12,
   createdAt: '2026-05-01T12:00:00.000Z',
   verifiedAt: '2026-05-01T12:10:00.000Z',
@@ -152,6 +163,7 @@ export const domainRoutes = routeGroup(
           linksTo('domain', 'getDomain', 'changeDomain', 'releaseDomain', 'verifyDomain'),
         ),
       },
+      errors: [409],
     }),
     getDomains: call('GET /domains', 'List the domains of the account', {
       scope: 'links:read',

@@ -112,6 +112,7 @@ export const messages = {
   domainUnverified: 'The TXT record was not found',
   domainOfAnother: 'The domain belongs to another account',
   domainHasLinks: 'The domain has links',
+  domainCaseFixed: 'The domain has another caseInsensitive, which cannot change',
   resolverUnavailable: 'The DNS resolver is unavailable',
   domainInactive: 'The domain is not active for this account',
   aliasReserved: 'This alias is reserved and cannot be used',

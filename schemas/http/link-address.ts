@@ -1,7 +1,13 @@
 /** How requests address links on domains. */
 import { z } from 'zod';
 import { hostNameOf } from '../domain-name.js';
-import { linkCodeOf, linkOfSubject, maxCodeLength, subjectOf } from '../link-subject.js';
+import {
+  linkCodeOf,
+  linkOfSubject,
+  maxCodeLength,
+  subjectOf,
+  type IgnoresCase,
+} from '../link-subject.js';
 import { readAs } from './query.js';
 
 /** A domain in a request, in its canonical form. The host of the default domain can be an IP address or one label. */
@@ -38,10 +44,14 @@ export const linkDomainQuery = z.object({
 });
 
 /** The subject that a text names, `code` or `domain/code`; `null` if no link can have it. */
-export const subjectIn = (address: string, defaultDomain: string | null): string | null => {
+export const subjectIn = (
+  address: string,
+  defaultDomain: string | null,
+  ignoresCase?: IgnoresCase,
+): string | null => {
   const { domain, code: text } = linkOfSubject(address);
   const code = linkCodeOf(text);
-  if (code === null || domain === null) return code;
-  const name = hostNameOf(domain);
-  return name === null ? null : subjectOf({ domain: name === defaultDomain ? null : name, code });
+  const name = domain === null ? null : hostNameOf(domain);
+  if (code === null || (domain !== null && name === null)) return null;
+  return subjectOf({ domain: name === defaultDomain ? null : name, code }, ignoresCase);
 };

@@ -195,7 +195,14 @@ export const domainClaimed = (
   sequence: number,
   token: string,
   attributes: EventAttributes = {},
-) => eventOf('DomainClaimed', domain, { token }, { sequence, account: 'acme', ...attributes });
+  data: Partial<Data<'DomainClaimed'>> = {},
+) =>
+  eventOf(
+    'DomainClaimed',
+    domain,
+    { token, ...data },
+    { sequence, account: 'acme', ...attributes },
+  );
 
 export const domainVerified = constantEvent('DomainVerified', { by: 'dns' }, acme);
 export const domainChanged = eventWithData('DomainChanged', acme);
@@ -275,6 +282,9 @@ export const featureSwitched = (
   on: boolean,
   attributes: EventAttributes = {},
 ) => eventOf('FeatureSwitched', 'platform', { feature, on }, { sequence, ...attributes });
+
+export const codesCaseChosen = (sequence: number, attributes: EventAttributes = {}) =>
+  eventOf('CodesCaseChosen', 'platform', { caseInsensitive: true }, { sequence, ...attributes });
 
 export const projectionWorkRequested = (
   sequence: number,

@@ -23,7 +23,16 @@ describe('command API: sessions of operators', () => {
       throw new Error('health() was called');
     };
     const app = createApp(
-      { health, requests: { record: () => undefined }, tracer: null, shortUrlHost: null, logger },
+      {
+        ...{
+          health,
+          requests: { record: () => undefined },
+          tracer: null,
+          shortUrlHost: null,
+          logger,
+        },
+        activeDomains: { ignoresCase: () => false },
+      },
       () => null,
     );
     const { pool } = database;

@@ -28,7 +28,8 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
     const change = deletes ? 'delete' : edit;
     const { call } = state;
 
-    const named = shortCodes.map((address) => subjectIn(address, state.defaultDomain));
+    const { defaultDomain, ignoresCase } = state;
+    const named = shortCodes.map((address) => subjectIn(address, defaultDomain, ignoresCase));
     const codes = named.filter((subject) => subject !== null);
     const known = await linksWithCodes(deps.pool, codes);
     if (new Set(known).size < known.length) return failure(400, shortCodesMessage);

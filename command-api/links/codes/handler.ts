@@ -9,6 +9,7 @@ import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../../ops/platform/postgres/pool.js';
 import type { Actor, CommandRequest } from '../../../schemas/decision.js';
 import type { LinkEvent } from '../../../schemas/events/catalogue.js';
+import { mayCreate } from '../../../schemas/folds/domain.js';
 import { addSpending, spendingOf } from '../../../schemas/folds/key-meter.js';
 import { linkOfSubject } from '../../../schemas/link-subject.js';
 import { managedLinks } from '../change/managed-links.js';
@@ -73,10 +74,9 @@ export const createCodeLedger = (deps: {
     if (!meter) return null;
     const { domain } = linkOfSubject(code);
     const domains = await lockActiveDomains(tx, domain === null ? [] : [domain]);
-    const isInactive = domain !== null && domains.get(domain)?.account !== account;
     const { linkLimit } = request;
     const isExhausted = linkLimit !== null && meter.links >= linkLimit;
-    const refusal = isInactive
+    const refusal = !mayCreate(domains, account, code)
       ? 'domainInactive'
       : isExhausted
         ? 'linksExhausted'

@@ -6,7 +6,7 @@ import { maxCodes } from '../../../schemas/folds/link.js';
 import { addCodeRequest } from '../../../schemas/http/codes.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { subjectIn } from '../../../schemas/http/link-address.js';
-import { subjectOf } from '../../../schemas/link-subject.js';
+import { codeOn, subjectOf } from '../../../schemas/link-subject.js';
 import {
   gateRefusal,
   keyInvalid,
@@ -64,17 +64,17 @@ export const createCodeHandlers = (
     async addCode(ctx, state, parameter) {
       const request = parseJsonAs(addCodeRequest, state.body, state);
       if (request.type === 'refused') return request.reply;
-      const { alias } = request.value;
       const domain = namedDomain(request.value.domain, state);
       const { key, usage } = state.call;
       const { account } = key;
       const linkLimit = plans.plans[key.plan].monthlyLinks;
-      const refusal = gateRefusal({ alias }, state, deps);
+      const refusal = gateRefusal(request.value, state, deps);
       if (refusal) return refusal;
       if (linkLimit !== null && usage.links >= linkLimit) return replyTo('linksExhausted', state);
       const names = domain === null ? [] : [domain];
       const active = await findActiveDomains(deps, account, names);
       if (domain !== null && !active.has(domain)) return replyTo('domainInactive', state);
+      const alias = codeOn(domain, request.value.alias, state.ignoresCase);
       // On other domains, only the routes of the edge are reserved.
       const forbidden =
         domain === null ? await findForbidden([alias], account) : new Set(edgeRoutes);
@@ -109,7 +109,7 @@ export const createCodeHandlers = (
     async removeCode(ctx, state, parameter) {
       const addressed = await addressedLink(deps, ctx, parameter);
       if (addressed.type === 'refused') return addressed.reply;
-      const code = subjectIn(parameter('code'), state.defaultDomain);
+      const code = subjectIn(parameter('code'), state.defaultDomain, state.ignoresCase);
       if (code === null) return replyTo('notFound', state);
       const { key } = state.call;
       const actor = actorIn(state, key.id);

@@ -23,7 +23,7 @@ describe('command API: lengths of generated codes', () => {
       [subject, from, from + count - 1],
     );
   const lengthsOf = (plan: PlanTable, length: number) =>
-    createCodeLengths(database.pool, plan, length);
+    createCodeLengths(database.pool, plan, length, (domain) => domain === 'any.example');
 
   it('are those of the plan, otherwise of the installation', () => {
     const lengths = lengthsOf(table(10), 7);
@@ -52,6 +52,17 @@ describe('command API: lengths of generated codes', () => {
     const another = lengthsOf(defaultPlanTable, 4);
     await another.load(null);
     expect(another.next(null, 'FREE')).to.equal(5);
+  });
+
+  it('count fewer codes where case is ignored', async () => {
+    const lengths = lengthsOf(table(4), 8);
+    // One in a thousand of 32 ^ 4.
+    await add('any.example/*', 0, 1_047);
+    await lengths.load('any.example');
+    expect(lengths.next('any.example', 'PRO')).to.equal(4);
+    await add('any.example/*', 1_047, 1);
+    await lengths.load('any.example');
+    expect(lengths.next('any.example', 'PRO')).to.equal(5);
   });
 
   it('are not exceeded by four processes that generate at the same time', async () => {

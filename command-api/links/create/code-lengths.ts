@@ -2,7 +2,12 @@ import { countShortCodes } from '../../../ops/ledger/links.js';
 import { BoundedMap } from '../../../ops/platform/collections.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { PlanName, PlanTable } from '../../../schemas/plans.js';
+import type { IgnoresCase } from '../../../schemas/link-subject.js';
 import { keyAlphabet } from '../../keys/key-token.js';
+
+/** The characters of generated codes. If case is ignored, without digits and letters that look alike. */
+export const alphabetOf = (ignoresCase: boolean): string =>
+  ignoresCase ? '23456789abcdefghijkmnpqrstuvwxyz' : keyAlphabet;
 
 /** Shorter codes can be guessed if many of them are taken. */
 const safeLength = 6;
@@ -18,7 +23,12 @@ const maxKnown = 10_000;
 type Left = number | null;
 
 /** The lengths of generated codes by plan: `codeLength` of the plan, otherwise CODE_LENGTH. */
-export const createCodeLengths = (pool: Pool, { plans }: PlanTable, codeLength: number) => {
+export const createCodeLengths = (
+  pool: Pool,
+  { plans }: PlanTable,
+  codeLength: number,
+  ignoresCase: IgnoresCase,
+) => {
   const lengthOf = (plan: PlanName | null): number =>
     (plan === null ? undefined : plans[plan].codeLength) ?? codeLength;
   const shortest = Math.min(
@@ -35,7 +45,7 @@ export const createCodeLengths = (pool: Pool, { plans }: PlanTable, codeLength: 
         const name = nameOf(domain, length);
         const known = left.get(name);
         if (known === null || (known !== undefined && known > 0)) continue;
-        const limit = Math.floor(keyAlphabet.length ** length * maxShare);
+        const limit = Math.floor(alphabetOf(ignoresCase(domain)).length ** length * maxShare);
         const taken = await countShortCodes(pool, domain, length, limit);
         left.set(name, taken >= limit ? null : Math.ceil((limit - taken) * shareOfLeft));
       }

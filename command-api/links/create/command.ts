@@ -8,6 +8,7 @@ import {
 } from '../../../schemas/decision.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { newEvent } from '../../../schemas/events/codec.js';
+import { mayCreate } from '../../../schemas/folds/domain.js';
 import {
   evolveLedgerLink,
   initialState,
@@ -130,12 +131,14 @@ interface LinkCounts {
   allLinks: number;
 }
 
+export type GenerateCode = (length: number, domain: string | null) => string;
+
 /** The state of a group of requests, under its locks. */
 interface LockedLinks {
   readonly now: Date;
   /** The subjects of this set are taken. Others count as free. */
   readonly taken: ReadonlySet<string>;
-  readonly domains: ReadonlyMap<string, { readonly account: string }>;
+  readonly domains: Parameters<typeof mayCreate>[0];
   /** Links for requests with `reuse`, by `nameOf`. */
   readonly reusable: ReadonlyMap<string, ReusedLink>;
 }
@@ -143,10 +146,7 @@ interface LockedLinks {
 /** Decides links one after the other, under the locks. Requests with `reuse` reuse links of the same group. */
 export const openGroup = (
   { taken, reusable, domains, now }: LockedLinks,
-  {
-    generateCode,
-    newId,
-  }: { readonly generateCode: (length: number) => string; readonly newId: () => string },
+  { generateCode, newId }: { readonly generateCode: GenerateCode; readonly newId: () => string },
 ) => {
   const reused = new Map(reusable);
   const ledgerLinks = new Map<string, LedgerLink>();
@@ -163,9 +163,7 @@ export const openGroup = (
       const { data } = request;
       const destination = destinationOf(request);
       const { domain } = destination;
-      if (domain !== null && domains.get(domain)?.account !== data.account) {
-        return { type: 'domainInactive' };
-      }
+      if (!mayCreate(domains, data.account, request.subject)) return { type: 'domainInactive' };
       const link = data.reuse ? reused.get(nameOf(destination)) : undefined;
       if (link) return { type: 'reused', link };
       if (meter && linkLimit !== null && meter.links >= linkLimit)
@@ -173,7 +171,7 @@ export const openGroup = (
       let { subject } = request;
       const codeLength = linkOfSubject(subject).code.length;
       while (!data.custom && isTaken(subject))
-        subject = subjectOf({ domain, code: generateCode(codeLength) });
+        subject = subjectOf({ domain, code: generateCode(codeLength, domain) });
       if (isTaken(subject)) return { type: 'aliasTaken' };
       const metadata = { ...request.metadata, now, id: newId() };
       const { decide, evolve } = createLinkDecider;

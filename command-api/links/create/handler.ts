@@ -13,7 +13,13 @@ import { mapResult, writeAfter, type Write } from '../../../ops/platform/postgre
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import type { CommandRequest } from '../../../schemas/decision.js';
 import { linkOfSubject } from '../../../schemas/link-subject.js';
-import { openGroup, type CreateLink, type ReusedLink, type ShortenOutcome } from './command.js';
+import {
+  openGroup,
+  type CreateLink,
+  type GenerateCode,
+  type ReusedLink,
+  type ShortenOutcome,
+} from './command.js';
 import type { Admission } from '../../admission/admission.js';
 import {
   admitGroup,
@@ -109,7 +115,7 @@ interface ShortenDeps {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly clock: LedgerClock;
-  readonly generateCode: (length: number) => string;
+  readonly generateCode: GenerateCode;
 }
 
 /** Decides the calls of unadmitted requests, and their commands. */

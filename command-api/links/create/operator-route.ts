@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { findActiveDomains } from '../../../ops/ledger/active-domains.js';
 import { operatorsKeyId } from '../../../schemas/folds/key-meter.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { linkCodeOf, subjectOf } from '../../../schemas/link-subject.js';
+import { codeOn, linkCodeOf, subjectOf } from '../../../schemas/link-subject.js';
 import { urlsOf } from '../../../schemas/link-options.js';
 import type { AdminHandlers } from '../../http/operator-requests.js';
 import { failure } from '../../http/reply.js';
@@ -10,12 +11,14 @@ import { checkGroups, safetyResponses } from '../../safety/safety-check.js';
 import type { CreateLink } from './command.js';
 import { toResponse } from './view.js';
 import { createShortenHandler } from './handler.js';
-import { generateCode, newSubject } from './request.js';
+import { codeGenerator, newSubject } from './request.js';
 
 /** POST /admin/links: creates a link for any account, without quotas and switches, also with a reserved alias. */
 export const createHandlers = ((deps) => {
   const { pool, outbox, clock, delivery, shortUrlHost, safety, passwords, respond, codeLengths } =
     deps;
+  const { ignoresCase } = deps.activeDomains;
+  const generateCode = codeGenerator(ignoresCase);
   const { shorten } = createShortenHandler({ pool, outbox, clock, generateCode });
   const lengthOn = async (domain: string | null): Promise<number> => {
     await codeLengths.load(domain);
@@ -24,8 +27,10 @@ export const createHandlers = ((deps) => {
 
   return {
     async createLink({ body: request, state }) {
-      const { alias, domain: name, password, ...fields } = request;
+      const { alias: sent, domain: name, password, ...fields } = request;
       const domain = namedDomain(name, state);
+      if (domain !== null) await findActiveDomains(deps, request.account, [domain]);
+      const alias = sent === null ? null : codeOn(domain, sent, ignoresCase);
       if (alias !== null && linkCodeOf(alias) === null) {
         return failure(400, messages.aliasReserved);
       }
@@ -38,7 +43,9 @@ export const createHandlers = ((deps) => {
       const [passwordHash = null] = hashes;
       const subject =
         alias === null
-          ? newSubject(domain, await lengthOn(domain), { stalled: await delivery.stalled() })
+          ? newSubject(generateCode, domain, await lengthOn(domain), {
+              stalled: await delivery.stalled(),
+            })
           : subjectOf({ domain, code: alias });
       const data: CreateLink['data'] = {
         ...fields,

@@ -13,15 +13,14 @@ import {
   shortenRequest,
   type ShortenRequest,
 } from '../../../schemas/http/shorten.js';
-import { subjectOf } from '../../../schemas/link-subject.js';
+import { codeOn, subjectOf, type IgnoresCase } from '../../../schemas/link-subject.js';
 import { urlsOf } from '../../../schemas/link-options.js';
 import type { AdmittedCall } from '../../admission/command.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import type { PlatformSwitches } from '../../../schemas/folds/platform.js';
-import type { CodeLengths } from './code-lengths.js';
-import type { CreateLink, ShortenRefusal } from './command.js';
+import { alphabetOf, type CodeLengths } from './code-lengths.js';
+import type { CreateLink, GenerateCode, ShortenRefusal } from './command.js';
 import type { ShortenCommand } from './handler.js';
-import { keyAlphabet } from '../../keys/key-token.js';
 import { createFindForbidden } from '../../aliases/forbidden-aliases.js';
 import { namedDomain } from '../addressed-link.js';
 import { checkGroups, safetyResponses } from '../../safety/safety-check.js';
@@ -48,18 +47,25 @@ const logUnavailable = unavailable(messages.logUnavailable);
 /** Codes that are generated for a link to find one whose partition accepts events: enough for one of eight partitions. */
 const maxCodes = 100;
 
-/** Generates a code of a length. The ledger detects a collision. */
-export const generateCode: (length: number) => string = customAlphabet(keyAlphabet);
+const mixedCode = customAlphabet(alphabetOf(false));
+const lowerCode = customAlphabet(alphabetOf(true));
+
+/** Generates codes of a length for a domain. The ledger detects a collision. */
+export const codeGenerator =
+  (ignoresCase: IgnoresCase): GenerateCode =>
+  (length, domain) =>
+    (ignoresCase(domain) ? lowerCode : mixedCode)(length);
 
 /** Generates a subject whose partition accepts events. */
 export const newSubject = (
+  generateCode: GenerateCode,
   domain: string | null,
   length: number,
   { stalled }: Pick<RequestContext, 'stalled'>,
 ): string => {
-  let subject = subjectOf({ domain, code: generateCode(length) });
+  let subject = subjectOf({ domain, code: generateCode(length, domain) });
   for (let count = 1; count < maxCodes && stalled.includes(links, subject); count += 1) {
-    subject = subjectOf({ domain, code: generateCode(length) });
+    subject = subjectOf({ domain, code: generateCode(length, domain) });
   }
   return subject;
 };
@@ -101,6 +107,8 @@ const aliasSubjectOf = ({ alias, domain }: ShortenRequest): readonly string[] =>
 /** The common part of POST /v2/shorten and of the items of a batch. */
 export const createLinkRequests = (deps: LinkRequestDeps) => {
   const { plans } = deps;
+  const { ignoresCase } = deps.activeDomains;
+  const generateCode = codeGenerator(ignoresCase);
   const schema = shortenRequest(deps.destinations);
   const itemSchema = batchItemRequest(deps.destinations);
   const findForbidden = createFindForbidden(deps.pool);
@@ -136,12 +144,14 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     state: V2State,
   ): Read<ShortenRequest> => {
     if (parsed.type === 'refused') return parsed;
-    const { domain } = parsed.value;
+    const { domain, alias: sent } = parsed.value;
+    const alias = sent === null ? null : codeOn(domain, sent, ignoresCase);
+    const value = { ...parsed.value, alias };
     const reply =
       domain !== null && !active.has(domain)
         ? domainInactive
-        : (refusalOf(parsed.value, state) ?? stalledRefusal(parsed.value, state));
-    return reply ? refusedWith(reply) : parsed;
+        : (refusalOf(value, state) ?? stalledRefusal(value, state));
+    return reply ? refusedWith(reply) : { type: 'read', value };
   };
 
   const readyRequest = (
@@ -161,7 +171,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     const metadata = actorIn(state, key.id);
     const subject =
       alias === null
-        ? newSubject(domain, deps.codeLengths.next(domain, key.plan), state)
+        ? newSubject(generateCode, domain, deps.codeLengths.next(domain, key.plan), state)
         : subjectOf({ domain, code: alias });
     return {
       type: 'ready',
@@ -190,6 +200,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     /** The schema of POST /v2/shorten. */
     schema,
     itemSchema,
+    generateCode,
     linkLimitOf,
     /** Checks a request as far as possible without its key; `null` if it needs the ledger, a service or a hash. */
     async plain(

@@ -16,12 +16,7 @@ import { noteIgnoredFields } from '../../http/ignored-fields.js';
 import { itemErrorOf, json, logWithinMs, unavailable, type Reply } from '../../http/reply.js';
 import { parseAs, parseJson } from '../../http/requests.js';
 import type { UnadmittedCall, V2State } from '../../admission/admitted-call.js';
-import {
-  createLinkRequests,
-  generateCode,
-  type LinkRequestDeps,
-  type ReadyRequest,
-} from './request.js';
+import { createLinkRequests, type LinkRequestDeps, type ReadyRequest } from './request.js';
 
 export interface ShortenDeps extends LinkRequestDeps {
   readonly admission: Admission;
@@ -38,7 +33,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   const idempotency = createIdempotency(deps);
   const requests = createLinkRequests(deps);
   const handler = createShortenHandler(
-    { pool, outbox, clock, generateCode },
+    { pool, outbox, clock, generateCode: requests.generateCode },
     { admission, commandOf: requests.plainCommand },
   );
 

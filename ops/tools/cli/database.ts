@@ -1,7 +1,8 @@
 import { topicNames } from '../../../schemas/events/topics.js';
 import { subjectOf } from '../../../schemas/link-subject.js';
 import { pastedLink } from '../../../schemas/pasted-code.js';
-import { readActiveDomains } from '../../ledger/domains.js';
+import { readKnownDomains } from '../../ledger/domains.js';
+import { readPlatform } from '../../ledger/platform.js';
 import { openDataDir, publishedAddresses } from '../../app/data-dir.js';
 import { openEventLog, type OpenedLog } from '../../app/event-log.js';
 import { runningPostgresUrl, startEmbeddedPostgres } from '../../local/postgres/index.js';
@@ -114,8 +115,12 @@ export const subjectNamed = async (
   text: string,
 ): Promise<string> => {
   const isActive = async (name: string): Promise<boolean> =>
-    (await readActiveDomains(pool, [name])).length > 0;
-  return subjectOf(await pastedLink(text, { shortUrlHost, isActive }));
+    (await readKnownDomains(pool, [name])).some(({ account }) => account !== null);
+  const link = await pastedLink(text, { shortUrlHost, isActive });
+  const { domain } = link;
+  const known =
+    domain === null ? [await readPlatform(pool)] : await readKnownDomains(pool, [domain]);
+  return subjectOf(link, () => known.some(({ caseInsensitive }) => caseInsensitive));
 };
 
 export interface LongWork extends CommandDatabase {

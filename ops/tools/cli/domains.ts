@@ -13,6 +13,8 @@ const rowOf = (domain: OperatorsDomain): readonly string[] => [
   domain.verifiedAt?.slice(0, 10) ?? '-',
 ];
 
+type AddOptions = Readonly<Partial<{ account: string; caseInsensitive: true }>>;
+
 export const addDomainCommands = (
   program: Command,
   { connect, print, confirm }: CommandContext,
@@ -26,10 +28,15 @@ export const addDomainCommands = (
     .description('add an active domain to an account, without a DNS check')
     .argument('<domain>', 'host name', notEmpty('domain'))
     .option('--account <account>', 'account that may create links on it')
+    .option(
+      '--case-insensitive',
+      'letters of either case are the same in its codes; cannot change later',
+    )
     .examples('domains add go.example.com --account acme')
-    .action(async (domain: string, options: { readonly account?: string }) => {
-      const account = required(options.account, '--account', 'domains add');
-      const change = await (await connect()).call('addDomain', { body: { domain, account } });
+    .action(async (domain: string, { account: named, ...options }: AddOptions) => {
+      const account = required(named, '--account', 'domains add');
+      const body = { domain, account, ...options };
+      const change = await (await connect()).call('addDomain', { body });
       print(
         changed(change, (added) => `The domain ${added.domain} is active for ${added.account}`),
       );

@@ -1,7 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import type { DomainResponse } from '../../../../schemas/http/domains.js';
 import { formatDate } from '../../format.js';
-import { hostIn } from '../../link-filter.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, useAction } from '../app/hooks.js';
@@ -9,6 +8,7 @@ import { Page } from '../app/shell.js';
 import { type Action, question, useActions } from '../components/actions.js';
 import { CopyButton } from '../components/copy-button.js';
 import { Input } from '../components/field.js';
+import { NewDomainFields, newDomainIn } from '../components/new-domain.js';
 import { useDomains } from '../components/own-domains.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
 import { NeedsScope, useScope } from '../app/owner.js';
@@ -134,22 +134,9 @@ const claim: Action = {
   verb: text.claim,
   dialog: {
     title: text.newDomain,
-    content: (
-      <Input
-        label={texts.components.domain}
-        name="domain"
-        required
-        maxLength={2_048}
-        placeholder={text.domainExample}
-        hint={text.domainHint}
-      />
-    ),
+    content: <NewDomainFields hint={text.domainHint} />,
   },
-  call: (data) => {
-    const fields = fieldsOf(data);
-    const body = { ...fields, domain: hostIn(fields['domain'] ?? '') };
-    return callApi('/v2/domains', { method: 'POST', body });
-  },
+  call: (data) => callApi('/v2/domains', { method: 'POST', body: newDomainIn(data) }),
   done: text.claimed,
 };
 

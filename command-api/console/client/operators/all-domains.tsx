@@ -1,13 +1,14 @@
 import type { z } from 'zod';
 import type { domainPageResponse, OperatorsDomain } from '../../../../schemas/http/domains.js';
 import { formatDate } from '../../format.js';
-import { hostIn, noFilter, writeFilter } from '../../link-filter.js';
+import { noFilter, writeFilter } from '../../link-filter.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { fieldsOf, useAddressedPage } from '../app/hooks.js';
+import { useAddressedPage } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { question, useActions, type Action } from '../components/actions.js';
 import { Input } from '../components/field.js';
+import { NewDomainFields, newDomainIn } from '../components/new-domain.js';
 import { nextPage, ResourceList, type Description } from '../components/resource-list.js';
 
 const { common, operators: text } = texts;
@@ -19,23 +20,12 @@ const add: Action = {
     verb: text.addTheDomain,
     content: (
       <>
-        <Input
-          label={texts.components.domain}
-          name="domain"
-          required
-          maxLength={2_048}
-          placeholder="go.example.com"
-          hint={text.addDomainHint}
-        />
+        <NewDomainFields hint={text.addDomainHint} />
         <Input label={common.account} name="account" required pattern="[A-Za-z0-9._\-]{1,64}" />
       </>
     ),
   },
-  call: (data) => {
-    const fields = fieldsOf(data);
-    const body = { ...fields, domain: hostIn(fields['domain'] ?? '') };
-    return callApi('/admin/domains', { method: 'POST', body });
-  },
+  call: (data) => callApi('/admin/domains', { method: 'POST', body: newDomainIn(data) }),
 };
 
 const describe = (subject: OperatorsDomain): Description => {

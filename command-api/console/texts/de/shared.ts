@@ -113,6 +113,8 @@ export const components: typeof english.components = {
   manyLinks: 'Viele Links erstellen',
   importLinks: 'Links importieren',
   domain: 'Domain',
+  ignoreCase:
+    'Groß- und Kleinschreibung der Kurzcodes ignorieren. Das lässt sich später nicht ändern.',
   timeZone: 'Zeitzone',
   titleHint: 'Für Sie. Besucher sehen ihn nicht.',
   note: 'Notiz',

@@ -189,6 +189,7 @@ export const values: typeof english.values = {
     QrRendered: 'QR-Code erzeugt',
     MaintenanceSwitched: 'Wartung umgeschaltet',
     FeatureSwitched: 'Funktion umgeschaltet',
+    CodesCaseChosen: 'Schreibweise der Codes gewählt',
     ProjectionWorkRequested: 'Arbeit an einer Projektion angefordert',
   },
   unknown: 'Unbekannt',

@@ -112,6 +112,7 @@ export const components = {
   manyLinks: 'Create many links',
   importLinks: 'Import links',
   domain: 'Domain',
+  ignoreCase: 'Ignore upper and lower case in short codes. This cannot be changed later.',
   timeZone: 'Time zone',
   titleHint: 'For you. Visitors do not see it.',
   note: 'Note',

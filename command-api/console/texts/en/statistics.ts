@@ -191,6 +191,7 @@ export const values = {
     QrRendered: 'QR code rendered',
     MaintenanceSwitched: 'Maintenance switched',
     FeatureSwitched: 'Feature switched',
+    CodesCaseChosen: 'Case of codes chosen',
     ProjectionWorkRequested: 'Work on a projection requested',
   },
   unknown: 'Unknown',

@@ -1,0 +1,27 @@
+import { hostIn } from '../../link-filter.js';
+import { texts } from '../../texts.js';
+import { fieldsOf } from '../app/hooks.js';
+import { Check, Input } from './field.js';
+
+const { components: text } = texts;
+
+export const NewDomainFields = ({ hint }: { readonly hint: string }) => (
+  <>
+    <Input
+      label={text.domain}
+      name="domain"
+      required
+      maxLength={2_048}
+      placeholder={texts.domains.domainExample}
+      hint={hint}
+    />
+    <Check name="caseInsensitive" label={text.ignoreCase} />
+  </>
+);
+
+/** The body of a request for the domain in a form. */
+export const newDomainIn = (data: FormData): object => {
+  const { domain = '', caseInsensitive, ...fields } = fieldsOf(data);
+  const wanted = caseInsensitive === undefined ? {} : { caseInsensitive: true };
+  return { ...fields, domain: hostIn(domain), ...wanted };
+};
