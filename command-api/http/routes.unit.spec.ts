@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createV2, v2Routes, type V2Deps, type V2Route } from './routes.js';
 
-// Handlers read their dependencies when they are called.
-const deps = {} as V2Deps;
+// Handlers read their other dependencies when they are called.
+const deps = { activeDomains: {} } as V2Deps;
 
 const routes = v2Routes(deps);
 const pathOf = ({ path }: V2Route): string => `/v2${path.replace(/:\w+/g, 'spring')}`;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findActiveDomains } from '../../../ops/ledger/active-domains.js';
 import { operatorsKeyId } from '../../../schemas/folds/key-meter.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { codeOn, linkCodeOf, subjectOf } from '../../../schemas/link-subject.js';
+import { codeOn, linkCodeOf, subjectOf, type IgnoresCase } from '../../../schemas/link-subject.js';
 import { urlsOf } from '../../../schemas/link-options.js';
 import type { AdminHandlers } from '../../http/operator-requests.js';
 import { failure } from '../../http/reply.js';
@@ -17,7 +17,7 @@ import { codeGenerator, newSubject } from './request.js';
 export const createHandlers = ((deps) => {
   const { pool, outbox, clock, delivery, shortUrlHost, safety, passwords, respond, codeLengths } =
     deps;
-  const { ignoresCase } = deps.activeDomains;
+  const ignoresCase: IgnoresCase = (domain) => deps.activeDomains.ignoresCase(domain);
   const generateCode = codeGenerator(ignoresCase);
   const { shorten } = createShortenHandler({ pool, outbox, clock, generateCode });
   const lengthOn = async (domain: string | null): Promise<number> => {

@@ -107,7 +107,7 @@ const aliasSubjectOf = ({ alias, domain }: ShortenRequest): readonly string[] =>
 /** The common part of POST /v2/shorten and of the items of a batch. */
 export const createLinkRequests = (deps: LinkRequestDeps) => {
   const { plans } = deps;
-  const { ignoresCase } = deps.activeDomains;
+  const ignoresCase: IgnoresCase = (domain) => deps.activeDomains.ignoresCase(domain);
   const generateCode = codeGenerator(ignoresCase);
   const schema = shortenRequest(deps.destinations);
   const itemSchema = batchItemRequest(deps.destinations);
