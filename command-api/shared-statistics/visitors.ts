@@ -23,7 +23,7 @@ import { queryOf } from '../http/requests.js';
 import { goneResponses } from '../links/view.js';
 import { incompleteStats } from '../statistics/route.js';
 import { findLinkStats } from '../statistics/statistics.js';
-import { pageLanguages, pagesIn, type SharedStats } from './page.js';
+import { pageLanguages, pagesIn, type Pages, type SharedStats } from './page.js';
 import { hashShareToken } from './route.js';
 
 /** Requests and wrong passwords of the last minute, in all processes. */
@@ -51,7 +51,7 @@ const needsPassword = failure(401, messages.sharePassword, {
 
 interface View {
   readonly isJson: boolean;
-  readonly pages: (typeof pagesIn)['en'];
+  readonly pages: Pages;
 }
 
 const html = (status: number, { html: body, securityPolicy }: Page): Reply => ({
@@ -188,7 +188,7 @@ export const sharedStatistics = (deps: {
     Object.assign((ctx.state as RequestState).headers, headers);
     const language = ctx.acceptsLanguages([...pageLanguages]);
     const isJson = prefers(ctx, 'application/json', 'text/html');
-    const view = { isJson, pages: pagesIn[language === 'de' ? 'de' : 'en'] };
+    const view = { isJson, pages: pagesIn[language === 'de' ? 'de' : 'en']() };
     const reply = await respond(ctx, view);
     if (reply.type !== 'error' || isJson) {
       send(ctx, reply);
