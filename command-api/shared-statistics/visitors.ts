@@ -60,7 +60,7 @@ const html = (status: number, { html: body, securityPolicy }: Page): Reply => ({
 });
 
 /** The password of `Authorization: Basic`; the user name is ignored. */
-const basicPassword = ({ headers: { authorization = '' } }: Context): string | null => {
+export const basicPassword = (authorization = ''): string | null => {
   const [, encoded = ''] = /^Basic +([\w+/=-]+) *$/i.exec(authorization) ?? [];
   const text = Buffer.from(encoded, 'base64').toString();
   return text.includes(':') ? text.slice(text.indexOf(':') + 1) : null;
@@ -116,7 +116,7 @@ export const sharedStatistics = (deps: {
     const { uncounted } = ctx.state as RequestState;
     const isForm = ctx.method === 'POST';
     if (!isForm && (passwordHash === null || (await hasProof(ctx, share)))) return null;
-    let password = basicPassword(ctx);
+    let password = basicPassword(ctx.headers.authorization);
     if (isForm) {
       const form = await uncounted(readForm(ctx.req)).catch((error: unknown) => {
         if (ctx.req.complete) throw error;
