@@ -4,6 +4,7 @@ import type { StatsResponse } from '../../schemas/http/statistics.js';
 import { dimensionNames } from '../../schemas/statistics/document.js';
 import { listOf } from '../console/comparison.js';
 import { createFormatValue } from '../console/format.js';
+import { once } from '../console/locale.js';
 import * as german from '../console/texts/de/texts.js';
 import * as english from '../console/texts/en/texts.js';
 import { createTexts } from '../console/texts.js';
@@ -30,7 +31,7 @@ td { text-align: end; font-variant-numeric: tabular-nums; }
 th, td { padding: .125rem 0; border-bottom: 1px solid var(--line); }`;
 
 export const pageLanguages = ['en', 'de'] as const;
-export type PageLanguage = (typeof pageLanguages)[number];
+type PageLanguage = (typeof pageLanguages)[number];
 
 /** Statistics without the destination, unless it is shared. */
 export type SharedStats = Omit<StatsResponse, 'url'> & Partial<Pick<StatsResponse, 'url'>>;
@@ -56,10 +57,8 @@ const createPages = (language: PageLanguage) => {
   /** A local day, without regard to the offset. */
   const dayOf = (time: string): string => days.format(new Date(time.slice(0, 10)));
   const { common, live, statistics, values } = createTexts(catalogue, number);
-  const namesOf = (type: Intl.DisplayNamesType) => {
-    const names = new Intl.DisplayNames(language, { type });
-    return () => names;
-  };
+  const namesOf = (type: Intl.DisplayNamesType) =>
+    once(() => new Intl.DisplayNames(language, { type }));
   const formatValue = createFormatValue(values, namesOf('region'), namesOf('language'));
   const text = (name: keyof typeof ownTexts, value = ''): string =>
     ownTexts[name][pageLanguages.indexOf(language)]?.replace('{}', () => value) ?? '';
@@ -127,7 +126,6 @@ ${bars.join('\n')}
   };
 };
 
-export const pagesIn: Readonly<Record<PageLanguage, ReturnType<typeof createPages>>> = {
-  en: createPages('en'),
-  de: createPages('de'),
-};
+/** The pages in each language, created at their first use. */
+export const pagesIn = { en: once(() => createPages('en')), de: once(() => createPages('de')) };
+export type Pages = ReturnType<typeof createPages>;

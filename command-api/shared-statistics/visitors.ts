@@ -23,7 +23,7 @@ import { queryOf } from '../http/requests.js';
 import { goneResponses } from '../links/view.js';
 import { incompleteStats } from '../statistics/route.js';
 import { findLinkStats } from '../statistics/statistics.js';
-import { pageLanguages, pagesIn, type SharedStats } from './page.js';
+import { pageLanguages, pagesIn, type Pages, type SharedStats } from './page.js';
 import { hashShareToken } from './route.js';
 
 /** Requests and wrong passwords of the last minute, in all processes. */
@@ -51,7 +51,7 @@ const needsPassword = failure(401, messages.sharePassword, {
 
 interface View {
   readonly isJson: boolean;
-  readonly pages: (typeof pagesIn)['en'];
+  readonly pages: Pages;
 }
 
 const html = (status: number, { html: body, securityPolicy }: Page): Reply => ({
@@ -60,7 +60,7 @@ const html = (status: number, { html: body, securityPolicy }: Page): Reply => ({
 });
 
 /** The password of `Authorization: Basic`; the user name is ignored. */
-const basicPassword = ({ headers: { authorization = '' } }: Context): string | null => {
+export const basicPassword = (authorization = ''): string | null => {
   const [, encoded = ''] = /^Basic +([\w+/=-]+) *$/i.exec(authorization) ?? [];
   const text = Buffer.from(encoded, 'base64').toString();
   return text.includes(':') ? text.slice(text.indexOf(':') + 1) : null;
@@ -116,7 +116,7 @@ export const sharedStatistics = (deps: {
     const { uncounted } = ctx.state as RequestState;
     const isForm = ctx.method === 'POST';
     if (!isForm && (passwordHash === null || (await hasProof(ctx, share)))) return null;
-    let password = basicPassword(ctx);
+    let password = basicPassword(ctx.headers.authorization);
     if (isForm) {
       const form = await uncounted(readForm(ctx.req)).catch((error: unknown) => {
         if (ctx.req.complete) throw error;
@@ -188,7 +188,7 @@ export const sharedStatistics = (deps: {
     Object.assign((ctx.state as RequestState).headers, headers);
     const language = ctx.acceptsLanguages([...pageLanguages]);
     const isJson = prefers(ctx, 'application/json', 'text/html');
-    const view = { isJson, pages: pagesIn[language === 'de' ? 'de' : 'en'] };
+    const view = { isJson, pages: pagesIn[language === 'de' ? 'de' : 'en']() };
     const reply = await respond(ctx, view);
     if (reply.type !== 'error' || isJson) {
       send(ctx, reply);

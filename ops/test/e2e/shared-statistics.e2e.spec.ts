@@ -418,12 +418,9 @@ describe('shared statistics', () => {
       }
     };
     await Promise.all(Array.from({ length: 50 }, flooder));
-    expect(statuses).to.deep.equal(
-      new Map([
-        [404, 240],
-        [429, 9_760],
-      ]),
-    );
+    expect([...statuses.keys()]).to.have.members([404, 429]);
+    // Four addresses, in at most two minutes.
+    expect(statuses.get(404)).to.be.within(240, 480);
     expect((await open(url)).status).to.equal(200);
   });
 
