@@ -79,7 +79,6 @@ const { visits, ...names } = texts.values;
 const nullNames: Readonly<Record<string, string>> = {
   referrers: names.directOrUnknown,
   targets: names.noRule,
-  campaigns: names.noCampaign,
 };
 
 /** The display name of a value of a breakdown. */

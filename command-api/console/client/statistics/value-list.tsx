@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { PeriodStats } from '../../../../schemas/http/statistics.js';
 import type { Dimension } from '../../../../schemas/statistics/document.js';
 import { type ComparedRow, compareRows, type Row } from '../../comparison.js';
@@ -19,30 +19,24 @@ interface BreakdownProps {
   readonly stats: LoadedStats;
 }
 
-/** The list of a dimension. Campaigns have one text for their three values. */
-export const listOf = (stats: PeriodStats | undefined, name: Dimension): readonly Row[] => {
-  if (name !== 'campaigns') return stats?.[name] ?? [];
-  return (stats?.campaigns ?? []).map(({ campaign, source, medium, clicks }) => {
-    if (campaign === '(other)') return { value: campaign, clicks };
-    const names = [campaign, source, medium];
-    const isNamed = names.some((text) => text !== null);
-    return { value: isNamed ? names.map((text) => text ?? '–').join(' / ') : null, clicks };
-  });
-};
+/** The list of a dimension. The three values of a campaign are one text. */
+export const listOf = (stats: PeriodStats | undefined, name: Dimension): readonly Row[] =>
+  name === 'campaigns'
+    ? (stats?.campaigns ?? []).map(({ campaign, source, medium, clicks }) => ({
+        value: [campaign, source, medium].join(' / ').replace(/[ /]+$/, '') || null,
+        clicks,
+      }))
+    : (stats?.[name] ?? []);
 
 /** The clicks of a period by a selected dimension. */
 export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
   const [chosen, setChosen] = useState(0);
-  const id = useId();
   const dimension = dimensions[chosen] ?? 'referrers';
   const { value, before } = stats;
-  const names = texts.statistics.dimensions;
   return (
-    <section class="card breakdown" aria-labelledby={id}>
-      <h2 id={id} class="unseen">
-        {title}
-      </h2>
-      <div class="row choice" role="group" aria-labelledby={id}>
+    <section class="card breakdown" aria-label={title}>
+      <h2 class="unseen">{title}</h2>
+      <div class="row choice" role="group" aria-label={title}>
         {dimensions.map((option, index) => (
           <button
             key={option}
@@ -51,13 +45,13 @@ export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
             aria-pressed={index === chosen}
             onClick={() => setChosen(index)}
           >
-            {names[option]}
+            {text.dimensions[option]}
           </button>
         ))}
       </div>
       {value && (
         <ValueList
-          title={names[dimension]}
+          title={text.dimensions[dimension]}
           fileName={fileNameOf(stats, dimension)}
           rows={compareRows(listOf(value, dimension), before && listOf(before, dimension))}
           nameOf={(name) => <bdi>{formatValue(dimension, name)}</bdi>}
