@@ -15,19 +15,17 @@ export interface ComparedRow extends Row {
 
 const others = '(other)';
 
-/** The list of a dimension. Campaigns have one text for their three values. */
+/** The list of a dimension. The three values of a campaign are one text. */
 export const listOf = (
   stats: Omit<PeriodStats, 'period'> | undefined,
   name: Dimension,
-): readonly Row[] => {
-  if (name !== 'campaigns') return stats?.[name] ?? [];
-  return (stats?.campaigns ?? []).map(({ campaign, source, medium, clicks }) => {
-    if (campaign === others) return { value: campaign, clicks };
-    const names = [campaign, source, medium];
-    const isNamed = names.some((text) => text !== null);
-    return { value: isNamed ? names.map((text) => text ?? '–').join(' / ') : null, clicks };
-  });
-};
+): readonly Row[] =>
+  name === 'campaigns'
+    ? (stats?.campaigns ?? []).map(({ campaign, source, medium, clicks }) => ({
+        value: [campaign, source, medium].join(' / ').replace(/[ /]+$/, '') || null,
+        clicks,
+      }))
+    : (stats?.[name] ?? []);
 
 /**
  * The values of a period with their clicks in an earlier one. Values that only the earlier period has follow with 0

@@ -85,8 +85,7 @@ export const createFormatValue =
   ) =>
   (dimension: string, value: string | null): string => {
     if (value === null && dimension === 'referrers') return names.directOrUnknown;
-    if (value === null && dimension === 'targets') return names.noRule;
-    if (value === null) return dimension === 'campaigns' ? names.noCampaign : names.unknown;
+    if (value === null) return dimension === 'targets' ? names.noRule : names.unknown;
     if (value === '(other)') return names.allOthers;
     switch (dimension) {
       case 'countries':

@@ -387,7 +387,7 @@ describe('backup: restore', () => {
       expect(error).to.be.instanceOf(BadBackup);
       expect((error as Error).message).to.equal(
         `${file} was written by a later version of Linklog (${backup.head.linklog}): ` +
-          'this one does not know events of type linklog.LinkVisited.v4',
+          'this one does not know events of type linklog.LinkVisited.v5',
       );
     });
   });

@@ -33,14 +33,9 @@ const NowMark = () => {
   );
 };
 
-const sources: readonly Dimension[] = ['referrers', 'triggers'];
+const sources: readonly Dimension[] = ['referrers', 'triggers', 'targets', 'codes', 'campaigns'];
 const visitors: readonly Dimension[] = ['countries', 'languages'];
-/** Shown if they distinguish clicks: not of links without rules, with one code or without campaigns. */
-const ofOptions: readonly Dimension[] = ['targets', 'codes', 'campaigns'];
-/** All other dimensions follow from the user agent. */
-const devices = (Object.keys(text.dimensions) as Dimension[]).filter(
-  (name) => ![...sources, ...visitors, ...ofOptions].includes(name),
-);
+const devices: readonly Dimension[] = ['browsers', 'os', 'devices'];
 
 const Figure = (props: {
   readonly label: string;
@@ -178,10 +173,6 @@ export const Statistics = ({ stats, children, filter }: Props) => {
   const { route } = useLocation();
   const [view, hrefOf] = useView();
   const library = usePlotLibrary();
-  const distinguished = ofOptions.filter((name) => {
-    const [first, ...others] = listOf(value, name);
-    return others.length > 0 || (name !== 'codes' && typeof first?.value === 'string');
-  });
   const hrefOfDay = (day: string): string =>
     hrefOf({ preset: 'custom', from: day, to: addDays(day, 1), interval: 'hour' });
 
@@ -236,7 +227,12 @@ export const Statistics = ({ stats, children, filter }: Props) => {
           {children}
           <Breakdown
             title={text.sources}
-            dimensions={[...sources, ...distinguished]}
+            // Links without rules, with one code or without campaigns have no value of the last three.
+            dimensions={sources.filter(
+              (name, index) =>
+                index < 2 ||
+                listOf(value, name).some((row) => row.value !== stats.shortCode && row.value),
+            )}
             stats={stats}
           />
           <Breakdown title={text.visitors} dimensions={visitors} stats={stats} />

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Dimension } from '../../../../schemas/statistics/document.js';
 import { type ComparedRow, compareRows, listOf } from '../../comparison.js';
 import { formatValue } from '../../format.js';
@@ -21,16 +21,12 @@ interface BreakdownProps {
 /** The clicks of a period by a selected dimension. */
 export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
   const [chosen, setChosen] = useState(0);
-  const id = useId();
   const dimension = dimensions[chosen] ?? 'referrers';
   const { value, before } = stats;
-  const names = texts.statistics.dimensions;
   return (
-    <section class="card breakdown" aria-labelledby={id}>
-      <h2 id={id} class="unseen">
-        {title}
-      </h2>
-      <div class="row choice" role="group" aria-labelledby={id}>
+    <section class="card breakdown" aria-label={title}>
+      <h2 class="unseen">{title}</h2>
+      <div class="row choice" role="group" aria-label={title}>
         {dimensions.map((option, index) => (
           <button
             key={option}
@@ -39,13 +35,13 @@ export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
             aria-pressed={index === chosen}
             onClick={() => setChosen(index)}
           >
-            {names[option]}
+            {text.dimensions[option]}
           </button>
         ))}
       </div>
       {value && (
         <ValueList
-          title={names[dimension]}
+          title={text.dimensions[dimension]}
           fileName={fileNameOf(stats, dimension)}
           rows={compareRows(listOf(value, dimension), before && listOf(before, dimension))}
           nameOf={(name) => <bdi>{formatValue(dimension, name)}</bdi>}

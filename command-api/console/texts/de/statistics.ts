@@ -58,8 +58,8 @@ export const statistics: typeof english.statistics = (number) => ({
     referrers: 'Verweise',
     triggers: 'Link oder QR-Code',
     targets: 'Weiterleitungsregel',
-    codes: 'Kurzcodes',
-    campaigns: 'Kampagne / Quelle / Medium',
+    codes: 'Kurzcode',
+    campaigns: 'Kampagnen',
     countries: 'Länder',
     languages: 'Sprachen',
     browsers: 'Browser',
@@ -196,7 +196,6 @@ export const values: typeof english.values = {
   allOthers: 'Alle anderen',
   directOrUnknown: 'Direkt oder unbekannt',
   noRule: 'Keine Regel',
-  noCampaign: 'Keine Kampagne',
   statuses: {
     active: 'Aktiv',
     disabled: 'Deaktiviert',

@@ -58,8 +58,8 @@ export const statistics = (number: FormatNumber) => ({
     referrers: 'Referrers',
     triggers: 'Link or QR code',
     targets: 'Redirect rule',
-    codes: 'Short codes',
-    campaigns: 'Campaign / source / medium',
+    codes: 'Short code',
+    campaigns: 'Campaigns',
     countries: 'Countries',
     languages: 'Languages',
     browsers: 'Browsers',
@@ -198,7 +198,6 @@ export const values = {
   allOthers: 'All others',
   directOrUnknown: 'Direct or unknown',
   noRule: 'No rule',
-  noCampaign: 'No campaign',
   statuses: {
     active: 'Active',
     disabled: 'Disabled',
