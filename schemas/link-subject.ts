@@ -8,15 +8,11 @@ export interface LinkIdentity {
 }
 
 /**
- * The code in lower case and NFC: each code point is replaced by its simple lower-case mapping. Only `İ` has a longer full
- * mapping, which begins with the simple one. Letters can compose that did not before: `H` with U+0331, for example.
+ * The code in lower case and NFC: each code point is replaced by its simple lower-case mapping, from which the full one of
+ * `toLowerCase` differs for `İ` and a final `Σ`. Letters can compose that did not before: `H` with U+0331, for example.
  */
-export const foldCode = (code: string): string => {
-  // The usual case.
-  if (/^[\x21-\x7e]*$/.test(code)) return code.toLowerCase();
-  const simple = Array.from(code, (character) => Array.from(character.toLowerCase())[0] ?? '');
-  return simple.join('').normalize('NFC');
-};
+export const foldCode = (code: string): string =>
+  code.replaceAll('İ', 'i').replaceAll('Σ', 'σ').toLowerCase().normalize('NFC');
 
 /** Whether letters of either case are the same in the codes of a domain; `null`: the default domain. */
 export type IgnoresCase = (domain: string | null) => boolean;

@@ -146,17 +146,25 @@ describe('composition root: one PostgreSQL role for each service', () => {
     /** The admin listeners of all services. */
     let monitored: readonly string[];
     let key: string;
+    /** An edge with another CODES_CASE, which started before the API. */
+    let sensitive: RunningProcess;
 
     before(async () => {
       const addressOf = async (process: RunningProcess, name: string): Promise<string> =>
         ((await readyLine(process)) as Record<string, string>)[name] ?? '';
-      const edges = await start('linklog_edge', [mainFile, 'edge']);
+      const insensitive = { CODES_CASE: 'insensitive' };
+      sensitive = await start('linklog_edge', [mainFile, 'edge']);
+      const edges = await start('linklog_edge', [mainFile, 'edge'], insensitive);
+      await readyLine(sensitive);
       edge = await addressOf(edges, 'edge');
-      const env = { ADMIN_TOKEN: adminToken, SHORT_URL_HOST: edge, FIRST_KEY: 'none' };
+      const env = {
+        ...{ ADMIN_TOKEN: adminToken, SHORT_URL_HOST: edge, FIRST_KEY: 'none' },
+        ...insensitive,
+      };
       const apis = await start('linklog_api', [mainFile, 'api'], env);
       api = await addressOf(apis, 'api');
       admin = await addressOf(apis, 'admin');
-      const projectors = await start('linklog_projectors', [mainFile, 'projectors']);
+      const projectors = await start('linklog_projectors', [mainFile, 'projectors'], insensitive);
       const others = [await addressOf(edges, 'admin'), await addressOf(projectors, 'admin')];
       monitored = [admin, ...others];
       ({ key } = await issueKey({ admin, adminToken }, { plan: 'PRO' }));
@@ -179,11 +187,17 @@ describe('composition root: one PostgreSQL role for each service', () => {
       (await sendRequest(`${edge}/${code}`, password === undefined ? {} : passwordForm(password)))
         .status;
 
+    it('ends an edge with another CODES_CASE than the API has chosen', async () => {
+      const { exitCode, stderr } = await sensitive.ended;
+      expect(stderr).to.match(/^linklog: CODES_CASE is sensitive, .* chose insensitive, .*\n$/);
+      expect(exitCode).to.equal(78);
+    });
+
     it('creates, changes, redirects and counts links', async () => {
       const plain = await create({});
       expect(await visit(plain)).to.equal(302);
       const limited = await create({ maxClicks: 1, alias: 'limited-link', tags: ['a'] });
-      expect([await visit(limited), await visit(limited)]).to.deep.equal([302, 410]);
+      expect([await visit(limited), await visit('LIMITED-Link')]).to.deep.equal([302, 410]);
       const secret = await create({ password: 'open sesame' });
       expect(await visit(secret, 'wrong')).to.equal(401);
       expect(await visit(secret, 'open sesame')).to.equal(303);

@@ -53,7 +53,7 @@ describe('product: domains of accounts', () => {
       const { verification, createdAt } = claimed;
       expect(claimed).to.deep.equal({
         ...{ domain, status: 'pending', verification, ...none },
-        ...{ linkCount: 0, createdAt, verifiedAt: null },
+        ...{ caseInsensitive: false, linkCount: 0, createdAt, verifiedAt: null },
       });
       expect(verification).to.include({ type: 'TXT', name: `_linklog.${domain}` });
       expect(verification?.value).to.match(/^linklog=[\w-]{20,}$/);
@@ -262,7 +262,7 @@ describe('product: domains of accounts', () => {
       const { createdAt } = added;
       expect(added).to.deep.equal({
         ...{ domain, account, status: 'active', verification: null, ...none },
-        ...{ linkCount: 0, createdAt, verifiedAt: createdAt },
+        ...{ caseInsensitive: false, linkCount: 0, createdAt, verifiedAt: createdAt },
       });
       expect(bench.dns.queries).to.equal(queries);
       expect(expectDomain(await add(domain, account), 200)).to.deep.equal(added);

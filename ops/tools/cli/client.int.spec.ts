@@ -24,6 +24,7 @@ const keyWithUsage = (id: string) => ({
 
 const domain = (name: string) => ({
   ...{ domain: name, account: 'acme', status: 'active', verification: null, linkCount: 0 },
+  caseInsensitive: false,
   ...{ rootRedirect: null, notFoundRedirect: null, expiredRedirect: null },
   ...{ createdAt, verifiedAt: createdAt },
 });

@@ -206,7 +206,7 @@ describe('audit verify, on a running service', function () {
     expect(explained('redirects.links unknown').eventCount).to.equal(0);
     const eventsOf = (start: string) => explained(start).events.map(({ type }) => type);
     expect(eventsOf(`history.events ${busy.id}`)).to.deep.equal([catalogue.ApiKeyCreated.type]);
-    expect(eventsOf('ledger.domains a.example.com')).to.deep.equal(['linklog.DomainVerified.v1']);
+    expect(eventsOf('ledger.domains a.example.com')).to.deep.equal(['linklog.DomainVerified.v2']);
     expect(eventsOf('ledger.platform')).to.include('linklog.FeatureSwitched.v1');
     expect(JSON.stringify(found)).to.not.match(/argon2id|[0-9a-f]{64}|forged-token/);
   });
