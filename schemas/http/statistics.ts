@@ -71,6 +71,8 @@ export const accountStatsQuery = queryOf([...breakdownsOfAccount, ...bounded]).e
   search: listLinksQuery.shape.search,
 });
 
+type AccountQuery = z.output<typeof accountStatsQuery>;
+
 export interface StatisticsRequest {
   readonly period: Period;
   readonly include: ReadonlySet<IncludeName>;
@@ -99,7 +101,7 @@ export const readStatsQuery = (
     destination,
     search,
     ...requested
-  } = read.data as z.output<typeof accountStatsQuery>;
+  } = read.data as Omit<AccountQuery, 'tag'> & Partial<Pick<AccountQuery, 'tag'>>;
   const period = periodOf(requested, now);
   if ('refused' in period) return period;
   const known = schema === statsQuery ? breakdowns : breakdownsOfAccount;

@@ -6,7 +6,7 @@ import { fixture } from '../../test/support/fixture.js';
 import { onService } from './testing/on-service.js';
 
 describe('CLI: linklog export and stats, on a running service', () => {
-  const { bench, text, processText, json, createKey, projected } = onService();
+  const { bench, text, processText, json, createKey, projected, expectFailure } = onService();
   const key = fixture(() => createKey('PRO', '--account', 'cli-export'));
   const codes: string[] = [];
 
@@ -43,6 +43,18 @@ describe('CLI: linklog export and stats, on a running service', () => {
     expect(await json('stats', ...included, ...options)).to.deep.equal(
       await api(`?include=links,triggers&${query}`),
     );
+  });
+
+  it('prints the statistics of the links that match a filter', async () => {
+    const account = ['stats', '--account', 'cli-export', '--include', 'campaigns'];
+    const campaigns = [{ campaign: null, source: null, medium: null, clicks: 3 }];
+    expect(await json(...account, '--search', 'example')).to.deep.include({
+      ...{ linkCount: 2, clickCount: 3, campaigns },
+    });
+    expect(await json(...account, '--tag', 'a', '--tag', 'b')).to.deep.include({ linkCount: 0 });
+    expect(await text(...account)).to.match(/\nCAMPAIGNS +CLICKS\n\(not recorded\) +3\n?$/);
+    const conflict = 'a link and --tag exclude each other';
+    await expectFailure(['stats', codes[0] ?? '', '--tag', 'a'], 2, conflict);
   });
 
   it('prints statistics as numbers, a plot and tables', async () => {
