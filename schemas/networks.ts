@@ -1,5 +1,4 @@
 /** Addresses and CIDRs of redirect rules, at the edge and in the console. */
-import ipaddr from 'ipaddr.js';
 
 /** The 16-bit groups of an address: two of IPv4, eight of IPv6. */
 type Groups = readonly number[];
@@ -66,10 +65,11 @@ const isMapped = (groups: Groups): boolean =>
 
 /** An address; an IPv4-mapped one is an IPv4 address. `null`: the text is none. */
 const addressIn = (text: string): Groups | null => {
-  if (!text.includes(':')) return readDotted(text);
-  // An IPv4 address at the end, which is rare.
-  const plain = text.includes('.') && ipaddr.IPv6.isValid(text) ? ipaddr.parse(text) : text;
-  const groups = readGroups(plain.toString());
+  const tail = text.lastIndexOf(':') + 1;
+  const end = text.includes('.') ? readDotted(text.slice(tail)) : [];
+  if (tail === 0 || !end) return end?.length === 2 ? end : null;
+  const hexadecimal = end.map((group) => group.toString(16)).join(':');
+  const groups = readGroups(end.length === 2 ? text.slice(0, tail) + hexadecimal : text);
   return groups && isMapped(groups) ? groups.slice(6) : groups;
 };
 

@@ -71,6 +71,7 @@ export const accountStatsQuery = queryOf([...breakdownsOfAccount, ...bounded]).e
   search: listLinksQuery.shape.search,
 });
 
+type LinkStatsQuery = z.output<typeof statsQuery>;
 type AccountQuery = z.output<typeof accountStatsQuery>;
 
 export interface StatisticsRequest {
@@ -97,17 +98,18 @@ export const readStatsQuery = (
     include = [],
     limit,
     domain = null,
-    tag = [],
+    tag,
     destination,
     search,
     ...requested
-  } = read.data as Omit<AccountQuery, 'tag'> & Partial<Pick<AccountQuery, 'tag'>>;
+  } = read.data as Partial<Omit<AccountQuery, keyof LinkStatsQuery>> & LinkStatsQuery;
   const period = periodOf(requested, now);
   if ('refused' in period) return period;
   const known = schema === statsQuery ? breakdowns : breakdownsOfAccount;
   const names = include.flatMap((name) => (name === 'all' ? known : [name]));
-  const isFiltered = tag.length > 0 || destination !== undefined || search !== undefined;
-  const filter = isFiltered ? { tag, destination, search } : null;
+  const filters = { tag: tag ?? [], destination, search };
+  const isFiltered = filters.tag.length > 0 || destination !== undefined || search !== undefined;
+  const filter = isFiltered ? filters : null;
   return { period, include: new Set(names), limit, domain, filter };
 };
 
