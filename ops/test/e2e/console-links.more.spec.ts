@@ -45,6 +45,23 @@ describe('the console’s links', () => {
     expect(await detailsOf(shortCode)).not.to.have.property('codes');
   });
 
+  it('share their statistics by an address that is shown once, and end it after a question', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await show(`/links/${shortCode}/settings`);
+    await button('Share the statistics').click();
+    await dialog().getByLabel('Show the destination').check();
+    await dialog().getByRole('button', { name: 'Share the statistics' }).click();
+    const url = (await dialog().locator('code').textContent()) ?? '';
+    await expectAccessible();
+    const shared = await fetch(url, { headers: { Accept: 'application/json' } });
+    expect(await shared.json()).to.include({ shortCode, url: destination });
+    await dialog().getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByRole('button', { name: /^End / }).click();
+    await dialog().getByRole('button', { name: 'End' }).click();
+    await page.getByRole('button', { name: /^End / }).waitFor({ state: 'detached' });
+    expect((await fetch(url)).status).to.equal(404);
+  });
+
   it('are created from a typed host, with campaign parameters, start, end and limit', async () => {
     await show('/new');
     const field = page.getByLabel('Destination');

@@ -36,6 +36,7 @@ const useNotice = () => {
 const secrets = {
   key: { title: text.keepKey, use: text.keyUse, name: text.theKey },
   secret: { title: text.keepSecret, use: text.secretUse, name: text.theSecret },
+  url: { title: text.keepUrl, use: text.urlUse, name: text.theUrl },
 } as const;
 
 /** A change that the user can make, with the request that it sends. */

@@ -24,6 +24,7 @@ import { Statistics } from '../statistics/statistics.js';
 import { Codes } from './codes.js';
 import { LinkSummary, LinkTabs, useLinkRoute } from './link-summary.js';
 import { sendChange, Settings } from './settings.js';
+import { Shares } from './shares.js';
 
 const { common, link: text } = texts;
 
@@ -150,7 +151,10 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
       {link && tab === 'qr' && <QrCode link={address} />}
       {link && tab === 'settings' && <Settings link={link} path={path} onChanged={reload} />}
       {link && tab === 'settings' && link.status !== 'deleted' && (
-        <Codes link={link} onChanged={reload} />
+        <>
+          <Codes link={link} onChanged={reload} />
+          <Shares link={link} />
+        </>
       )}
       {link && tab === 'history' && <History base="/v2/links" link={address} />}
     </Page>

@@ -83,6 +83,13 @@ export const link: typeof english.link = (number) => ({
   deleteLink: (link) => `${link} löschen?`,
   deleteWarning:
     'Er leitet dauerhaft nicht mehr weiter. Sein Code wird nie wieder vergeben. Statistik und Verlauf bleiben erhalten.',
+  shares: 'Geteilte Statistik',
+  sharesHint: 'Eine geheime Adresse zeigt die Statistik des Links ohne Schlüssel.',
+  share: 'Statistik teilen',
+  showDestination: 'Ziel zeigen',
+  endShare: 'Beenden',
+  endShareTitle: 'Diese Freigabe beenden?',
+  endShareText: 'Ihre Adresse zeigt die Statistik nicht mehr.',
   codes: 'Weitere Codes',
   codesHint: 'Sie leiten weiter wie der erste und werden mit ihm zusammen gezählt.',
   addCode: 'Code hinzufügen',

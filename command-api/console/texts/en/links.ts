@@ -81,6 +81,13 @@ export const link = (number: FormatNumber) => ({
   deleteLink: (link: string) => `Delete ${link}?`,
   deleteWarning:
     'It stops redirecting permanently. Its code is never assigned again. Statistics and history stay.',
+  shares: 'Shared statistics',
+  sharesHint: 'A secret address shows the statistics of the link without a key.',
+  share: 'Share the statistics',
+  showDestination: 'Show the destination',
+  endShare: 'End',
+  endShareTitle: 'End this share?',
+  endShareText: 'Its address no longer shows the statistics.',
   codes: 'Further codes',
   codesHint: 'They redirect as the first one does, and count together with it.',
   addCode: 'Add a code',
