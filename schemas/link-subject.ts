@@ -17,7 +17,7 @@ export const foldCode = (code: string): string =>
 /** Whether letters of either case are the same in the codes of a domain; `null`: the default domain. */
 export type IgnoresCase = (domain: string | null) => boolean;
 
-/** A code as its domain stores it. A folded emoji (`Ⓜ`) or text (`HEALTH`) may be one that no link can have. */
+/** A code as its domain stores it. The folded text is not always a code: `HEALTH`, or the emoji `Ⓜ`. */
 export const codeOn = (domain: string | null, code: string, ignoresCase: IgnoresCase): string =>
   ignoresCase(domain) ? foldCode(code) : code;
 

@@ -92,7 +92,10 @@ describe('schemas: code of a link', () => {
         const code = text.normalize('NFC');
         const folded = foldCode(code);
         expect(foldCode(folded)).to.equal(folded);
-        const simple = Array.from(code, (letter) => Array.from(letter.toLowerCase())[0] ?? '');
+        const simple = Array.from(
+          code,
+          (character) => Array.from(character.toLowerCase())[0] ?? '',
+        );
         expect(folded).to.equal(simple.join('').normalize('NFC'));
         expect(folded.normalize('NFC')).to.equal(folded);
         expect(Array.from(folded).length).to.be.at.most(Array.from(code).length);

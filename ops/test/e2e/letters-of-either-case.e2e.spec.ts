@@ -74,7 +74,7 @@ describe('letters of either case: on a domain', () => {
     expect(expectDomain(await claim(name), 201)).to.include({ caseInsensitive: false });
   });
 
-  it('are part of the domain, also of one that an operator adds', async () => {
+  it('are part of the domain, also if an operator adds it', async () => {
     const listed = await bench.api('/v2/domains', pro.key);
     const { domains } = listed.json() as { domains: readonly DomainResponse[] };
     const shown = domains.map((found) => [found.domain, found.caseInsensitive]);
@@ -142,8 +142,8 @@ describe('letters of either case: on a domain', () => {
       ...{ method: 'POST', body: { alias: 'EVERY-CALL', domain } },
     });
     expect(again.json()).to.include({ message: taken });
-    const further = encodeURIComponent(`${domain.toUpperCase()}/EVERY-CODE`);
-    await api('DELETE', `/v2/links/${code}/codes/${further}${at}`);
+    const additional = encodeURIComponent(`${domain.toUpperCase()}/EVERY-CODE`);
+    await api('DELETE', `/v2/links/${code}/codes/${additional}${at}`);
     const twice = { shortCodes: [`${domain}/${code}`, `${domain}/every-call`] };
     const change = { addTags: ['x'] };
     const bulk = (body: object) => bench.api('/v2/links/bulk', pro.key, { method: 'POST', body });
@@ -215,8 +215,8 @@ describe('letters of either case: on a domain', () => {
 
   it('are assigned once by 50 concurrent requests in different cases', async () => {
     const aliasOf = (index: number): string =>
-      Array.from('raced-alias', (letter, bit) =>
-        ((index >> (bit % 6)) & 1) === 1 ? letter.toUpperCase() : letter,
+      Array.from('raced-alias', (character, bit) =>
+        ((index >> (bit % 6)) & 1) === 1 ? character.toUpperCase() : character,
       ).join('');
     const raced = await concurrently(50, (index) => add(aliasOf(index)));
     expect(statuses(raced)).to.deep.equal({ 201: 1, 400: 49 });
@@ -227,10 +227,10 @@ describe('letters of either case: on a domain', () => {
     const urls = Array.from({ length: 48 }, () => ({ url: destination, domain }));
     const batch = await bench.api('/v2/shorten/batch', pro.key, { method: 'POST', body: { urls } });
     const { results } = batch.json() as { results: readonly LinkDetails[] };
-    const one = await bench.link(pro.key, { domain });
+    const single = await bench.link(pro.key, { domain });
     const body = { url: destination, account, domain };
     const ofOperator = (await bench.admin('POST', '/admin/links', body)).json() as LinkDetails;
-    const codes = [...results, one, ofOperator].map(({ shortCode }) => shortCode);
+    const codes = [...results, single, ofOperator].map(({ shortCode }) => shortCode);
     expect(codes).to.have.length(50);
     for (const code of codes) expect(code).to.match(alphabet);
     expect((await visit(codes[0]?.toUpperCase() ?? '')).status).to.equal(302);
@@ -303,8 +303,8 @@ describe('letters of either case: on the default domain', () => {
     dataDir: string,
     env: Record<string, string> = {},
   ): Promise<EndedProcess> => {
-    const all = { ...(await serversFor(dataDir)), DATA_DIR: dataDir, ...env };
-    return onStack ? launch(all, [stackFile]).ended : runToEnd(all);
+    const variables = { ...(await serversFor(dataDir)), DATA_DIR: dataDir, ...env };
+    return onStack ? launch(variables, [stackFile]).ended : runToEnd(variables);
   };
   const expectRefusedStart = (
     { exitCode, stdout, stderr }: EndedProcess,

@@ -47,7 +47,11 @@ describe('CLI: domains of accounts, on a running service', () => {
     ]);
     const addAgain = ['domains', 'add', 'go.cli.example', '--account', 'cli-books'];
     const otherCase = [...add, '--case-insensitive'];
-    await expectFailure(otherCase, 1, 'The domain has another caseInsensitive, which cannot change');
+    await expectFailure(
+      otherCase,
+      1,
+      'The domain has another caseInsensitive, which cannot change',
+    );
     await expectFailure(addAgain, 1, 'The domain belongs to another account');
     expect(await text('domains', 'remove', 'GO.cli.example', '--yes')).to.equal(
       'Removed: go.cli.example. Its links return 404 until the same account gets it again.\n',
