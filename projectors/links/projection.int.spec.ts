@@ -48,7 +48,7 @@ describe('projectors: projection redirects', () => {
         ...{ created_at: noon, starts_at: null, expires_at: at(3_600), live_since: null },
         ...{ max_clicks: maxClicks, password_hash: passwordHash, sequence: 1, updated_at: null },
         ...{ expired: null, blocked: null, disabled: null, custom: null, original: null },
-        ...{ title: null, note: null, tags: null, options: null },
+        ...{ title: null, note: null, tags: null, options: null, codes: null },
       },
     ]);
   });

@@ -26,6 +26,7 @@ const operations: Readonly<Record<Scope, readonly string[]>> = {
   'links:write': [
     ...['PATCH /links/{shortCode}', 'DELETE /links/{shortCode}', 'POST /links/bulk'],
     ...['POST /links/{shortCode}/share', 'DELETE /links/{shortCode}/share/{id}'],
+    ...['POST /links/{shortCode}/codes', 'DELETE /links/{shortCode}/codes/{code}'],
   ],
   'links:import': [
     ...['POST /imports', 'GET /imports', 'GET /imports/{id}', 'DELETE /imports/{id}'],

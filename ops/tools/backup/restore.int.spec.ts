@@ -170,9 +170,9 @@ describe('backup: restore', () => {
     const codes = createCodeLedger(from);
     for (const code of ['plain-2', 'plain-3']) {
       const { account, hash: keyHash } = keys[0];
-      await codes.add({ subject: 'plain', code, account, keyHash, linkLimit: null, actor });
+      await codes.add({ subject: 'many-5', code, account, keyHash, linkLimit: null, actor });
     }
-    await codes.remove('plain', 'plain-2', keys[0].account, actor);
+    await codes.remove('many-5', 'plain-2', keys[0].account, actor);
 
     const qrCodes = createQrCodeQuota(from);
     for (const key of [keys[0], keys[0], keys[2]]) {

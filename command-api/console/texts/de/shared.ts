@@ -127,7 +127,7 @@ export const components: typeof english.components = {
   theKey: 'der Schlüssel',
   theSecret: 'das Geheimnis',
   keepUrl: 'Diese Adresse aufbewahren',
-  urlUse: 'Wer sie hat, sieht die Statistik.',
+  urlUse: 'Sie zeigt die Statistik ohne Schlüssel.',
   theUrl: 'die Adresse',
   stored: 'Ich habe es aufbewahrt',
   oldSecretEnds: 'Das alte Geheimnis endet',

@@ -125,7 +125,7 @@ export const components = {
   theKey: 'the key',
   theSecret: 'the secret',
   keepUrl: 'Keep this address',
-  urlUse: 'Whoever has it sees the statistics.',
+  urlUse: 'It shows the statistics without a key.',
   theUrl: 'the address',
   stored: 'I have kept it',
   oldSecretEnds: 'The old secret ends',
