@@ -59,6 +59,8 @@ describe('statistics by tag and campaign', () => {
     expect((await bench.api(path, pro.key, { method: 'DELETE' })).status).to.equal(204);
     await eventuallyPasses(async () => {
       expect((await statsOf('tag=spring')).linkCount).to.equal(1);
+      expect((await statsOf('tag=shop')).linkCount).to.equal(2);
+      expect((await statsOf('destination=www.example.com')).linkCount).to.equal(2);
     });
   });
 
