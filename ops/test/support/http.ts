@@ -111,7 +111,9 @@ export const concurrently = <Value>(
 };
 
 /** The number of responses by status. */
-export const statuses = (responses: readonly HttpResponse[]): Record<number, number> => {
+export const statuses = (
+  responses: readonly Pick<HttpResponse, 'status'>[],
+): Record<number, number> => {
   const counts: Record<number, number> = {};
   for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
