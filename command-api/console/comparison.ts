@@ -22,7 +22,7 @@ export const listOf = (
 ): readonly Row[] =>
   name === 'campaigns'
     ? (stats?.campaigns ?? []).map(({ campaign, source, medium, clicks }) => ({
-        value: [campaign, source, medium].join(' / ').replace(/[ /]+$/, '') || null,
+        value: [campaign, source, medium].flatMap((text) => text ?? []).join(' / ') || null,
         clicks,
       }))
     : (stats?.[name] ?? []);
