@@ -15,6 +15,7 @@ const imported = (code: string, more: Partial<ExportedLink> = {}): Partial<Expor
 const [past, future] = ['2021-05-01T00:00:00.000Z', '2099-01-01T00:00:00.000Z'];
 const importedLinks: readonly Partial<ExportedLink>[] = [
   imported('moved-plain', { clicks: 17 }),
+  imported('moved-coded', { codes: ['moved-2', `${domains[0]}/moved-2`, `${domains[1]}/ß.🎉`] }),
   imported('Generated1', { alias: null, clicks: 3 }),
   imported('café.🎉', { title: 'Ünïcode “quotes” 🎉', tags: ['a b', 'ß', '+1'] }),
   imported('moved-ended', { expiresAt: past, clicks: 9 }),
