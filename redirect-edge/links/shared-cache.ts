@@ -13,6 +13,7 @@ import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { recordedStatuses } from '../../schemas/folds/link-status.js';
 import { accountName } from '../../schemas/http/keys.js';
+import { maxCodes } from '../../schemas/folds/link.js';
 import { createdOptions, optionsIn } from '../../schemas/link-options.js';
 import { campaignsIn, type ServedLink } from '../redirect/decision.js';
 import { copyLifeMs, type Freshness } from './freshness.js';
@@ -99,7 +100,7 @@ const copyText = jsonText.pipe(
     // Only characters that a header may contain.
     location: z.string().regex(/^[a-z][a-z\d+.-]*:[\x21-\x7e]+$/i),
     options: z.object(createdOptions).transform(optionsIn),
-    codes: z.array(z.string()),
+    codes: z.array(z.string()).max(maxCodes),
     createdAt: time,
     startsAt: time.nullable(),
     expiresAt: time.nullable(),
