@@ -18,9 +18,9 @@ import { createFindForbidden } from '../../aliases/forbidden-aliases.js';
 import {
   failure,
   json,
-  logWithinMs,
   noContent,
   unavailable,
+  whenPublished,
   type Reply,
 } from '../../http/reply.js';
 import { actorIn } from '../../http/request-actor.js';
@@ -94,16 +94,14 @@ export const createCodeHandlers = (
       if (added === 'aliasTaken') return replyTo(added, state);
       const { decision, state: link, outboxPosition } = added;
       if (decision.type === 'refused') return replyTo(decision.refusal.type, state);
-      const [published] = await Promise.all([
-        delivery.published(outboxPosition, logWithinMs),
-        added.liveIn > 0 ? sleep(added.liveIn) : null,
-      ]);
-      if (!published) return unavailable(messages.logUnavailable);
       if (link.current.status === 'none' || link.ledger.status === 'none') return unavailable();
       const changed = { link: link.current, version: link.ledger.sequence };
-      const [shown] = await links.changed([changed], callerOf(state), state.call.now);
-      if (!shown) throw new Error('changed() returned no link for 1 link');
-      return json(201, shown, { ETag: etagOf(changed.version) });
+      if (added.liveIn > 0) await sleep(added.liveIn);
+      return whenPublished(delivery, outboxPosition, async () => {
+        const [shown] = await links.changed([changed], callerOf(state), state.call.now);
+        if (!shown) throw new Error('changed() returned no link for 1 link');
+        return json(201, shown, { ETag: etagOf(changed.version) });
+      });
     },
 
     async removeCode(ctx, state, parameter) {
@@ -115,8 +113,7 @@ export const createCodeHandlers = (
       const actor = actorIn(state, key.id);
       const removed = await ledger.remove(addressed.value, code, key.account, actor);
       if (removed.decision.type === 'refused') return replyTo(removed.decision.refusal.type, state);
-      const published = await delivery.published(removed.outboxPosition, logWithinMs);
-      return published ? noContent() : unavailable(messages.logUnavailable);
+      return whenPublished(delivery, removed.outboxPosition, () => noContent());
     },
   };
 };
