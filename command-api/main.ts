@@ -1,11 +1,14 @@
 import { type Destinations } from '../schemas/http/link-fields.js';
 import type Koa from 'koa';
+import type { Context } from 'koa';
 import type { Config } from '../ops/config/config.js';
 import type { ProxyTrust } from '../ops/http/client-address.js';
 import type { HealthCheck } from '../ops/http/health.js';
 import { defaultDomainOf } from '../schemas/link-subject.js';
 import { txtLookup } from '../ops/platform/networks/dns.js';
 import type { Feed } from '../ops/feed/feed.js';
+import { createPeople, type People } from './people/handler.js';
+import { createSignIn, type SignInByProvider } from './people/oidc/sign-in.js';
 import { createSender } from '../ops/webhooks/sender.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';
 import { createMetricsAccess } from '../ops/http/metrics-access.js';
@@ -68,6 +71,8 @@ interface CommandApiDeps {
     | 'maxImportBytes'
     | 'metricsToken'
     | 'codeLength'
+    | 'consoleOrigins'
+    | 'signIn'
     | 'destinationSchemes'
     | 'ownHosts'
     | 'plans'
@@ -114,6 +119,8 @@ const createApiApp = (
       readonly hasConsole: boolean;
       readonly passwords: PasswordHasher;
       readonly plansUrl: string | null;
+      readonly people: People;
+      readonly oidc: SignInByProvider;
       readonly corsOrigins: AllowedOrigins;
     },
 ): Koa<RequestState> => {
@@ -143,6 +150,14 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   let apiUrl = '';
   const consoleUrl = (): string | null =>
     hasConsole && apiUrl !== '' ? `${apiUrl}/console` : null;
+  const apiOrigin = ({ req }: Context): string => requestOrigin(req, trustedProxies) ?? apiUrl;
+  const people = createPeople(pool, outbox);
+  const consoleOriginOf =
+    (listener: 'api' | 'admin') =>
+    (ctx: Context): string =>
+      config.consoleOrigins[listener] ?? requestOrigin(ctx.req, trustedProxies) ?? '';
+  const signInTo = (listener: 'api' | 'admin') =>
+    createSignIn({ pool, people, logger, originOf: consoleOriginOf(listener) }, config.signIn);
   const ownUrls = [deps.shortUrlHost, ...config.ownHosts];
   const isDomain = (name: string): boolean => activeDomains.find(name) !== undefined;
   let isOwnHost = ownHosts(ownUrls, [], isDomain);
@@ -173,6 +188,8 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     plans,
     trustedProxies,
     hasConsole,
+    people,
+    oidc: signInTo('admin'),
     requests: metrics.requests('admin'),
     metricsAccess: createMetricsAccess(
       { host: config.admin.host, metricsToken: config.metricsToken, adminToken: deps.adminToken },
@@ -194,7 +211,17 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     isOwnHost = ownHosts(ownUrls, [own, admin, ...(deps.edge ? [deps.edge] : [])], isDomain);
     const requests = metrics.requests('api');
     const app = createApiApp({
-      ...{ ...deps, clock, admission, plans, plansUrl, upgradeUrl, trustedProxies, hasConsole },
+      ...{
+        ...deps,
+        clock,
+        admission,
+        plans,
+        plansUrl,
+        upgradeUrl,
+        trustedProxies,
+        hasConsole,
+        people,
+      },
       ...{
         destinations,
         codeLengths,
@@ -207,7 +234,9 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
         exports,
       },
       maxImportBytes,
-      apiOrigin: ({ req }) => requestOrigin(req, trustedProxies) ?? apiUrl,
+      apiOrigin,
+      consoleUrl: (ctx) => `${consoleOriginOf('api')(ctx)}/console`,
+      oidc: signInTo('api'),
       txtRecords: txtLookup(config.dnsServers, verifyWithinMs),
     });
     return { http: listenerOf(app) };

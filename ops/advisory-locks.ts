@@ -17,6 +17,8 @@ export const advisoryLocks = {
   compaction: 7_021_960,
   /** With the hash of an account's name: held while a key of the account creates a key. */
   accountKeys: 7_021_961,
+  /** Held while roles of people change, because accounts need an owner. */
+  people: 7_021_962,
   /** With the hash of a root key: held while a stream of the feed takes a slot. */
   streams: 7_021_964,
 } as const;

@@ -12,6 +12,8 @@ export const scopeNames = [
   'domains:manage',
   'events:read',
   'webhooks:manage',
+  'people:read',
+  'people:manage',
 ] as const;
 
 export const scopeName = z.enum(scopeNames);

@@ -9,7 +9,8 @@ import {
 import type { UsageResponse } from '../../schemas/http/reports.js';
 import { type PlanTable, planHas, type GatedFeature, type PlanName } from '../../schemas/plans.js';
 import type { Scope } from '../../schemas/scopes.js';
-import type { Admitted, AdmittedCall, CallByHash } from './command.js';
+import type { Admitted, AdmittedCall, CallByHash, CallingKey } from './command.js';
+import { isPersonId } from '../../schemas/roles.js';
 import type { AdditionalCalls } from './admission.js';
 import type { PlatformSwitches } from '../../schemas/folds/platform.js';
 import type { RequestState } from '../http/app.js';
@@ -131,15 +132,15 @@ export const usageOf = ({ key, usage }: AdmittedCall, { plans }: PlanTable): Usa
   };
 };
 
-export const scopeLacking = (scope: Scope): Reply => {
-  const message = `This key lacks the scope ${scope}.`;
+export const scopeLacking = (scope: Scope, { id }: Pick<CallingKey, 'id'>): Reply => {
+  const message = `${isPersonId(id) ? 'Your role' : 'This key'} lacks the scope ${scope}.`;
   const body: ScopeError = { statusCode: 403, message, error: 'Forbidden', scope };
   return json(403, body);
 };
 
 /** The 403 of a key without the scope of a route; `null` if the key has it. */
 export const scopeRefusal = (scope: Scope | null, { key }: AdmittedCall): Reply | null =>
-  scope === null || key.scopes.includes(scope) ? null : scopeLacking(scope);
+  scope === null || key.scopes.includes(scope) ? null : scopeLacking(scope, key);
 
 export interface PlanDeps {
   readonly plans: PlanTable;

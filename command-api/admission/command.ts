@@ -1,8 +1,8 @@
 import { accepted, refused, type Decider } from '../../schemas/decision.js';
 import { monthAfter } from '../../schemas/folds/key-meter.js';
 import type { PlatformSwitches } from '../../schemas/folds/platform.js';
-import type { Plan, PlanName, PlanTable } from '../../schemas/plans.js';
-import type { Scope } from '../../schemas/scopes.js';
+import type { Principal } from '../../ops/ledger/principals.js';
+import type { Plan, PlanTable } from '../../schemas/plans.js';
 
 /** A request to admit. */
 export interface Call {
@@ -12,16 +12,8 @@ export interface Call {
   readonly logUnavailable?: boolean;
 }
 
-export interface CallingKey {
-  readonly id: string;
-  /** The key whose limits this key shares: itself, or the first of its chain. */
-  readonly rootId: string;
-  readonly name: string;
-  /** The plan of the root. */
-  readonly plan: PlanName;
-  readonly account: string;
-  readonly scopes: readonly Scope[];
-}
+/** A key, or a person. */
+export type CallingKey = Principal;
 
 /** The per-minute window after a call. */
 interface RateWindow {

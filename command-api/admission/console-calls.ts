@@ -1,6 +1,7 @@
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import { principalOf } from '../../ops/ledger/principals.js';
 import type { Admission, ReserveCalls } from './admission.js';
 import type { Admitted, CallByHash } from './command.js';
 
@@ -18,10 +19,8 @@ const lockDays = async (tx: Client, hashes: readonly (string | null)[]) => {
     name: 'console-calls-lock',
     text: `
       WITH keys AS (
-        SELECT DISTINCT a.hash, k.root_id
-        FROM unnest($1::text[]) AS a (hash)
-        JOIN ledger.key_secrets s ON s.hash = decode(a.hash, 'hex')
-        JOIN ledger.api_keys k ON k.id = s.key_id
+        SELECT DISTINCT a.hash, k."rootId" AS root_id
+        FROM unnest($1::text[]) AS a (hash) JOIN ${principalOf("decode(a.hash, 'hex')")} k ON true
       ),
       days AS (
         INSERT INTO ledger.console_calls AS c (root_id, day, calls)

@@ -1,4 +1,4 @@
-import { scopesColumn } from '../../ops/ledger/api-keys.js';
+import { principalOf } from '../../ops/ledger/principals.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { PlanName } from '../../schemas/plans.js';
 import type { Scope } from '../../schemas/scopes.js';
@@ -9,15 +9,18 @@ export const liveKeys = `ledger.key_secrets s
   JOIN ledger.api_keys r ON r.id = k.root_id AND r.status = 'active'
   WHERE coalesce(clock_timestamp() < least(s.ends_at, k.expires_at, r.expires_at), true)`;
 
-/** The scopes of live keys, by the hash of the secret: SHA-256, hexadecimal. */
+/** Whether the principal `k` has not ended. */
+export const isLivePrincipal = `coalesce(clock_timestamp() < k."endsAt", true)`;
+
+/** The scopes of live principals, by the hash of the secret: SHA-256, hexadecimal. */
 export const findLiveScopes = async (
   postgres: Queryable,
   hashes: readonly string[],
 ): Promise<ReadonlyMap<string, readonly Scope[]>> => {
   const { rows } = await postgres.query<{ hash: string; scopes: readonly Scope[] }>({
     name: 'keys-live-scopes',
-    text: `SELECT encode(s.hash, 'hex') AS hash, ${scopesColumn} FROM ${liveKeys}
-           AND s.hash IN (SELECT decode(hash, 'hex') FROM unnest($1::text[]) AS hashes (hash))`,
+    text: `SELECT a.hash, k.scopes FROM unnest($1::text[]) AS a (hash)
+           JOIN ${principalOf("decode(a.hash, 'hex')")} k ON ${isLivePrincipal}`,
     values: [hashes],
   });
   return new Map(rows.map(({ hash, scopes }) => [hash, scopes]));

@@ -9,6 +9,8 @@ import { actorHeader } from '../../schemas/http/operators.js';
 import { createApp, metricsRoute, type AppDeps, type RequestState } from './app.js';
 import { isConsolePath } from '../console/server/console.js';
 import { operatorsConsole } from '../console/server/operators.js';
+import type { People } from '../people/handler.js';
+import type { SignInByProvider } from '../people/oidc/sign-in.js';
 import { createGuesses } from './guesses.js';
 import { failure, json, send, type Reply } from './reply.js';
 import { actorIn } from './request-actor.js';
@@ -29,6 +31,7 @@ import { managedLinkHandlers } from '../links/change/operator-route.js';
 import { platformHandlers } from '../platform/route.js';
 import { shareHandlers } from '../shared-statistics/route.js';
 import { statsHandlers } from '../statistics/operator-route.js';
+import { peopleHandlers } from '../people/operator-route.js';
 import { changeHandlers } from '../changes/route.js';
 import { projectionHandlers } from '../projections/route.js';
 import { documentText, operatorsDocument } from './openapi/document.js';
@@ -73,6 +76,7 @@ export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
     ...statsHandlers(deps),
     ...shareHandlers(deps),
     ...changeHandlers(deps),
+    ...peopleHandlers(deps),
     getOpenApi: () => json(200, openApi),
   };
   return operatorRoutes(handlers, deps.destinations);
@@ -87,6 +91,8 @@ export const createAdminApp = (
       readonly adminToken: string;
       readonly trustedProxies: ProxyTrust;
       readonly hasConsole: boolean;
+      readonly people: People;
+      readonly oidc: SignInByProvider;
       readonly metrics: Pick<Metrics, 'scrape' | 'contentType'>;
       readonly metricsAccess: MetricsAccess;
     },

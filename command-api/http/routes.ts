@@ -34,6 +34,7 @@ import { createQrHandler, type QrDeps } from '../links/qr/route.js';
 import { createShortenHandlers, type ShortenDeps } from '../links/create/route.js';
 import { createWebhookHandlers, type WebhookDeps } from '../webhooks/route.js';
 import { createShareHandlers, type ShareDeps } from '../shared-statistics/route.js';
+import { createPeopleHandlers, type PeopleDeps } from '../people/route.js';
 import { createStatsHandlers } from '../statistics/route.js';
 
 export type V2Deps = ShortenDeps &
@@ -43,7 +44,8 @@ export type V2Deps = ShortenDeps &
   WebhookDeps &
   ExportDeps &
   ImportDeps &
-  ShareDeps;
+  ShareDeps &
+  PeopleDeps;
 
 export interface V2Route
   extends Route<V2State>, Pick<RouteRow, 'scope' | 'bodyLimit' | 'topic' | 'metered'> {
@@ -67,6 +69,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     ...createShareHandlers(deps),
     ...createDomainHandlers(deps),
     ...createKeyHandlers(deps),
+    ...createPeopleHandlers(deps),
     ...createWebhookHandlers(deps),
     ...createImportHandlers(deps),
     changeLinks: createBulkHandler(deps),

@@ -1,3 +1,4 @@
+import { isPersonId } from '../../schemas/roles.js';
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import { allowStall, withSlowBody } from '../../ops/http/connections.js';
@@ -190,9 +191,11 @@ export const createImportHandlers = (deps: ImportDeps) => {
     const query = parseQuery(importQuery, ctx);
     if (query.type === 'refused') return query.reply;
     if (!state.platform.shortening) return failure(400, messages.shorteningOff, closing);
-    const { account, id: keyId } = state.call.key;
+    const { account, id, rootId } = state.call.key;
+    // An import of a person does not end with its role.
+    const keyId = isPersonId(id) ? rootId : id;
     return imports.upload(ctx, state, {
-      ...{ account, keyId, ...actorIn(state, keyId) },
+      ...{ account, keyId, ...actorIn(state, id) },
       ...{ query: query.value, maxBytes: deps.maxImportBytes },
     });
   };

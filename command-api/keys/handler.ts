@@ -16,7 +16,10 @@ import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor, CommandRequest } from '../../schemas/decision.js';
-import { noKey } from '../../schemas/folds/api-key.js';
+import type { Principal } from '../../ops/ledger/principals.js';
+import { noKey, rootIdOf, type ApiKeyState } from '../../schemas/folds/api-key.js';
+import { isPersonId, scopesOfRole, type Role } from '../../schemas/roles.js';
+import { scopeNames } from '../../schemas/scopes.js';
 import type { PlanName } from '../../schemas/plans.js';
 import {
   apiKeyDecider,
@@ -69,10 +72,10 @@ interface Derivation {
   readonly data: Omit<DeriveApiKey['data'], 'by' | 'liveKeys'>;
 }
 
-export interface CallingKey extends Readonly<RequestCause> {
-  readonly id: string;
-  readonly account: string;
-}
+/** A key or a person. `rootId` is the parent of the keys that a person creates. */
+export type CallingKey = Readonly<RequestCause> &
+  Pick<Principal, 'id' | 'account'> &
+  Partial<Pick<Principal, 'rootId'>>;
 
 /** A key with the usage of its root in the open minute window and in the current month. */
 export interface KeyWithUsage {
@@ -95,6 +98,29 @@ const withAuthority = (
   metadata: Actor,
 ) =>
   ({ type, subject, data: { ...data, by }, metadata }) as unknown as CommandRequest<ApiKeyCommand>;
+
+/**
+ * The authority of a person over a key: that of the key's root, with the scopes of the person's role now. A person does not
+ * manage the roots themselves.
+ *
+ * @param key a root is that of a new key
+ */
+const authorityOfPerson = async (
+  tx: Client,
+  { id, account }: CallingKey,
+  key: KnownKey | undefined,
+): Promise<ApiKeyState> => {
+  const { rows } = await tx.query<{ role: Role }>(
+    'SELECT role FROM ledger.roles WHERE person_id = $1 AND account = $2 FOR SHARE',
+    [id, account],
+  );
+  const [role] = rows;
+  if (!role || key?.key.account !== account) return noKey;
+  const rootId = rootIdOf(key.key);
+  const root = rootId === key.key.id ? key : (await lockKeys(tx, [rootId])).get(rootId);
+  if (!root) return noKey;
+  return { status: root.status, key: { ...root.key, scopes: scopesOfRole(role.role) } };
+};
 
 export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
   const query = async (
@@ -159,7 +185,9 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     traced(pool, [caller], () =>
       transaction(pool, async (tx) => {
         const keys = await lockKeys(tx, [caller.id, subject]);
-        const by = keys.get(caller.id) ?? noKey;
+        const by = isPersonId(caller.id)
+          ? await authorityOfPerson(tx, caller, keys.get(subject))
+          : (keys.get(caller.id) ?? noKey);
         return decide(tx, withAuthority(subject, command, by, actorIn(caller, caller.id)));
       }),
     );
@@ -173,7 +201,8 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
           advisoryLocks.accountKeys,
           account,
         ]);
-        const keys = await lockKeys(tx, [caller.id]);
+        const { id: callerId, rootId = callerId } = caller;
+        const keys = await lockKeys(tx, [isPersonId(callerId) ? rootId : callerId]);
         const { rows } = await tx.query<{ live: number }>(
           `SELECT count(*) AS live FROM (
            SELECT FROM ledger.api_keys WHERE account = $1 AND status <> 'revoked'
@@ -181,7 +210,9 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
          ) AS live`,
           [account],
         );
-        const by = keys.get(caller.id) ?? noKey;
+        const by = isPersonId(caller.id)
+          ? await authorityOfPerson(tx, caller, keys.get(rootId))
+          : (keys.get(caller.id) ?? noKey);
         return decide(tx, {
           type: 'DeriveApiKey',
           subject: id,
@@ -196,6 +227,18 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     ...{ maxBatch: 1, maxWaiting: 500, mayBeCausedByOneCommand },
     run: (commands: readonly Derivation[]) => Promise.all(commands.map(createDerived)),
   });
+
+  /** The keys of the account, except roots, whose scopes a person has. */
+  const listForPerson = (
+    { account, scopes }: Pick<Principal, 'account' | 'scopes'>,
+    limit: number,
+    after: string | null,
+  ) =>
+    query(
+      `WHERE k.account = $3 AND k.ancestors <> '{}' AND k.status <> 'revoked'
+         AND coalesce(k.scopes, $5) <@ $4 AND k.id > $2 ORDER BY k.id LIMIT $1`,
+      [limit, after ?? '', account, scopes, scopeNames],
+    );
 
   return {
     handle,
@@ -238,15 +281,17 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       query('WHERE k.id > $2 ORDER BY k.id LIMIT $1', [limit, after ?? '']),
     /** A key and its descendants, without revoked ones, in the order of creation. */
     listFor: (
-      key: { readonly id: string; readonly rootId: string },
+      key: Pick<Principal, 'id' | 'rootId' | 'account' | 'scopes'>,
       limit: number,
       after: string | null,
     ) =>
-      query(
-        `WHERE k.root_id = $4 AND k.status <> 'revoked' AND (k.id = $3 OR $3 = ANY (k.ancestors))
+      isPersonId(key.id)
+        ? listForPerson(key, limit, after)
+        : query(
+            `WHERE k.root_id = $4 AND k.status <> 'revoked' AND (k.id = $3 OR $3 = ANY (k.ancestors))
            AND k.id > $2 ORDER BY k.id LIMIT $1`,
-        [limit, after ?? '', key.id, key.rootId],
-      ),
+            [limit, after ?? '', key.id, key.rootId],
+          ),
     find: async (id: string) => (await query('WHERE k.id = $1', [id]))[0] ?? null,
     async any() {
       const { rows } = await pool.query('SELECT FROM ledger.api_keys LIMIT 1');

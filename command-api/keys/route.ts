@@ -69,12 +69,15 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
 
   /** The response to a command: of a change, as soon as the log has it. */
   const respond = (
+    state: V2State,
     outcome: ApiKeyOutcome,
     respondTo: (done: DoneWithKey) => Promise<Reply> | Reply,
   ): Promise<Reply> | Reply => {
     if (outcome.type === 'refused') {
       const { refusal } = outcome;
-      return refusal.type === 'scopeLacking' ? scopeLacking(refusal.scope) : refusals[refusal.type];
+      return refusal.type === 'scopeLacking'
+        ? scopeLacking(refusal.scope, state.call.key)
+        : refusals[refusal.type];
     }
     return whenPublished(delivery, outcome.outboxPosition, () => respondTo(outcome));
   };
@@ -94,7 +97,7 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     respondTo: (done: DoneWithKey) => Promise<Reply> | Reply,
   ): Promise<Reply> =>
     keyIdPattern.test(id)
-      ? respond(await keys.handleFor(callingKeyOf(state), id, command), respondTo)
+      ? respond(state, await keys.handleFor(callingKeyOf(state), id, command), respondTo)
       : unknownKey;
 
   const list: Handler<V2State> = async (ctx, state) => {
@@ -111,7 +114,7 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     const request = parseJsonAs(makeKeyRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const outcome = await keys.derive(callingKeyOf(state), request.value);
-    return respond(outcome, withKey(state, 201, { key: outcome.token }));
+    return respond(state, outcome, withKey(state, 201, { key: outcome.token }));
   };
 
   const patch: Handler<V2State> = async (_ctx, state, parameter) => {
@@ -132,7 +135,7 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     const id = parameter('id');
     if (!keyIdPattern.test(id)) return unknownKey;
     const outcome = await keys.rotate(callingKeyOf(state), id, request.value.overlapSeconds ?? 0);
-    return respond(outcome, withKey(state, 200, { key: outcome.token }));
+    return respond(state, outcome, withKey(state, 200, { key: outcome.token }));
   };
 
   const revoke: Handler<V2State> = (_ctx, state, parameter) =>

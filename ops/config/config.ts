@@ -11,6 +11,7 @@ import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans
 import type { Listen } from '../http/server.js';
 import { absoluteConnectionUrl, parseConnectionUrl } from '../platform/postgres/connection-url.js';
 import { ConfigError } from '../platform/errors.js';
+import { signInOf } from './people.js';
 import { kafkaSettings, kafkaVariables, variables } from './variables.js';
 
 const readPlans = (file: string): PlanTable => {
@@ -104,7 +105,12 @@ const configOf = (vars: z.infer<typeof variables>) => ({
     host: vars.ADMIN_HOST,
     port: vars.ADMIN_PORT,
     /** The accepted host names, in addition to IP addresses and `localhost`. */
-    names: [vars.ADMIN_HOST, ...vars.ADMIN_HOSTS.map((url) => new URL(url).hostname)],
+    names: [
+      vars.ADMIN_HOST,
+      ...[...vars.ADMIN_HOSTS, vars.ADMIN_CONSOLE_URL ?? []]
+        .flat()
+        .map((url) => new URL(url).hostname),
+    ],
   } satisfies Listen & { names: readonly string[] },
   /** The base of short URLs, without a trailing slash; `null`: `localhost` with the edge's port. */
   shortUrlHost: vars.SHORT_URL_HOST ?? null,
@@ -129,6 +135,10 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   drainDelayMs: vars.DRAIN_DELAY_MS,
   /** Whether the listeners serve the consoles. */
   console: vars.CONSOLE,
+  /** How people sign in to the consoles. */
+  signIn: signInOf(vars),
+  /** The origins of the consoles; `null`: that of the request. */
+  consoleOrigins: { api: vars.CONSOLE_URL ?? null, admin: vars.ADMIN_CONSOLE_URL ?? null },
   /** The origins of browser applications that may call /v2; `*`: every origin. */
   corsOrigins: vars.CORS_ORIGINS,
   dataDir: path.resolve(vars.DATA_DIR),

@@ -5,6 +5,7 @@ import type { KafkaSettings, KafkaTls } from '../event-log/kafka/settings.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
 import type { DnsServer } from '../platform/networks/dns.js';
 import { sslModes } from '../platform/postgres/connection-url.js';
+import { peopleVariables } from './people.js';
 import { trustIn } from '../http/client-address.js';
 import { parseUrl } from '../../schemas/parse-url.js';
 
@@ -268,6 +269,7 @@ export const variables = z.object({
     .optional(),
   EVENTSTORE_URL: eventStoreUrl.optional(),
   ...tracingVariables,
+  ...peopleVariables,
 });
 
 type Variables = z.infer<typeof variables>;

@@ -17,7 +17,7 @@ export const scopesColumn = `coalesce(k.scopes, '{${scopeNames.join()}}') AS sco
 /** Columns of a row `k` of `api_keys`. */
 export const keyColumns = (schema: LedgerSchema = 'ledger'): string => `
   k.id, k.name, k.plan, k.account, ${scopesColumn}, k.expires_at AS "expiresAt", k.ancestors, k.status,
-  k.deactivated_by AS "deactivatedBy",
+  k.deactivated_by AS "deactivatedBy", k.created_by AS "createdBy",
   (SELECT jsonb_object_agg(encode(s.hash, 'hex'), s.ends_at)
    FROM ${schema}.key_secrets s WHERE s.key_id = k.id) AS secrets,
   k.created_at AS "createdAt", k.sequence, k.last_event_at AS "lastEventAt"`;
@@ -61,6 +61,7 @@ const saveKey = ({ status, key }: KnownKey, schema: LedgerSchema): readonly Stat
     ancestors: key.ancestors,
     status,
     deactivated_by: key.deactivatedBy,
+    created_by: key.createdBy,
     created_at: key.createdAt,
     sequence: key.sequence,
     last_event_at: key.lastEventAt,

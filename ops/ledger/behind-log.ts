@@ -44,7 +44,11 @@ const sequences: Record<TopicName, string> = {
     UNION ALL
     SELECT id, sequence FROM ledger.webhooks WHERE id = ANY ($1::text[])
     UNION ALL
-    SELECT id, sequence FROM ledger.shares WHERE id = ANY ($1::text[])`,
+    SELECT id, sequence FROM ledger.shares WHERE id = ANY ($1::text[])
+    UNION ALL
+    SELECT id, sequence FROM ledger.people WHERE id = ANY ($1::text[])
+    UNION ALL
+    SELECT id, sequence FROM ledger.invitations WHERE id = ANY ($1::text[])`,
   [topics.platform.name]: `SELECT '${platformSubject}' AS subject, sequence FROM ledger.platform
     WHERE '${platformSubject}' = ANY ($1::text[])`,
   [topics.usage.name]: `SELECT key_id AS subject, usage_sequence AS sequence FROM ledger.key_meters

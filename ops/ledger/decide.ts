@@ -67,6 +67,15 @@ interface DecidedGroup<Decidable extends Command, Event, State, Refused extends 
   readonly outboxPosition: OutboxPosition;
 }
 
+/** Decisions that are not written yet. */
+interface Prepared<Decidable extends Command, Event, State, Refused extends Refusal> {
+  readonly results: readonly Decided<Decidable, Event, State, Refused>[];
+  readonly statements: readonly Statement[];
+  readonly events: readonly Event[];
+}
+
+type AnyPrepared = Pick<Prepared<Command, LinklogEvent, unknown, Refusal>, 'statements' | 'events'>;
+
 const onlyResult = <Decidable extends Command, Event, State, Refused extends Refusal>({
   results: [result],
   outboxPosition,
@@ -92,19 +101,18 @@ const lockStates = async <State, Event extends LinklogEvent>(
   return { states, now: clock?.clampedNow(now) ?? now };
 };
 
-/** Decides commands in order. Returns the statements that save, notify and record. */
-const decideLocked = <
+/** Decides commands in order. Returns the statements that save and notify, and the events to record. */
+const decideStates = <
   Decidable extends Command,
   Event extends LinklogEvent,
   State,
   Refused extends Refusal,
 >(
-  outbox: Outbox,
   rows: LedgerRows<State, Event>,
   { initialState, decide, evolve }: Decider<Decidable, Event, State, Refused>,
   requests: readonly CommandRequest<Decidable>[],
   locked: LockedStates<State>,
-): Write<DecidedGroup<Decidable, Event, State, Refused>> => {
+): Prepared<Decidable, Event, State, Refused> => {
   const states = new Map(locked.states);
   const changed = new Map<string, State>();
   const events: Event[] = [];
@@ -122,9 +130,52 @@ const decideLocked = <
   });
   const changes = events.flatMap((event) => rows.changeOf?.(event) ?? []);
   const saved = changed.size > 0 ? rows.save(changed) : [];
-  const write = writeAfter([...saved, ...notifyChanges(changes)], outbox.record(events));
-  return mapResult(write, (outboxPosition) => ({ results, outboxPosition }));
+  return { results, statements: [...saved, ...notifyChanges(changes)], events };
 };
+
+/** Saves and records decisions. Once in a transaction, as its last step, because recording locks partitions of the log. */
+const record = (outbox: Outbox, prepared: readonly AnyPrepared[]): Write<OutboxPosition> =>
+  writeAfter(
+    prepared.flatMap(({ statements }) => statements),
+    outbox.record(prepared.flatMap(({ events }) => events)),
+  );
+
+const decideLocked = <
+  Decidable extends Command,
+  Event extends LinklogEvent,
+  State,
+  Refused extends Refusal,
+>(
+  outbox: Outbox,
+  rows: LedgerRows<State, Event>,
+  decider: Decider<Decidable, Event, State, Refused>,
+  requests: readonly CommandRequest<Decidable>[],
+  locked: LockedStates<State>,
+): Write<DecidedGroup<Decidable, Event, State, Refused>> => {
+  const { results, ...prepared } = decideStates(rows, decider, requests, locked);
+  return mapResult(record(outbox, [prepared]), (outboxPosition) => ({ results, outboxPosition }));
+};
+
+/** Locks and decides commands in a transaction that decides commands of several kinds. `recordIn` writes them. */
+export const prepareIn = async <
+  Decidable extends Command,
+  Event extends LinklogEvent,
+  State,
+  Refused extends Refusal,
+>(
+  tx: Client,
+  rows: LedgerRows<State, Event>,
+  decider: Decider<Decidable, Event, State, Refused>,
+  commands: readonly CommandRequest<Decidable>[],
+): Promise<Prepared<Decidable, Event, State, Refused>> =>
+  decideStates(rows, decider, commands, await lockStates(tx, rows, commands));
+
+/** Writes prepared decisions as the last step of a transaction. */
+export const recordIn = (
+  tx: Client,
+  outbox: Outbox,
+  ...prepared: readonly AnyPrepared[]
+): Promise<OutboxPosition> => execute(tx, record(outbox, prepared));
 
 /** Decides commands as the last step of a transaction, because recording locks partitions of the log. */
 export const decideIn = async <

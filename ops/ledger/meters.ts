@@ -1,13 +1,11 @@
 import { inMonth, monthOf, type KeyMeter } from '../../schemas/folds/key-meter.js';
 import type { PlatformSwitches } from '../../schemas/folds/platform.js';
-import type { PlanName } from '../../schemas/plans.js';
-import type { Scope } from '../../schemas/scopes.js';
 import type { UsageEvent } from '../../schemas/events/catalogue.js';
 import { unnest, valuesByField, type Client } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
-import { scopesColumn } from './api-keys.js';
 import { ledgerNow, type LedgerClock } from './clock.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
+import { principalOf, type Principal } from './principals.js';
 
 /** Columns and SQL types of the fields that are folds of the log. */
 const folded = {
@@ -139,16 +137,9 @@ export const countMinutes = (minutes: readonly CallsOfMinute[]): readonly Statem
       ];
 
 /** A key of calls, and the meter of its root. */
-interface KeyOfCalls extends LockedMeter {
+interface KeyOfCalls extends LockedMeter, Principal {
   /** SHA-256 of the secret, hexadecimal. */
   readonly hash: string;
-  readonly id: string;
-  readonly rootId: string;
-  readonly name: string;
-  /** The plan of the root. */
-  readonly plan: PlanName;
-  readonly account: string;
-  readonly scopes: readonly Scope[];
   readonly lastUsedAt: Date | null;
   /** The earliest end of the secret, the key and its root. */
   readonly endsAt: Date | null;
@@ -176,14 +167,10 @@ const lockingStatement = `
          l.*, clock_timestamp() AS "databaseTime"
   FROM ledger.platform p
   LEFT JOIN (
-    SELECT a.hash, k.id, k.root_id AS "rootId", k.name, r.plan, k.account, ${scopesColumn},
-           k.last_used_at AS "lastUsedAt",
-           least(s.ends_at, k.expires_at, r.expires_at) AS "endsAt", ${meterColumns}
+    SELECT a.hash, k.*, ${meterColumns}
     FROM unnest($1::text[]) AS a (hash)
-    JOIN ledger.key_secrets s ON s.hash = decode(a.hash, 'hex')
-    JOIN ledger.api_keys k ON k.id = s.key_id AND k.status = 'active'
-    JOIN ledger.api_keys r ON r.id = k.root_id AND r.status = 'active'
-    JOIN ledger.key_meters m ON m.key_id = r.id
+    JOIN ${principalOf("decode(a.hash, 'hex')")} k ON true
+    JOIN ledger.key_meters m ON m.key_id = k."rootId"
     ORDER BY m.key_id FOR UPDATE OF m
   ) l ON true`;
 

@@ -5,6 +5,7 @@ import { planName } from '../plans.js';
 import { firstScopes, scopeName, scopesBeforeDomains, type Scope } from '../scopes.js';
 import { timestamp } from './envelope.js';
 import { responseParts } from '../components.js';
+import { installationRole, roleName, roleSource } from '../roles.js';
 import { createdOptions, editedOptions } from '../link-options.js';
 import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
@@ -528,6 +529,70 @@ const shareEvents = defineEvents('accounts', {
   },
 });
 
+const personRole = z
+  .union([roleName, installationRole])
+  .describe('The role in the account; without an account, in the installation.');
+const source = roleSource.describe('How the person got the role.');
+const personName = z
+  .string()
+  .nullable()
+  .meta({ secret: true, description: 'As the identity provider has it; `null`: unknown.' });
+const personEmail = z
+  .string()
+  .nullable()
+  .meta({ secret: true, description: 'As the identity provider has verified it; `null`: none.' });
+
+/** Subject: the person's id. An event without an account is about the person or its role in the installation. */
+const personEvents = defineEvents('accounts', {
+  PersonAdded: {
+    description: 'A person got a role.',
+    version: 1,
+    data: z.strictObject({
+      issuer: z.string().describe('The identity provider.'),
+      identity: z
+        .string()
+        .meta({ secret: true, description: 'The `sub` of the person at the provider.' }),
+      ...{ name: personName, email: personEmail, role: personRole, source },
+    }),
+  },
+  PersonChanged: {
+    description: 'The role of a person changed, or its name or e-mail address.',
+    version: 1,
+    data: z.strictObject({
+      role: personRole.exactOptional(),
+      source: source.exactOptional(),
+      name: personName.exactOptional(),
+      email: personEmail.exactOptional(),
+    }),
+  },
+  PersonRemoved: { version: 1, description: 'A person lost its role.', data: noData },
+});
+
+/** Subject: the invitation's id. */
+const invitationEvents = defineEvents('accounts', {
+  InvitationCreated: {
+    description: 'Somebody was invited to an account.',
+    version: 1,
+    data: z.strictObject({
+      role: roleName.describe('The role that the invitation gives.'),
+      email: z.string().nullable().meta({
+        secret: true,
+        description: 'The only address that may accept it; `null`: any.',
+      }),
+      tokenHash: z
+        .string()
+        .meta({ secret: true, description: 'SHA-256 of the token in the URL, in base64url.' }),
+      expiresAt: timestamp.describe('The invitation is valid until then.'),
+    }),
+  },
+  InvitationAccepted: {
+    description: 'A person accepted the invitation.',
+    version: 1,
+    data: z.strictObject({ person: z.string().describe('The id of the person.') }),
+  },
+  InvitationWithdrawn: { version: 1, description: 'The invitation was withdrawn.', data: noData },
+});
+
 /** Subject: the key's id. */
 const usageEvents = defineEvents('usage', {
   CallsMetered: {
@@ -588,6 +653,8 @@ export const catalogue = {
   ...domainEvents,
   ...webhookEvents,
   ...shareEvents,
+  ...personEvents,
+  ...invitationEvents,
   ...usageEvents,
   ...platformEvents,
 };
@@ -613,6 +680,8 @@ export type AliasOverrideEvent = EventNamed<keyof typeof overrideEvents>;
 export type DomainEvent = EventNamed<keyof typeof domainEvents>;
 export type WebhookEvent = EventNamed<keyof typeof webhookEvents>;
 export type ShareEvent = EventNamed<keyof typeof shareEvents>;
+export type PersonEvent = EventNamed<keyof typeof personEvents>;
+export type InvitationEvent = EventNamed<keyof typeof invitationEvents>;
 export type UsageEvent = EventNamed<keyof typeof usageEvents>;
 export type PlatformEvent = EventNamed<keyof typeof platformEvents>;
 
@@ -631,5 +700,7 @@ export const isAliasOverrideEvent = isOneOf(overrideEvents);
 export const isDomainEvent = isOneOf(domainEvents);
 export const isWebhookEvent = isOneOf(webhookEvents);
 export const isShareEvent = isOneOf(shareEvents);
+export const isPersonEvent = isOneOf(personEvents);
+export const isInvitationEvent = isOneOf(invitationEvents);
 export const isUsageEvent = isOneOf(usageEvents);
 export const isPlatformEvent = isOneOf(platformEvents);

@@ -1,6 +1,7 @@
 import type { ApiKeyEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
 import type { PlanName } from '../plans.js';
+import { isPersonId } from '../roles.js';
 import { scopeNames, type Scope } from '../scopes.js';
 
 export interface ApiKey {
@@ -13,6 +14,8 @@ export interface ApiKey {
   readonly expiresAt: Date | null;
   /** The ids of its ancestors, the root first. A root key has none. */
   readonly ancestors: readonly string[];
+  /** The person that created it; `null`: a key or an operator did. */
+  readonly createdBy: string | null;
   /** The id of the key that deactivated it, itself or an ancestor; `null` if it is not inactive, or if unknown. */
   readonly deactivatedBy: string | null;
   /** The end of each secret, by its SHA-256 (hexadecimal). A rotation removes ended secrets. */
@@ -55,6 +58,7 @@ export const evolveApiKey = (state: ApiKeyState, event: ApiKeyEvent): ApiKeyStat
       scopes: scopes ?? scopeNames,
       id: event.subject,
       expiresAt: dateOf(expiresAt),
+      createdBy: isPersonId(event.actor ?? '') ? (event.actor ?? null) : null,
       deactivatedBy: null,
       secrets: { [hash]: null },
       createdAt: lastEventAt,

@@ -21,6 +21,7 @@ const key: ApiKey = {
   scopes: scopeNames,
   expiresAt: null,
   ancestors: [],
+  createdBy: null,
   deactivatedBy: null,
   secrets: { [keyHash]: null },
   createdAt: noon,

@@ -4,6 +4,7 @@ import { timestamp } from '../events/envelope.js';
 import { planName } from '../plans.js';
 import { scopeName } from '../scopes.js';
 import { keyIdPattern } from './keys.js';
+import { installationRole, roleName } from '../roles.js';
 import { operatorNameIn } from './operators.js';
 
 /** POST /console/session on the API's listener: with a key, or with the token of a one-time address. */
@@ -32,6 +33,14 @@ const consoleSession = consoleKey.extend({
   /** The page of the plans; `null` if UPGRADE_URL is not set. */
   upgradeUrl: z.url().nullable(),
   shortUrlHost: z.url(),
+  /** `null`: a key signed in. */
+  person: z
+    .object({
+      role: roleName,
+      /** All accounts of the person, by name. */
+      accounts: z.array(z.object({ account: z.string(), role: roleName })),
+    })
+    .nullable(),
 });
 export type ConsoleSession = z.infer<typeof consoleSession>;
 
@@ -42,8 +51,26 @@ export const operatorSignInRequest = z.object(
 );
 
 /** The response to signing in, and to GET /console/session. */
-const operatorSession = z.object({ actor: z.string(), shortUrlHost: z.url() });
+const operatorSession = z.object({
+  /** A name. */
+  actor: z.string(),
+  shortUrlHost: z.url(),
+  /** `null`: the admin token signed in, which permits everything. */
+  role: installationRole.nullable(),
+});
 export type OperatorSession = z.infer<typeof operatorSession>;
+
+/** GET /console/session/ways: how people can sign in. */
+export interface SignInWays {
+  readonly keys: boolean;
+  /** The label of the button; `null`: there is no identity provider. */
+  readonly oidc: string | null;
+}
+
+export const switchAccountRequest = z.object(
+  { account: z.string({ error: 'account must be a text' }).max(64) },
+  { error: 'Give account' },
+);
 
 /** GET /console/session/all: the sessions that this one may end, the last used first. */
 const sessionList = z.object({

@@ -27,6 +27,7 @@ import {
   operatorsLinkRequest,
   platformRoutes,
 } from './operators.js';
+import { operatorsPeopleRoutes } from './people.js';
 import { projectionRoutes } from './projections.js';
 import { call, changed, done, found, type OperatorRows, returning } from './route.js';
 import { operatorsShareRoutes } from './shares.js';
@@ -46,6 +47,7 @@ export const operatorTable = {
   ...operatorsImportRoutes,
   ...projectionRoutes,
   ...operatorsShareRoutes,
+  ...operatorsPeopleRoutes,
   createKey: call('POST /keys', 'Create a key, whose secret is shown once', {
     body: createKeyRequest,
     returns: changed(createdKeyResponse, 201),

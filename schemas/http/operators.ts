@@ -7,6 +7,7 @@ import { ownActors } from '../decision.js';
 import { accountName, keyIdPattern } from './keys.js';
 import { linkDetails, linkPage } from './links.js';
 import { listLinksQuery } from './list-links.js';
+import { personOfActor } from '../roles.js';
 import { aliasPattern } from '../link-subject.js';
 import { historyResponse } from './history.js';
 import { limitUpTo, nextPage, pageLimit } from './paging.js';
@@ -41,8 +42,11 @@ export const operatorNameIn = (field: string) => {
           .string()
           .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u, { error, abort: true })
           .refine(
-            (name) => !reservedNames.has(lookOf(name)) && !keyIdPattern.test(lookOf(name)),
-            `${field} must not be ${[...reservedNames].join(', ')} or the id of a key`,
+            (name) =>
+              !reservedNames.has(lookOf(name)) &&
+              !keyIdPattern.test(lookOf(name)) &&
+              personOfActor(name.normalize('NFKC')) === null,
+            `${field} must not be ${[...reservedNames].join(', ')} or the id of a key or a person`,
           ),
       )
   );

@@ -11,6 +11,7 @@ import { importRoutes } from './imports.js';
 import { keyRoutes } from './keys.js';
 import { changeLinkRequest, linkDetails, linkPage } from './links.js';
 import { listLinksQuery } from './list-links.js';
+import { peopleRoutes } from './people.js';
 import { qrRoutes } from './qr.js';
 import { usageRoutes } from './reports.js';
 import { call, done, json, linkTo, routeGroup } from './route.js';
@@ -296,6 +297,7 @@ export const v2Table = {
   ...webhookRoutes,
   ...usageRoutes,
   ...keyRoutes,
+  ...peopleRoutes,
 };
 
 export type V2Operation = keyof typeof v2Table;

@@ -1,5 +1,6 @@
 import type { LinklogEvent } from '../events/catalogue.js';
 import { ownActors } from '../decision.js';
+import { isPersonId } from '../roles.js';
 import { keyIdPattern } from '../http/keys.js';
 import { ledgerSource, writeSequence } from '../events/envelope.js';
 import { topics } from '../events/topics.js';
@@ -72,9 +73,9 @@ export const eventOfRow = (row: HistoryRow): string => {
   return `${attributes.slice(0, -1)},"data":${row.data}}`;
 };
 
-/** Actors that owners may see: keys and the actors of Linklog. */
+/** Actors that owners may see: keys, people and the actors of Linklog. */
 const isNamed = (actor: string): boolean =>
-  keyIdPattern.test(actor) || Object.values<string>(ownActors).includes(actor);
+  keyIdPattern.test(actor) || isPersonId(actor) || Object.values<string>(ownActors).includes(actor);
 
 const withoutReason = (data: string): string => {
   // Avoids parsing: few events have a reason.

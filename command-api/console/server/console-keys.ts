@@ -1,7 +1,8 @@
 import { scopesColumn } from '../../../ops/ledger/api-keys.js';
 import type { Queryable } from '../../../ops/platform/postgres/pool.js';
 import type { ConsoleKey } from '../../../schemas/http/console.js';
-import { liveKeys } from '../../admission/live-keys.js';
+import { principalOf } from '../../../ops/ledger/principals.js';
+import { isLivePrincipal, liveKeys } from '../../admission/live-keys.js';
 import { hashToken, newToken } from './console-sessions.js';
 
 export interface KeyOfSecret extends ConsoleKey {
@@ -15,17 +16,18 @@ const columns = `s.hash AS "secretHash", k.account, k.id, k.name, r.plan, ${scop
 
 const keyOf = ({ secretHash, account, ...key }: Row): KeyOfSecret => ({ secretHash, account, key });
 
-/** The active key of a secret; `null` if there is none. @param hash SHA-256 */
+/** The active key of a secret, or the person of a role; `null` if there is none. @param hash SHA-256, or `roleHash` */
 export const findKeyBySecret = async (
   client: Queryable,
   hash: Buffer,
 ): Promise<KeyOfSecret | null> => {
-  const { rows } = await client.query<Row>({
+  const { rows } = await client.query<Omit<Row, 'secretHash'>>({
     name: 'console-key-find',
-    text: `SELECT ${columns} FROM ${liveKeys} AND s.hash = $1`,
+    text: `SELECT k.account, k.id, k.name, k.plan, k.scopes FROM ${principalOf('$1::bytea')} k
+           WHERE ${isLivePrincipal}`,
     values: [hash],
   });
-  return rows[0] ? keyOf(rows[0]) : null;
+  return rows[0] ? keyOf({ ...rows[0], secretHash: hash }) : null;
 };
 
 const isFresh = `made_at > clock_timestamp() - interval '10 minutes'`;

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import type { Pool, Queryable } from '../../../ops/platform/postgres/pool.js';
 
 interface ConsoleSession {
@@ -6,11 +6,21 @@ interface ConsoleSession {
   readonly boundTo: Buffer;
   /** An operator's name; `null` on the API's listener. */
   readonly actor: string | null;
+  /** The person that signed in; `null`: a key or the admin token did. */
+  readonly personId: string | null;
 }
 
-interface NewSession extends ConsoleSession {
+interface NewSession extends Omit<ConsoleSession, 'personId'> {
   /** The family of the browser; `null`: unknown. */
   readonly browser: string | null;
+}
+
+interface NewSessionOfPerson extends NewSession {
+  readonly id: string;
+  readonly account: string;
+  /** The session at the identity provider; `null`: unknown. */
+  readonly sid: string | null;
+  readonly idToken: string;
 }
 
 /** A live session in a list. */
@@ -33,18 +43,40 @@ export const newToken = (): string => randomBytes(32).toString('base64url');
 export const hashToken = (token: string): Buffer | null =>
   tokenPattern.test(token) ? createHash('sha256').update(token).digest() : null;
 
+const cipher = 'aes-256-gcm';
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/** Only the browser has the token, so that nobody can decrypt the text with the database alone. */
+const keyOf = (token: string): Buffer => createHash('sha256').update(`encrypt ${token}`).digest();
+
+const encrypt = (text: string, token: string): Buffer => {
+  const nonce = randomBytes(nonceBytes);
+  const encryption = createCipheriv(cipher, keyOf(token), nonce);
+  const encrypted = Buffer.concat([encryption.update(text, 'utf8'), encryption.final()]);
+  return Buffer.concat([nonce, encryption.getAuthTag(), encrypted]);
+};
+
+const decrypt = (encrypted: Buffer, token: string): string => {
+  const decryption = createDecipheriv(cipher, keyOf(token), encrypted.subarray(0, nonceBytes));
+  decryption.setAuthTag(encrypted.subarray(nonceBytes, nonceBytes + tagBytes));
+  const text = decryption.update(encrypted.subarray(nonceBytes + tagBytes));
+  return Buffer.concat([text, decryption.final()]).toString();
+};
+
 const isLive = `used_at > clock_timestamp() - interval '12 hours'
   AND began_at > clock_timestamp() - interval '7 days'`;
 
 /** The public name of a session: a part of its hash, which does not reveal the token. */
 const idColumn = `encode(substring(token_hash FOR 8), 'hex')`;
 
-/** The sessions that may end the session of $1: those of its key, or those of all operators. */
+/** The sessions that the session of $1 may end: those of its key or person, or those of all operators. */
 const related = `listener = $2 AND (listener = 'admin' OR bound_to IN (
   SELECT other.hash FROM ledger.console_sessions own
   JOIN ledger.key_secrets secret ON secret.hash = own.bound_to
   JOIN ledger.key_secrets other USING (key_id)
-  WHERE own.token_hash = $1))`;
+  WHERE own.token_hash = $1)
+  OR person_id = (SELECT own.person_id FROM ledger.console_sessions own WHERE own.token_hash = $1))`;
 
 /** Per secret; operators share one. A new session ends the least recently used one. */
 const maxSessions = 100;
@@ -55,30 +87,41 @@ export type ConsoleSessions = ReturnType<typeof createConsoleSessions>;
 const used = `WITH used AS (
   UPDATE ledger.console_sessions SET used_at = clock_timestamp()
   WHERE token_hash = $1 AND listener = $2 AND ${isLive}
-    AND used_at < clock_timestamp() - interval '1 minute')`;
+    AND used_at < clock_timestamp() - interval '1 minute'
+  RETURNING person_id
+), seen AS (
+  UPDATE ledger.people p SET last_seen_at = date_trunc('hour', clock_timestamp(), 'UTC')
+  FROM used WHERE p.id = used.person_id
+    AND coalesce(p.last_seen_at < date_trunc('hour', clock_timestamp(), 'UTC'), true))`;
 
 /** Finds the live session of a token. @param before statements that run first */
 const sessionReader =
-  (pool: Pool, listener: 'api' | 'admin', name: string, before: string) =>
+  (pool: Pool, listener: 'api' | 'admin', acceptsKeys: boolean, name: string, before: string) =>
   async (token: string): Promise<ConsoleSession | null> => {
     const hash = hashToken(token);
     if (!hash) return null;
     const { rows } = await pool.query<ConsoleSession>({
       name,
-      text: `${before} SELECT bound_to AS "boundTo", actor FROM ledger.console_sessions
-             WHERE token_hash = $1 AND listener = $2 AND ${isLive}`,
-      values: [hash, listener],
+      text: `${before} SELECT bound_to AS "boundTo", actor, person_id AS "personId"
+             FROM ledger.console_sessions
+             WHERE token_hash = $1 AND listener = $2 AND ${isLive} AND (person_id IS NOT NULL OR $3)`,
+      values: [hash, listener, acceptsKeys],
     });
     return rows[0] ?? null;
   };
 
 /** The sessions of one listener's console. */
-export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => ({
+export const createConsoleSessions = (
+  pool: Pool,
+  listener: 'api' | 'admin',
+  /** Whether sessions of keys and of the admin token are valid. */
+  acceptsKeys = true,
+) => ({
   /** The live session of a token. Does not record its use. */
-  peek: sessionReader(pool, listener, 'console-session-peek', ''),
+  peek: sessionReader(pool, listener, acceptsKeys, 'console-session-peek', ''),
 
   /** The live session of a token. Records its use. */
-  find: sessionReader(pool, listener, 'console-session-find', used),
+  find: sessionReader(pool, listener, acceptsKeys, 'console-session-find', used),
 
   /** Starts a session. The token is not stored. */
   async start(
@@ -103,6 +146,62 @@ export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => 
       values: [hashToken(token), listener, boundTo, actor, maxSessions - 1, browser],
     });
     return token;
+  },
+
+  /** Starts a session of a person in an account. */
+  async startForPerson(
+    client: Queryable,
+    { id, account, sid, idToken, ...session }: NewSessionOfPerson,
+  ): Promise<string> {
+    const token = await this.start(client, session);
+    await client.query({
+      name: 'console-session-of-person',
+      text: `
+        WITH person AS (
+          UPDATE ledger.people SET last_seen_at = date_trunc('hour', clock_timestamp(), 'UTC'),
+            last_account = coalesce(nullif($5, ''), last_account) WHERE id = $2
+        )
+        UPDATE ledger.console_sessions SET person_id = $2, sid = $3, id_token = $4 WHERE token_hash = $1`,
+      values: [hashToken(token), id, sid, encrypt(idToken, token), account],
+    });
+    return token;
+  },
+
+  /** Moves the session of a person to another account, in which it has a role. */
+  async switchAccount(token: string, boundTo: Buffer, account: string): Promise<void> {
+    await pool.query({
+      name: 'console-session-switch',
+      text: `
+        WITH switched AS (
+          UPDATE ledger.console_sessions SET bound_to = $2 WHERE token_hash = $1 RETURNING person_id
+        )
+        UPDATE ledger.people p SET last_account = $3 FROM switched WHERE p.id = switched.person_id`,
+      values: [hashToken(token), boundTo, account],
+    });
+  },
+
+  /** The ID token with which the session of a person began; `null`: none. */
+  async idTokenOf(token: string): Promise<string | null> {
+    const { rows } = await pool.query<{ idToken: Buffer | null }>({
+      name: 'console-session-id-token',
+      text: `SELECT id_token AS "idToken" FROM ledger.console_sessions
+             WHERE token_hash = $1 AND listener = $2`,
+      values: [hashToken(token), listener],
+    });
+    const encrypted = rows[0]?.idToken ?? null;
+    return encrypted && decrypt(encrypted, token);
+  },
+
+  /** Ends sessions on both listeners: one of the identity provider, or all of a person there. */
+  async endOfProvider(
+    issuer: string,
+    { sid, identity }: { readonly sid: string | null; readonly identity: string | null },
+  ): Promise<void> {
+    await pool.query(
+      `DELETE FROM ledger.console_sessions WHERE sid = $1
+         OR person_id = (SELECT id FROM ledger.people WHERE issuer = $2 AND identity = $3)`,
+      [sid, issuer, identity],
+    );
   },
 
   /** The live sessions that the session of a token may end, the last used first. */

@@ -39,6 +39,8 @@ export const isConsolePath = (path: string): boolean =>
 /** Values of `Sec-Fetch-Site` of the console's own requests and of typed addresses. */
 const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
 
+const ofProvider: ReadonlySet<string> = new Set(['/console/oidc/callback', '/console/oidc/logout']);
+
 const foreignOrigin = failure(403, 'Origin must be that of the console');
 const foreignSite = failure(403, 'Sec-Fetch-Site must be same-origin or none');
 
@@ -60,11 +62,15 @@ export const createConsole = (deps: {
   const sessions = createDispatcher('/console', deps.sessionRoutes);
   const isCall = ({ path }: Context): boolean => path.startsWith(`${calls.prefix}/`);
   const isSession = ({ path }: Context): boolean =>
-    path === '/console/session' || path.startsWith('/console/session/');
+    path === '/console/session' ||
+    path.startsWith('/console/session/') ||
+    path.startsWith('/console/oidc/');
 
   const refusalOf = (ctx: Context): Reply | null => {
     const { method, headers } = ctx;
     const site = headers['sec-fetch-site'];
+    // The identity provider sends them, with a token or with the state that the browser keeps.
+    if (ofProvider.has(ctx.path)) return null;
     if (method !== 'GET' && method !== 'HEAD') {
       if (headers.origin !== requestOrigin(ctx.req, trustedProxies)) return foreignOrigin;
     } else if ((isCall(ctx) || isSession(ctx)) && site !== undefined && !ownSites.has(site))

@@ -4,6 +4,7 @@ import type { Logger } from '../../../ops/platform/logging.js';
 import { transaction, type Pool, type Queryable } from '../../../ops/platform/postgres/pool.js';
 import {
   signInRequest,
+  switchAccountRequest,
   type ConsoleChanges,
   type ConsoleSession,
 } from '../../../schemas/http/console.js';
@@ -16,10 +17,15 @@ import { createConsoleSessions, hashToken } from './console-sessions.js';
 import { withBody } from '../../http/operator-requests.js';
 import type { RequestState } from '../../http/app.js';
 import type { Guesses } from '../../http/guesses.js';
-import { json, type Reply } from '../../http/reply.js';
+import { failure, json, type Reply } from '../../http/reply.js';
 import { unauthorized } from '../../admission/admitted-call.js';
 import { createV2, type Authenticate, type V2Deps, type V2Route } from '../../http/routes.js';
 import { createConsole } from './console.js';
+import { roleHash } from '../../../ops/ledger/people.js';
+import { isPersonId } from '../../../schemas/roles.js';
+import type { People } from '../../people/handler.js';
+import type { SignInByProvider } from '../../people/oidc/sign-in.js';
+import { accountRolesOf } from '../../people/view.js';
 import { browserOf, sessionCookie, sessionRoutes } from './session.js';
 
 const addressExpired =
@@ -38,15 +44,26 @@ export const developersConsole = (
     /** `null`: the console does not link to the plans. */
     readonly plansUrl: string | null;
     readonly logger: Logger;
+    readonly people: People;
+    readonly oidc: SignInByProvider;
   },
   routes: readonly V2Route[],
 ) => {
-  const { pool, guesses, plansUrl, shortUrlHost } = deps;
-  const sessions = createConsoleSessions(pool, 'api');
+  const { pool, guesses, plansUrl, shortUrlHost, people, oidc } = deps;
+  const sessions = createConsoleSessions(pool, 'api', oidc.ways.keys);
   const cookie = sessionCookie('linklog_console', deps.trustedProxies);
 
-  const toResponse = ({ account, key }: KeyOfSecret): ConsoleSession => {
-    return { account, key, upgradeUrl: plansUrl, shortUrlHost };
+  const toResponse = (
+    { account, key }: KeyOfSecret,
+    person: ConsoleSession['person'] = null,
+  ): ConsoleSession => ({ account, key, upgradeUrl: plansUrl, shortUrlHost, person });
+
+  const respondTo = async (found: KeyOfSecret): Promise<ConsoleSession> => {
+    const person = isPersonId(found.key.id) ? await people.find(found.key.id) : null;
+    if (!person) return toResponse(found);
+    const accounts = accountRolesOf(person).map(({ account, role }) => ({ account, role }));
+    const role = accounts.find(({ account }) => account === found.account)?.role ?? 'viewer';
+    return toResponse(found, { role, accounts });
   };
 
   /** Replaces the session of the browser. */
@@ -84,8 +101,19 @@ export const developersConsole = (
     const found = session && (await findKeyBySecret(pool, session.boundTo));
     if (!found) return null;
     state.keyId = found.key.id;
-    return toResponse(found);
+    return respondTo(found);
   };
+
+  const switchAccount = withBody(switchAccountRequest, async ({ account }, _state, ctx) => {
+    const token = cookie.read(ctx);
+    const session = await sessions.find(token);
+    if (session?.personId == null) return unauthorized(messages.sessionOver);
+    const boundTo = roleHash(session.personId, account);
+    const found = await findKeyBySecret(pool, boundTo);
+    if (!found) return failure(403, 'You have no role in this account');
+    await sessions.switchAccount(token, boundTo, account);
+    return json(200, await respondTo(found));
+  });
 
   const readChanges = async (ctx: Context): Promise<ConsoleChanges | null> => {
     const session = await sessions.peek(cookie.read(ctx));
@@ -110,10 +138,17 @@ export const developersConsole = (
     ...deps,
     page: 'index.html',
     cookie,
-    sessionRoutes: sessionRoutes(cookie, sessions, signIn, {
-      session: readSession,
-      changes: readChanges,
-    }),
+    sessionRoutes: [
+      ...sessionRoutes(cookie, sessions, signIn, oidc.ways, {
+        session: readSession,
+        changes: readChanges,
+        endOfProvider: oidc.endOf(cookie, sessions),
+      }),
+      ...oidc.routes({ cookie, sessions, listener: 'api' }),
+      ...(oidc.isOn
+        ? [{ method: 'PATCH', path: '/session', handler: switchAccount } as const]
+        : []),
+    ],
     calls: { ...calls, prefix },
   });
 };

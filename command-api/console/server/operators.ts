@@ -13,15 +13,28 @@ import { changesOf, platformVersion } from './changes.js';
 import { createConsoleSessions, newToken } from './console-sessions.js';
 import { withBody, type AdminState } from '../../http/operator-requests.js';
 import { actorIn } from '../../http/request-actor.js';
-import { json, send, type Reply } from '../../http/reply.js';
+import { failure, json, send, type Reply } from '../../http/reply.js';
 import { createDispatcher, type Route } from '../../http/requests.js';
 import { unauthorized } from '../../admission/admitted-call.js';
+import { operatorActorOf, type InstallationRole } from '../../../schemas/roles.js';
+import type { People } from '../../people/handler.js';
+import type { SignInByProvider } from '../../people/oidc/sign-in.js';
+import { installationRoleOf } from '../../people/view.js';
 import { createConsole } from './console.js';
 import { browserOf, sessionCookie, sessionRoutes } from './session.js';
 
 /** Binds a session to the admin token. The result does not reveal the token. */
 const bindingOf = (token: string, adminToken: string): Buffer =>
   createHmac('sha256', token).update(adminToken).digest();
+
+interface Operator {
+  readonly actor: string;
+  readonly name: string;
+  /** `null`: the admin token signed in. */
+  readonly role: InstallationRole | null;
+}
+
+const auditorsOnlyRead = failure(403, 'Auditors change nothing');
 
 /** The operators' console: /admin with a session instead of the admin token. */
 export const operatorsConsole = (
@@ -31,21 +44,34 @@ export const operatorsConsole = (
     readonly shortUrlHost: string;
     readonly trustedProxies: ProxyTrust;
     readonly logger: Logger;
+    readonly people: People;
+    readonly oidc: SignInByProvider;
     /** `null` for a valid admin token. */
     readonly refusalOf: (ctx: Context, adminToken: string) => Reply | null;
   },
   routes: readonly Route<AdminState>[],
 ) => {
-  const { pool, adminToken, shortUrlHost } = deps;
-  const sessions = createConsoleSessions(pool, 'admin');
+  const { pool, adminToken, shortUrlHost, people, oidc } = deps;
+  const sessions = createConsoleSessions(pool, 'admin', oidc.ways.keys);
   const cookie = sessionCookie('linklog_operator', deps.trustedProxies);
 
-  /** `null` without a session. */
-  const actorOf = async (ctx: Context, read: 'find' | 'peek' = 'find'): Promise<string | null> => {
+  /** Who has the session of a request; `null` without a session. */
+  const operatorOf = async (
+    ctx: Context,
+    read: 'find' | 'peek' = 'find',
+  ): Promise<Operator | null> => {
     const token = cookie.read(ctx);
     const session = await sessions[read](token);
-    if (!session) return null;
-    return timingSafeEqual(session.boundTo, bindingOf(token, adminToken)) ? session.actor : null;
+    if (!session || session.actor === null) return null;
+    const { personId, boundTo } = session;
+    if (personId === null) {
+      const isValid = timingSafeEqual(boundTo, bindingOf(token, adminToken));
+      return isValid ? { actor: session.actor, name: session.actor, role: null } : null;
+    }
+    const person = await people.find(personId);
+    const role = person && installationRoleOf(person);
+    if (!role) return null;
+    return { actor: operatorActorOf(personId), name: person.name ?? personId, role };
   };
 
   const signIn = withBody(operatorSignInRequest, async (request, state, ctx) => {
@@ -57,31 +83,36 @@ export const operatorsConsole = (
     const boundTo = bindingOf(token, adminToken);
     await sessions.start(pool, { boundTo, actor, browser: browserOf(ctx) }, token);
     await sessions.end(cookie.read(ctx));
-    const body: OperatorSession = { actor, shortUrlHost };
+    const body: OperatorSession = { actor, shortUrlHost, role: null };
     return json(200, body, cookie.keep(ctx, token));
   });
 
   const readSession = async (ctx: Context): Promise<OperatorSession | null> => {
-    const actor = await actorOf(ctx);
-    return actor === null ? null : { actor, shortUrlHost };
+    const operator = await operatorOf(ctx);
+    return operator && { actor: operator.name, shortUrlHost, role: operator.role };
   };
 
   const readChanges = async (ctx: Context): Promise<ConsoleChanges | null> =>
-    (await actorOf(ctx, 'peek')) === null
-      ? null
-      : changesOf(pool, await platformVersion(pool), true);
+    (await operatorOf(ctx, 'peek')) && changesOf(pool, await platformVersion(pool), true);
+
+  const endRefusal = async (ctx: Context): Promise<Reply | null> =>
+    (await operatorOf(ctx, 'peek'))?.role === 'auditor' ? auditorsOnlyRead : null;
 
   const prefix = '/console/admin';
   const router = createDispatcher(prefix, routes);
   const handle = async (ctx: Context): Promise<void> => {
     ctx.set('Cache-Control', 'no-store');
     const state = ctx.state as AdminState;
-    const actor = await actorOf(ctx);
-    if (actor === null) {
+    const operator = await operatorOf(ctx);
+    if (!operator) {
       send(ctx, unauthorized(messages.sessionOver));
       return;
     }
-    state.actor = actorIn(state, actor);
+    if (operator.role === 'auditor' && ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+      send(ctx, auditorsOnlyRead);
+      return;
+    }
+    state.actor = actorIn(state, operator.actor);
     await router.dispatch(ctx);
   };
 
@@ -89,10 +120,15 @@ export const operatorsConsole = (
     ...deps,
     page: 'operators.html',
     cookie,
-    sessionRoutes: sessionRoutes(cookie, sessions, signIn, {
-      session: readSession,
-      changes: readChanges,
-    }),
+    sessionRoutes: [
+      ...sessionRoutes(cookie, sessions, signIn, oidc.ways, {
+        session: readSession,
+        changes: readChanges,
+        endOfProvider: oidc.endOf(cookie, sessions),
+        endRefusal,
+      }),
+      ...oidc.routes({ cookie, sessions, listener: 'admin' }),
+    ],
     calls: { prefix, handle, routeOf: (path) => router.routeOf(path) },
   });
 };

@@ -5,7 +5,7 @@ import { requestOrigin } from '../../../ops/http/request-origin.js';
 import { agentOf } from '../../../ops/visitors/agents.js';
 import type { ConsoleSessions } from './console-sessions.js';
 import type { RequestState } from '../../http/app.js';
-import type { ConsoleChanges, SessionList } from '../../../schemas/http/console.js';
+import type { ConsoleChanges, SessionList, SignInWays } from '../../../schemas/http/console.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { unauthorized } from '../../admission/admitted-call.js';
 import { failure, json, noContent, type Reply } from '../../http/reply.js';
@@ -84,25 +84,33 @@ export const sessionCookie = (name: string, isTrusted: ProxyTrust) => {
 
 export type SessionCookie = ReturnType<typeof sessionCookie>;
 
+const keysRefused = failure(403, 'Sign in with the identity provider');
+
 export const sessionRoutes = (
   cookie: SessionCookie,
   sessions: ConsoleSessions,
   signIn: Handler<RequestState>,
+  ways: SignInWays,
   /** Both return `null` without a session. */
   read: {
     readonly session: (ctx: Context, state: RequestState) => Promise<object | null>;
     readonly changes: (ctx: Context) => Promise<ConsoleChanges | null>;
+    /** Where the browser ends the session at the identity provider; `null`: nowhere. */
+    readonly endOfProvider: ((ctx: Context, state: RequestState) => Promise<string | null>) | null;
+    /** Why the session may not end others; `null`: it may. */
+    readonly endRefusal?: (ctx: Context) => Promise<Reply | null>;
   },
 ): readonly Route<RequestState>[] => {
   const withSession =
-    (handle: (token: string, id: string) => Promise<Reply>): Handler<RequestState> =>
+    (handle: (token: string, id: string, ctx: Context) => Promise<Reply>): Handler<RequestState> =>
     async (ctx, _state, parameter) => {
       // The key may have ended.
       if ((await read.changes(ctx)) === null) return unauthorized(messages.sessionOver);
-      return handle(cookie.read(ctx), parameter('id'));
+      return handle(cookie.read(ctx), parameter('id'), ctx);
     };
   return [
-    { method: 'POST', path: '/session', handler: signIn },
+    { method: 'POST', path: '/session', handler: ways.keys ? signIn : () => keysRefused },
+    { method: 'GET', path: '/session/ways', handler: () => json(200, ways) },
     {
       method: 'GET',
       path: '/session',
@@ -115,9 +123,11 @@ export const sessionRoutes = (
     {
       method: 'DELETE',
       path: '/session',
-      handler: async (ctx) => {
+      handler: async (ctx, state) => {
+        const location = await read.endOfProvider?.(ctx, state);
         await sessions.end(cookie.read(ctx));
-        return noContent(cookie.clear(ctx));
+        const cleared = cookie.clear(ctx);
+        return location ? json(200, { location }, cleared) : noContent(cleared);
       },
     },
     {
@@ -145,16 +155,21 @@ export const sessionRoutes = (
     {
       method: 'DELETE',
       path: '/session/all',
-      handler: withSession(async (token) => {
-        await sessions.endListed(token, null);
-        return noContent();
-      }),
+      handler: withSession(
+        async (token, _id, ctx) =>
+          (await read.endRefusal?.(ctx)) ??
+          (await sessions.endListed(token, null).then(() => noContent())),
+      ),
     },
     {
       method: 'DELETE',
       path: '/session/all/:id',
-      handler: withSession(async (token, id) =>
-        (await sessions.endListed(token, id)) > 0 ? noContent() : failure(404, messages.notFound),
+      handler: withSession(
+        async (token, id, ctx) =>
+          (await read.endRefusal?.(ctx)) ??
+          ((await sessions.endListed(token, id)) > 0
+            ? noContent()
+            : failure(404, messages.notFound)),
       ),
     },
   ];

@@ -1,6 +1,7 @@
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { keyIdPattern } from '../../../schemas/http/keys.js';
+import { personOfActor } from '../../../schemas/roles.js';
 import { isLinkEvent } from '../../../schemas/events/catalogue.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { maxPageBytes } from '../../../schemas/http/paging.js';
@@ -59,17 +60,21 @@ const readRecorded = async (
   return events.filter(isLinkEvent).map(rowOfEvent);
 };
 
-/** The names of those actors that are keys, by id. */
+/** The names of those actors that are keys or people, by actor. */
 export const readActorNames = async (
   pool: Pool,
   actors: ReadonlySet<string>,
 ): Promise<Readonly<Record<string, string>>> => {
   const ids = [...actors].filter((actor) => keyIdPattern.test(actor));
-  if (ids.length === 0) return {};
+  const people = [...actors].filter((actor) => personOfActor(actor) !== null);
+  if (ids.length + people.length === 0) return {};
   const { rows } = await pool.query<{ id: string; name: string }>({
     name: 'history-actors',
-    text: 'SELECT id, name FROM ledger.api_keys WHERE id = ANY ($1::text[])',
-    values: [ids],
+    text: `SELECT id, name FROM ledger.api_keys WHERE id = ANY ($1::text[])
+           UNION ALL
+           SELECT actor, name FROM unnest($2::text[], $3::text[]) AS a (actor, id)
+           JOIN ledger.people p USING (id) WHERE name IS NOT NULL`,
+    values: [ids, people, people.map(personOfActor)],
   });
   return Object.fromEntries(rows.map(({ id, name }) => [id, name]));
 };

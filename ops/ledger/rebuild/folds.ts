@@ -30,6 +30,8 @@ import {
   initialState,
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
+import { evolveInvitation, noInvitation } from '../../../schemas/folds/invitation.js';
+import { evolvePerson, noPerson } from '../../../schemas/folds/person.js';
 import { evolvePlatform, initialPlatform } from '../../../schemas/folds/platform.js';
 import { evolveShare, noShare } from '../../../schemas/folds/share.js';
 import { evolveWebhook, noWebhook } from '../../../schemas/folds/webhook.js';
@@ -75,6 +77,8 @@ export const foldOverrides = foldSubjects(noOverride, evolveAliasOverride);
 export const foldDomains = foldSubjects(noDomain, evolveDomain);
 export const foldWebhooks = foldSubjects(noWebhook, evolveWebhook);
 export const foldShares = foldSubjects(noShare, evolveShare);
+export const foldPeople = foldSubjects(noPerson, evolvePerson);
+export const foldInvitations = foldSubjects(noInvitation, evolveInvitation);
 export const foldPlatform = foldSubjects(initialPlatform, evolvePlatform);
 
 export const foldKeys = foldOf<ApiKeyState, ApiKeyEvent>({

@@ -3,7 +3,9 @@ import {
   isApiKeyEvent,
   isCreation,
   isDomainEvent,
+  isInvitationEvent,
   isLinkEvent,
+  isPersonEvent,
   isPlatformEvent,
   isUsageEvent,
   isShareEvent,
@@ -17,6 +19,8 @@ import { apiKeys } from '../api-keys.js';
 import { domains } from '../domains.js';
 import { saveCodes } from '../codes.js';
 import { insertLinks, ledgerLinks, lockLinks } from '../links.js';
+import { invitations } from '../invitations.js';
+import { people } from '../people.js';
 import { shares } from '../shares.js';
 import { webhooks } from '../webhooks.js';
 import { meterRows } from '../meters.js';
@@ -29,10 +33,12 @@ import {
   codesIn,
   creationsIn,
   foldDomains,
+  foldInvitations,
   foldLedgerLinks,
   foldKeys,
   foldMeters,
   foldOverrides,
+  foldPeople,
   foldPlatform,
   foldShares,
   foldWebhooks,
@@ -96,6 +102,8 @@ const steps: Readonly<Record<TopicName, readonly Add[]>> = {
     into(domains, isDomainEvent, foldDomains),
     into(webhooks, isWebhookEvent, foldWebhooks),
     into(shares, isShareEvent, foldShares),
+    into(people, isPersonEvent, foldPeople),
+    into(invitations, isInvitationEvent, foldInvitations),
   ],
   [topics.platform.name]: [into(platformSwitches, isPlatformEvent, foldPlatform)],
   [topics.links.name]: [addLinks],

@@ -30,6 +30,7 @@ export const workingState = {
     /** The open window of the per-minute limit. */
     key_meters: ['window_start', 'window_calls'],
     api_keys: ['last_used_at'],
+    people: ['last_seen_at', 'last_account'],
   },
 } as const;
 
@@ -41,6 +42,9 @@ export const foldedTables = [
   'domains',
   'webhooks',
   'shares',
+  'people',
+  'roles',
+  'invitations',
   'platform',
   'links',
   'key_meters',

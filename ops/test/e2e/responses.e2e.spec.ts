@@ -43,6 +43,12 @@ const operations: Readonly<Record<Scope, readonly string[]>> = {
     'POST /domains/{domain}/verify',
   ],
   'events:read': ['GET /events'],
+  'people:read': ['GET /people'],
+  'people:manage': [
+    ...['PATCH /people/{id}', 'DELETE /people/{id}', 'POST /people/invitations'],
+    ...['GET /people/invitations', 'GET /people/invitations/{id}'],
+    'DELETE /people/invitations/{id}',
+  ],
   'webhooks:manage': [
     ...['GET /webhooks', 'POST /webhooks', 'GET /webhooks/{id}', 'PATCH /webhooks/{id}'],
     ...['DELETE /webhooks/{id}', 'POST /webhooks/{id}/rotate', 'POST /webhooks/{id}/test'],

@@ -8,8 +8,10 @@ import {
   isAliasOverrideEvent,
   isApiKeyEvent,
   isDomainEvent,
+  isInvitationEvent,
   isLinkEvent,
   isVisit,
+  isPersonEvent,
   isPlatformEvent,
   isShareEvent,
   isUsageEvent,
@@ -43,6 +45,8 @@ export const streamOf = (event: LinklogEvent): string => {
   if (isDomainEvent(event)) return `domain-${subject}`;
   if (isWebhookEvent(event)) return `webhook-${subject}`;
   if (isShareEvent(event)) return `share-${subject}`;
+  if (isPersonEvent(event)) return `person-${subject}`;
+  if (isInvitationEvent(event)) return `invitation-${subject}`;
   if (isUsageEvent(event)) return `usage-${subject}`;
   if (isPlatformEvent(event)) return 'platform';
   const unknown: never = event;
@@ -51,7 +55,7 @@ export const streamOf = (event: LinklogEvent): string => {
 
 /** Whether `streamOf` returns such names; a server may have other streams. */
 export const isArchived = (stream: string): boolean =>
-  /^(?:platform$|(?:link|visits|key|usage|alias|domain|webhook|share)-)/.test(stream);
+  /^(?:platform$|(?:link|visits|key|usage|alias|domain|webhook|share|person|invitation)-)/.test(stream);
 
 /** Returns an event's id in the archive, which accepts only UUIDs: a spooled visit gets a UUIDv5. */
 export const archiveIdOf = ({ id, source }: Pick<LinklogEvent, 'id' | 'source'>): string =>

@@ -20,6 +20,12 @@ const secretColumns: ReadonlySet<string> = new Set([
   'webhooks.secrets',
   'shares.token_hash',
   'shares.password_hash',
+  'people.identity',
+  'people.name',
+  'people.email',
+  'roles.hash',
+  'invitations.token_hash',
+  'invitations.email',
   'dead_letters.value',
 ]);
 

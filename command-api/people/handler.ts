@@ -1,0 +1,260 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { customAlphabet } from 'nanoid';
+import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
+import { apiKeys } from '../../ops/ledger/api-keys.js';
+import { decideOneIn, prepareIn, recordIn } from '../../ops/ledger/decide.js';
+import { findInvitation, invitations, listInvitations } from '../../ops/ledger/invitations.js';
+import {
+  accountsWithOtherOwner,
+  findPersonId,
+  people,
+  readPeople,
+  roleHash,
+} from '../../ops/ledger/people.js';
+import { traced } from '../../ops/ledger/traced.js';
+import { newId } from '../../ops/platform/new-id.js';
+import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import type { Actor } from '../../schemas/decision.js';
+import { installation, type Person } from '../../schemas/folds/person.js';
+import type { Invitation } from '../../schemas/folds/invitation.js';
+import { personIdLength, type InstallationRole, type Role } from '../../schemas/roles.js';
+import { scopeNames } from '../../schemas/scopes.js';
+import { apiKeyDecider } from '../keys/command.js';
+import { hashKeyToken, keyAlphabet } from '../keys/key-token.js';
+import { personDecider, type PersonCommand, type PersonRefusal, type Profile } from './command.js';
+import { invitationDecider } from './invitation-command.js';
+
+const randomId = customAlphabet(keyAlphabet, personIdLength);
+const randomAccount = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 12);
+
+/** The stored hash of the token of an invitation. */
+export const hashInvitationToken = (token: string): string =>
+  createHash('sha256').update(token).digest('base64url');
+
+interface SignIn {
+  readonly profile: Profile;
+  readonly groupRoles: ReadonlyMap<string, Role | InstallationRole> | null;
+  /** The token of an invitation that the person accepts; `null`: none. */
+  readonly invitation: string | null;
+  /** Whether a person without an account gets one. */
+  readonly mayGetAccount: boolean;
+  readonly request: Omit<Actor, 'actor'>;
+}
+
+export type SignInOutcome =
+  | {
+      readonly type: 'signedIn';
+      readonly id: string;
+      readonly person: Person;
+      readonly invitedTo: string | null;
+    }
+  | { readonly type: 'invitationInvalid' | 'invitationOfAnother' };
+
+type DoneWithPerson = {
+  readonly type: 'done';
+  readonly person: Person;
+  /** The live keys that the person created in the accounts. */
+  readonly keys: readonly string[];
+  readonly outboxPosition: OutboxPosition;
+};
+
+export type PersonOutcome =
+  DoneWithPerson | { readonly type: 'refused'; readonly refusal: PersonRefusal };
+
+export const createPeople = (pool: Pool, outbox: Outbox) => {
+  const decide = (
+    tx: Client,
+    subject: string,
+    command: Pick<PersonCommand, 'type' | 'data'>,
+    metadata: Actor,
+  ) => prepareIn(tx, people, personDecider, [{ ...command, subject, metadata } as never]);
+
+  /** The lock of people comes first: which accounts have owners must not change. */
+  const ownersFor = async (tx: Client, id: string, more: readonly string[]) => {
+    const person = (await people.lock(tx, [id])).get(id) ?? null;
+    const accounts = [...new Set([...(person?.roles.keys() ?? []), ...more])];
+    return { person, accountsWithOtherOwner: await accountsWithOtherOwner(tx, accounts, id) };
+  };
+
+  /** Creates the root key of accounts that never had one. Nobody knows its secret. */
+  const firstRoots = async (tx: Client, accounts: readonly string[], metadata: Actor) => {
+    const { rows } = await tx.query<{ account: string }>(
+      `SELECT account FROM unnest($1::text[]) AS new (account)
+       WHERE NOT EXISTS (SELECT FROM ledger.api_keys k WHERE k.account = new.account AND ancestors = '{}')`,
+      [accounts],
+    );
+    const commands = rows.map(({ account }) => ({
+      ...{ type: 'CreateApiKey' as const, subject: newId(), metadata },
+      data: {
+        ...{ name: 'people', plan: 'FREE' as const, account, scopes: scopeNames, expiresIn: null },
+        hash: hashKeyToken(randomBytes(32).toString('base64url')),
+      },
+    }));
+    return prepareIn(tx, apiKeys, apiKeyDecider, commands);
+  };
+
+  const signInIn = async (
+    tx: Client,
+    { profile, groupRoles, ...given }: SignIn,
+  ): Promise<SignInOutcome> => {
+    await people.lock(tx, []);
+    const { issuer, identity, email } = profile;
+    const id = (await findPersonId(tx, issuer, identity)) ?? `usr_${randomId()}`;
+    const metadata = { ...given.request, actor: id };
+    const invitation =
+      given.invitation === null
+        ? null
+        : await findInvitation(tx, hashInvitationToken(given.invitation));
+    if (given.invitation !== null && !invitation) return { type: 'invitationInvalid' };
+    const address = invitation?.email?.toLowerCase();
+    if (address !== undefined && address !== email?.toLowerCase()) {
+      return { type: 'invitationOfAnother' };
+    }
+    const owners = await ownersFor(tx, id, [...(groupRoles?.keys() ?? [])]);
+    const signUp = given.mayGetAccount ? `personal-${randomAccount()}` : null;
+    const data = { ...profile, groupRoles, invitation, signUp };
+    const { accountsWithOtherOwner: others } = owners;
+    const signedIn = await decide(
+      ...([
+        tx,
+        id,
+        { type: 'SignIn', data: { ...data, accountsWithOtherOwner: others } },
+        metadata,
+      ] as const),
+    );
+    const accept = invitation
+      ? [{ type: 'Accept' as const, subject: invitation.id, data: { person: id }, metadata }]
+      : [];
+    const accepted = await prepareIn(tx, invitations, invitationDecider, accept);
+    const [{ state: person } = { state: null }] = signedIn.results;
+    if (!person || accepted.results.some(({ decision }) => decision.type === 'refused')) {
+      return { type: 'invitationInvalid' };
+    }
+    const accounts = [...person.roles.keys()].filter((account) => account !== installation);
+    const roots = await firstRoots(tx, accounts, metadata);
+    const lost = [...(owners.person?.roles.keys() ?? [])].filter(
+      (account) => !person.roles.has(account),
+    );
+    await endSessions(tx, id, lost);
+    await recordIn(tx, outbox, signedIn, accepted, roots);
+    return { type: 'signedIn', id, person, invitedTo: invitation?.account ?? null };
+  };
+
+  const endSessions = async (
+    tx: Client,
+    id: string,
+    accounts: readonly string[],
+  ): Promise<void> => {
+    await tx.query('DELETE FROM ledger.console_sessions WHERE bound_to = ANY ($1::bytea[])', [
+      accounts.map((account) => roleHash(id, account)),
+    ]);
+  };
+
+  return {
+    /** Updates the person of a sign-in, or adds it. A person without a role is not stored. */
+    signIn: (request: SignIn): Promise<SignInOutcome> =>
+      traced(pool, [request.request], () => transaction(pool, (tx) => signInIn(tx, request))),
+
+    /** @param canAdd also without a role in the account */
+    setRole: (
+      id: string,
+      account: string,
+      role: Role,
+      metadata: Actor,
+      canAdd = false,
+    ): Promise<PersonOutcome> =>
+      traced(pool, [metadata], () =>
+        transaction(pool, async (tx): Promise<PersonOutcome> => {
+          const { accountsWithOtherOwner: others } = await ownersFor(tx, id, [account]);
+          const data = { account, role, canAdd, accountsWithOtherOwner: others };
+          const prepared = await decide(tx, id, { type: 'SetRole', data }, metadata);
+          const [result] = prepared.results;
+          if (!result) throw new Error('a group of 1 command has no result');
+          if (result.decision.type === 'refused') return result.decision;
+          const roots = await firstRoots(tx, [account], metadata);
+          const outboxPosition = await recordIn(tx, outbox, prepared, roots);
+          return { type: 'done', person: result.state, keys: [], outboxPosition };
+        }),
+      ),
+
+    /** Removes a person from accounts, and ends its sessions there. @param accounts `null`: all of them */
+    remove: (
+      id: string,
+      accounts: readonly string[] | null,
+      metadata: Actor,
+      revokesKeys = false,
+    ): Promise<PersonOutcome> =>
+      traced(pool, [metadata], () =>
+        transaction(pool, async (tx): Promise<PersonOutcome> => {
+          const { person, accountsWithOtherOwner: others } = await ownersFor(tx, id, []);
+          const left = accounts ?? [...(person?.roles.keys() ?? [])];
+          const data = { accounts: left, accountsWithOtherOwner: others };
+          const prepared = await decide(tx, id, { type: 'RemoveRoles', data }, metadata);
+          const [result] = prepared.results;
+          if (!result) throw new Error('a group of 1 command has no result');
+          if (result.decision.type === 'refused') return result.decision;
+          const { rows } = await tx.query<{ id: string }>(
+            `SELECT id FROM ledger.api_keys
+             WHERE created_by = $1 AND account = ANY ($2::text[]) AND status <> 'revoked'
+               AND (expires_at IS NULL OR expires_at > clock_timestamp()) ORDER BY id`,
+            [id, left],
+          );
+          const keys = rows.map((row) => row.id);
+          const revoked = await prepareIn(
+            tx,
+            apiKeys,
+            apiKeyDecider,
+            (revokesKeys ? keys : []).map((subject) => ({
+              ...{
+                type: 'RevokeApiKey' as const,
+                subject,
+                data: { by: 'operator' as const },
+                metadata,
+              },
+            })),
+          );
+          await endSessions(tx, id, left);
+          const outboxPosition = await recordIn(tx, outbox, prepared, revoked);
+          return { type: 'done', person: result.state, keys, outboxPosition };
+        }),
+      ),
+
+    /** Invites somebody. The token is not stored. */
+    invite: (
+      invited: { readonly account: string; readonly role: Role; readonly email: string | null },
+      metadata: Actor,
+    ) =>
+      traced(pool, [metadata], () =>
+        transaction(pool, async (tx) => {
+          await people.lock(tx, []);
+          const token = randomBytes(32).toString('base64url');
+          const id = newId();
+          const pending = (await listInvitations(tx, invited.account)).length;
+          const data = { ...invited, pending, tokenHash: hashInvitationToken(token) };
+          const command = { type: 'Invite' as const, subject: id, data, metadata };
+          const decided = await decideOneIn(tx, outbox, invitations, invitationDecider, command);
+          return { ...decided, id, token };
+        }),
+      ),
+
+    withdraw: (id: string, account: string, metadata: Actor) =>
+      traced(pool, [metadata], () =>
+        transaction(pool, (tx) =>
+          decideOneIn(tx, outbox, invitations, invitationDecider, {
+            ...{ type: 'Withdraw' as const, subject: id, data: { account }, metadata },
+          }),
+        ),
+      ),
+
+    /** What an invitation gives, for the page that asks whether to accept it; `null`: it is invalid. */
+    async invitationOf(token: string): Promise<Pick<Invitation, 'account' | 'role'> | null> {
+      return findInvitation(pool, hashInvitationToken(token));
+    },
+
+    async find(id: string): Promise<Person | null> {
+      return (await readPeople(pool, [id])).get(id) ?? null;
+    },
+  };
+};
+
+export type People = ReturnType<typeof createPeople>;
