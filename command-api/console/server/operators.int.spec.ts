@@ -7,10 +7,13 @@ import { createLogger } from '../../../ops/platform/logging.js';
 import { sendRequest } from '../../../ops/test/support/http.js';
 import { createApp } from '../../http/app.js';
 import { operatorsConsole } from './operators.js';
-import { databaseFixture } from '../../../ops/test/support/fixtures.js';
+import { createPeople } from '../../people/handler.js';
+import { createSignIn } from '../../people/oidc/sign-in.js';
+import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('command API: sessions of operators', () => {
   const database = databaseFixture('operators');
+  const node = ledgerFixture(database);
   const servers: Server[] = [];
 
   after(() => {
@@ -36,9 +39,15 @@ describe('command API: sessions of operators', () => {
       () => null,
     );
     const { pool } = database;
+    const people = createPeople(pool, node.outbox);
     const deps = {
       ...{ pool, adminToken, trustedProxies: trustNone, logger, refusalOf: () => null },
       shortUrlHost: 'http://localhost:8081',
+      people,
+      oidc: createSignIn(
+        { pool, people, logger, originOf: () => '' },
+        { oidc: null, keys: true },
+      ),
     };
     const console = operatorsConsole(deps, []);
     app.use((ctx) => console.handle(ctx));
