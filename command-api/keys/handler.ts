@@ -185,8 +185,12 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     traced(pool, [caller], () =>
       transaction(pool, async (tx) => {
         const keys = await lockKeys(tx, [caller.id, subject]);
+        const key = keys.get(subject);
+        if (isPersonId(caller.id) && key && key.key.ancestors.length === 0) {
+          return { type: 'refused', refusal: { type: 'unknown' } };
+        }
         const by = isPersonId(caller.id)
-          ? await authorityOfPerson(tx, caller, keys.get(subject))
+          ? await authorityOfPerson(tx, caller, key)
           : (keys.get(caller.id) ?? noKey);
         return decide(tx, withAuthority(subject, command, by, actorIn(caller, caller.id)));
       }),

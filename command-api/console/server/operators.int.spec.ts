@@ -44,10 +44,7 @@ describe('command API: sessions of operators', () => {
       ...{ pool, adminToken, trustedProxies: trustNone, logger, refusalOf: () => null },
       shortUrlHost: 'http://localhost:8081',
       people,
-      oidc: createSignIn(
-        { pool, people, logger, originOf: () => '' },
-        { oidc: null, keys: true },
-      ),
+      oidc: createSignIn({ pool, people, logger, originOf: () => '' }, { oidc: null, keys: true }),
     };
     const console = operatorsConsole(deps, []);
     app.use((ctx) => console.handle(ctx));

@@ -68,6 +68,7 @@ export const startIdentityProvider = async () => {
   const people = new Map<string, Claims>();
   let current: string | null = null;
   let serve: RequestListener = listener;
+  let registered: Provider | undefined;
 
   return {
     issuer,
@@ -92,7 +93,6 @@ export const startIdentityProvider = async () => {
             redirect_uris: origins.map((origin) => `${origin}/console/oidc/callback`),
             post_logout_redirect_uris: origins.map((origin) => `${origin}/console`),
             backchannel_logout_uri: `${apis[0] ?? ''}/console/oidc/logout`,
-            backchannel_logout_session_required: true,
             ...more,
           },
         ],
@@ -121,6 +121,11 @@ export const startIdentityProvider = async () => {
           return grant;
         },
         cookies: { keys: ['a-key-of-the-test'] },
+        // Its own fetch refuses addresses of this machine.
+        fetch: (url, options) => {
+          const { headers, body, method } = options ?? {};
+          return fetch(url, { headers, body, method } as RequestInit);
+        },
       });
       provider.use(async (ctx, next) => {
         if (!ctx.path.startsWith('/interaction/')) {
@@ -134,9 +139,17 @@ export const startIdentityProvider = async () => {
           mergeWithLastSubmission: false,
         });
       });
+      registered = provider;
       const handle = provider.callback();
       serve = (request, response) => void handle(request, response);
       listener = serve;
+    },
+    /** Ends all sessions of a person at the products, as the provider does when it is disabled there. */
+    async endSessions(sub: string): Promise<void> {
+      const client = await registered?.Client.find(clientId);
+      await (
+        client as unknown as { backchannelLogout(sub: string, sid: string): Promise<void> }
+      ).backchannelLogout(sub, 'unknown');
     },
     /** Whether the provider works; otherwise it responds as `other` does. */
     replace(other: RequestListener | null): void {
