@@ -170,7 +170,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const slots = createStreamSlots(pool);
   const streams = openStreams({ pool, feed: deps.feed, slots, logger });
   onFailure(() => streams.stop());
-  const exports = createExports({ pool: deps.exportPool, outbox, logger });
+  const exports = createExports({ pool: deps.exportPool, mainPool: pool, outbox, logger });
   const { networks } = config.webhooks;
   const sender = createSender({ dnsServers: config.dnsServers, networks });
   const { maxImportBytes } = config;

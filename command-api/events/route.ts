@@ -10,6 +10,7 @@ import { messages } from '../../schemas/http/errors.js';
 import { eventsQuery, type EventsQuery, cursorMalformed } from '../../schemas/http/events.js';
 import { maxPageBytes } from '../../schemas/http/paging.js';
 import { filteredDomain, subjectOf } from '../../schemas/link-subject.js';
+import { callerIn, type Caller } from '../admission/live-callers.js';
 import type { V2State } from '../admission/admitted-call.js';
 import type { RequestState } from '../http/app.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
@@ -92,7 +93,12 @@ export const createEventsReader = ({ pool, feed, streams }: EventsDeps) => {
     return json(200, `{"events":[${events.map((event) => event.json).join()}],"next":"${cursor}"}`);
   };
 
-  const stream = async (filter: FeedFilter, from: Cursor, holder: Holder): Promise<Reply> => {
+  const stream = async (
+    filter: FeedFilter,
+    from: Cursor,
+    holder: Holder,
+    caller: Caller,
+  ): Promise<Reply> => {
     // A history that is incomplete gets a 503, which a stream could not send later.
     await feed.requireHistory();
     const slot = await holder.take();
@@ -106,10 +112,10 @@ export const createEventsReader = ({ pool, feed, streams }: EventsDeps) => {
         'X-Accel-Buffering': 'no',
       },
       start(res) {
-        streams.start({ filter, from, slot }, res);
+        streams.start({ filter, from, slot, caller }, res);
       },
       cancel() {
-        streams.cancel({ filter, from, slot });
+        streams.cancel({ filter, from, slot, caller });
       },
     };
   };
@@ -129,7 +135,7 @@ export const createEventsReader = ({ pool, feed, streams }: EventsDeps) => {
     const filter = await filterOf(pool, query, account, ctx.state as RequestState);
     try {
       return isStream
-        ? await stream(filter, after.value, holder)
+        ? await stream(filter, after.value, holder, callerIn(ctx))
         : await page(filter, after.value, query.limit);
     } catch (error) {
       if (error instanceof HistoryIncomplete) return unavailable(messages.historyIncomplete, 30);
@@ -141,14 +147,14 @@ export const createEventsReader = ({ pool, feed, streams }: EventsDeps) => {
 /** `GET /v2/events`. */
 export const createEventsHandler = (deps: EventsDeps): Handler<V2State> => {
   const respond = createEventsReader(deps);
-  return async (ctx, { call, keyHash, sessionHash }) => {
+  return async (ctx, { call }) => {
     const query = parseQuery(eventsQuery, ctx);
     if (query.type === 'refused') return query.reply;
     const { account, rootId } = call.key;
     return respond(ctx, query.value, account, {
       async take() {
         const id = await deps.slots.take(rootId);
-        return id === null ? null : { id, rootId, keyHash, sessionHash };
+        return id === null ? null : { id, rootId };
       },
     });
   };

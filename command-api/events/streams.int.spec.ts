@@ -16,7 +16,8 @@ const filter = { account: 'acme', types: new Set<string>(), subject: null, domai
 
 const requestOf = (keyHash: string): Request => ({
   ...{ filter, from: startCursor },
-  slot: { id: keyHash, rootId: keyHash, keyHash, sessionHash: null },
+  slot: { id: keyHash, rootId: keyHash },
+  caller: { keyHash, sessionHash: null },
 });
 
 /** A response that records its end. */

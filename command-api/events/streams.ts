@@ -6,9 +6,8 @@ import type { FeedEvent, FeedFilter } from '../../ops/feed/filter.js';
 import { periodically } from '../../ops/platform/concurrency/periodic.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { type Pool, transaction } from '../../ops/platform/postgres/pool.js';
-import { findLiveSessions } from '../console/server/console-sessions.js';
 import { writePart } from '../http/reply.js';
-import { findLiveScopes } from '../admission/live-keys.js';
+import { checkMs, findLiveCallers, type Caller } from '../admission/live-callers.js';
 import { advisoryLocks } from '../../ops/advisory-locks.js';
 import { newId } from '../../ops/platform/new-id.js';
 
@@ -67,8 +66,6 @@ export type StreamSlots = ReturnType<typeof createStreamSlots>;
 const positionMs = 15_000;
 /** The life of a stream (ms). It is random, so that streams that started together do not end together. */
 const life = { shortestMs: 55 * 60_000, longestMs: 65 * 60_000 };
-/** How often the keys of streams are checked (ms): a stream ends within 1 s after its key. */
-const checkMs = 600;
 const renewMs = 10_000;
 /** Events of one portion. While a client does not read, the stream holds one portion as bytes. */
 const limits = { events: 500, bytes: 250_000 };
@@ -77,16 +74,13 @@ export interface StreamRequest {
   readonly filter: FeedFilter;
   readonly from: Cursor;
   readonly slot: StreamSlot | 'unlimited';
+  readonly caller: Caller;
 }
 
 /** The slot of a key's stream. */
 interface StreamSlot {
   readonly id: string;
   readonly rootId: string;
-  /** The secret that started the stream: SHA-256, hexadecimal. */
-  readonly keyHash: string;
-  /** The session that started the stream; `null` unless it is the console's. */
-  readonly sessionHash: Buffer | null;
 }
 
 /** The messages of portions, which streams share. */
@@ -95,15 +89,17 @@ const messagesOf = new WeakMap<readonly FeedEvent[], Buffer>();
 class Stream {
   /** `null`: the stream is an operator's. */
   readonly slot: StreamSlot | null;
+  readonly caller: Caller;
   readonly #follower: Follower;
   #isEnded = false;
 
   constructor(
     private readonly feed: Feed,
-    { filter, from, slot }: StreamRequest,
+    { filter, from, slot, caller }: StreamRequest,
     private readonly res: ServerResponse,
   ) {
     this.slot = slot === 'unlimited' ? null : slot;
+    this.caller = caller;
     this.#follower = feed.follow(filter, from, limits, true);
   }
 
@@ -179,23 +175,10 @@ export const openStreams = (deps: {
 
   const endRevoked = async (): Promise<number> => {
     const checked = [...streams];
-    const taken = checked.flatMap(({ slot }) => slot ?? []);
-    if (taken.length === 0) return 0;
-    const hashes = [...new Set(taken.map(({ keyHash }) => keyHash))];
-    const sessionHashes = taken.flatMap(({ sessionHash }) => sessionHash ?? []);
-    const [scopes, sessions] = await Promise.all([
-      findLiveScopes(pool, hashes),
-      findLiveSessions(pool, sessionHashes),
-    ]);
-    // Not those that started during the queries.
-    for (const stream of checked) {
-      const { keyHash, sessionHash } = stream.slot ?? {};
-      const mayContinue =
-        keyHash === undefined ||
-        (scopes.get(keyHash)?.includes('events:read') === true &&
-          (!sessionHash || sessions.has(sessionHash.toString('hex'))));
-      if (!mayContinue) stream.end();
-    }
+    const callers = checked.map(({ caller }) => caller);
+    const mayContinue = await findLiveCallers(pool, callers, 'events:read');
+    // Not those that started during the query.
+    for (const stream of checked) if (!mayContinue(stream.caller)) stream.end();
     return 0;
   };
 

@@ -33,6 +33,8 @@ import type { ProjectionWorker } from '../projections/handler.js';
 
 export interface AdminState extends RequestState {
   actor: Actor;
+  /** The session of the console; absent: the request has the admin token. */
+  sessionHash?: Buffer | null;
 }
 
 export interface AdminDeps

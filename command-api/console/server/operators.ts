@@ -10,7 +10,7 @@ import {
 } from '../../../schemas/http/console.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { changesOf, platformVersion } from './changes.js';
-import { createConsoleSessions, newToken } from './console-sessions.js';
+import { createConsoleSessions, hashToken, newToken } from './console-sessions.js';
 import { withBody, type AdminState } from '../../http/operator-requests.js';
 import { actorIn } from '../../http/request-actor.js';
 import { failure, json, send, type Reply } from '../../http/reply.js';
@@ -113,6 +113,7 @@ export const operatorsConsole = (
       return;
     }
     state.actor = actorIn(state, operator.actor);
+    state.sessionHash = hashToken(cookie.read(ctx));
     await router.dispatch(ctx);
   };
 

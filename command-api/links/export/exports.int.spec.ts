@@ -39,7 +39,7 @@ describe('command API: exports', () => {
 
   const exportsOf = (outbox: Outbox, lifeMs?: number): Exports =>
     createExports({
-      ...{ pool: node.pool, outbox, logger: createLogger('silent') },
+      ...{ pool: node.pool, mainPool: database.pool, outbox, logger: createLogger('silent') },
       ...(lifeMs !== undefined && { lifeMs }),
     });
 
@@ -47,6 +47,7 @@ describe('command API: exports', () => {
     query: { ...exportQuery.parse({}), sort: 'created' as const, account },
     format: formats.jsonl,
     now,
+    caller: { keyHash: null, sessionHash: null },
   });
 
   /** The response to one export. */

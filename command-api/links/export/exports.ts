@@ -2,6 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import { allowStall } from '../../../ops/http/connections.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
+import { checkMs, findLiveCallers, type Caller } from '../../admission/live-callers.js';
+import { periodically } from '../../../ops/platform/concurrency/periodic.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import {
   transactionOn,
@@ -102,6 +104,7 @@ interface ExportRequest {
   readonly query: AccountQuery;
   readonly format: Format;
   readonly now: Date;
+  readonly caller: Caller;
 }
 
 /** An export with a snapshot and its first links. One of the two methods must be called. */
@@ -153,11 +156,13 @@ const breakOff = (res: ServerResponse): void => {
 export const createExports = (deps: {
   /** Each export has a connection, so its size limits the exports of this process. */
   readonly pool: Pool;
+  /** For checks of the callers. */
+  readonly mainPool: Pool;
   readonly outbox: Outbox;
   readonly logger: Logger;
   readonly lifeMs?: number;
 }) => {
-  const { pool, outbox, logger, lifeMs = defaultLifeMs } = deps;
+  const { pool, mainPool, outbox, logger, lifeMs = defaultLifeMs } = deps;
   const running: string[] = [];
 
   const hasRoomFor = (account: string): boolean =>
@@ -214,7 +219,19 @@ export const createExports = (deps: {
     );
 
   /** Sends the end of the file, or closes the connection: a client must not take a part for the whole file. */
-  const finish = async (exporting: ReturnType<typeof run>, res: ServerResponse): Promise<void> => {
+  const finish = async (
+    exporting: ReturnType<typeof run>,
+    res: ServerResponse,
+    caller: Caller,
+  ): Promise<void> => {
+    const watch = periodically({
+      ...{ name: 'end an export of a revoked caller', everyMs: checkMs, logger },
+      async task() {
+        const mayContinue = await findLiveCallers(mainPool, [caller], 'links:read');
+        if (!mayContinue(caller)) breakOff(res);
+        return 0;
+      },
+    });
     const timer = setTimeout(() => {
       logger.warn({ lifeMs }, 'an export took too long; its connection is closed');
       breakOff(res);
@@ -228,6 +245,7 @@ export const createExports = (deps: {
       breakOff(res);
     } finally {
       clearTimeout(timer);
+      await watch.stop();
     }
   };
 
@@ -252,7 +270,7 @@ export const createExports = (deps: {
       return {
         start(res) {
           response.resolve(res);
-          void finish(exporting, res);
+          void finish(exporting, res, request.caller);
         },
         cancel() {
           response.resolve(null);

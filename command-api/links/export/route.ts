@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import { messages } from '../../../schemas/http/errors.js';
 import { exportQuery, type ExportQuery } from '../../../schemas/http/export.js';
+import { callerIn } from '../../admission/live-callers.js';
 import type { V2State } from '../../admission/admitted-call.js';
 import type { RequestState } from '../../http/app.js';
 import { unavailable, type Reply } from '../../http/reply.js';
@@ -39,7 +40,7 @@ export const createExporter =
     const query = { ...named, sort: 'created', account } as const;
     // The console's users open the file in a spreadsheet.
     const written = (ctx.path.startsWith('/console/') ? markedFormats : formats)[format];
-    const opened = await exports.open({ query, format: written, now });
+    const opened = await exports.open({ query, format: written, now, caller: callerIn(ctx) });
     if (opened === 'tooMany') return tooManyExports;
     return opened === 'incomplete' ? incompleteStats : { ...file, ...opened };
   };
