@@ -137,7 +137,11 @@ const load = async (settings: OidcSettings) => {
       {
         timeout: deadlineMs / 1_000,
         [client.customFetch]: fetchFromProvider,
-        execute: issuer.startsWith('http:') ? [client.allowInsecureRequests] : [],
+        execute: [
+          // Otherwise the library relies on TLS instead of the signature.
+          client.enableNonRepudiationChecks,
+          ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
+        ],
       },
     );
   return { client, jose, fetchFromProvider, discover };
@@ -215,8 +219,15 @@ export const createProvider = (settings: OidcSettings) => {
       ),
 
     /** Exchanges the code of a callback. @throws ProviderUnavailable; an error of the flow */
-    finish: (callback: URL, challenge: Challenge): Promise<Identity> =>
-      bounded(exchange(callback, challenge)),
+    async finish(callback: URL, challenge: Challenge): Promise<Identity> {
+      try {
+        return await bounded(exchange(callback, challenge));
+      } catch (error) {
+        // The provider may have replaced its keys: the next sign-in reads them again.
+        known = undefined;
+        throw error;
+      }
+    },
 
     /** Where a browser ends the session at the provider; `null`: the provider has no such page, or is unavailable. */
     async endSession(idToken: string, page: string): Promise<string | null> {
