@@ -7,7 +7,7 @@ import type { HealthCheck } from '../ops/http/health.js';
 import { defaultDomainOf } from '../schemas/link-subject.js';
 import { txtLookup } from '../ops/platform/networks/dns.js';
 import type { Feed } from '../ops/feed/feed.js';
-import { createPeople, type People } from './people/handler.js';
+import { createPeople } from './people/handler.js';
 import { createSignIn, type SignInByProvider } from './people/oidc/sign-in.js';
 import { createSender } from '../ops/webhooks/sender.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';
@@ -119,7 +119,6 @@ const createApiApp = (
       readonly hasConsole: boolean;
       readonly passwords: PasswordHasher;
       readonly plansUrl: string | null;
-      readonly people: People;
       readonly oidc: SignInByProvider;
       readonly corsOrigins: AllowedOrigins;
     },

@@ -168,7 +168,9 @@ export const prepareIn = async <
   decider: Decider<Decidable, Event, State, Refused>,
   commands: readonly CommandRequest<Decidable>[],
 ): Promise<Prepared<Decidable, Event, State, Refused>> =>
-  decideStates(rows, decider, commands, await lockStates(tx, rows, commands));
+  commands.length === 0
+    ? { results: [], statements: [], events: [] }
+    : decideStates(rows, decider, commands, await lockStates(tx, rows, commands));
 
 /** Writes prepared decisions as the last step of a transaction. */
 export const recordIn = (

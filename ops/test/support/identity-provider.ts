@@ -44,13 +44,17 @@ export class Browser {
   }
 
   /** Follows redirects up to the first other response. */
-  async follow(url: string): Promise<HttpResponse & { readonly url: string }> {
+  async follow(
+    url: string,
+    isEnd: (next: string) => boolean = () => false,
+  ): Promise<HttpResponse & { readonly url: string }> {
     let at = url;
     for (let step = 0; step < 12; step += 1) {
       const response = await this.get(at);
       const { location } = response.headers;
       if (location === undefined) return Object.assign(response, { url: at });
       at = new URL(location, at).href;
+      if (isEnd(at)) return Object.assign(response, { url: at });
     }
     throw new Error(`too many redirects from ${url}`);
   }
@@ -154,6 +158,15 @@ export const startIdentityProvider = async () => {
     /** Whether the provider works; otherwise it responds as `other` does. */
     replace(other: RequestListener | null): void {
       listener = other ?? serve;
+    },
+    /** Signs a person in at the provider. @returns the callback, which the browser has not requested yet */
+    async authorize(location: string, claims: Claims, browser: Browser) {
+      people.set(claims.sub, claims);
+      current = claims.sub;
+      const { url } = await browser.follow(location, (next) =>
+        next.includes('/console/oidc/callback'),
+      );
+      return { browser, callback: url };
     },
     /** Signs a person in at a console. @param start the path, or the address of an invitation's start */
     async signIn(
