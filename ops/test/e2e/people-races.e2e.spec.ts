@@ -92,12 +92,14 @@ describe('people under concurrency', () => {
     this.timeout(180_000);
     const { key } = await bench.key('PRO', { account: 'removed' });
     await join(key, 'owner');
-    // An export of 9 MB does not fit into the buffers of a connection.
-    for (let count = 0; count < 80; count += 1) {
-      const urls = Array.from({ length: 50 }, (_, index) => ({
-        url: `https://example.com/${'x'.repeat(1_990)}${index}`,
-      }));
-      const created = await bench.api('/v2/shorten/batch', key, { method: 'POST', body: { urls } });
+    // An export of 19 MB does not fit into the buffers of a connection.
+    const url = `https://example.com/${'x'.repeat(2_000)}`;
+    const rules = Array.from({ length: 20 }, (_, index) => ({
+      ...{ name: `rule-${index}`, when: { languages: ['de'] }, url },
+    }));
+    const body = { urls: new Array<object>(12).fill({ url, rules }) };
+    for (let count = 0; count < 40; count += 1) {
+      const created = await bench.api('/v2/shorten/batch', key, { method: 'POST', body });
       expect(created.status, created.text).to.equal(200);
     }
     const open = async (url: string, Cookie: string): Promise<IncomingMessage> => {
