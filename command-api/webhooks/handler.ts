@@ -2,7 +2,7 @@ import { nanoid } from 'nanoid';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import { decideOneIn } from '../../ops/ledger/decide.js';
 import { traced } from '../../ops/ledger/traced.js';
-import { lockWebhooks, webhooks } from '../../ops/ledger/webhooks.js';
+import { webhooks } from '../../ops/ledger/webhooks.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { newSecret } from '../../ops/webhooks/signature.js';
 import { deleteDeliveries, forgetFailures, insertCursor } from '../../ops/webhooks/store.js';
@@ -50,7 +50,7 @@ export const createWebhookHandler = (pool: Pool, outbox: Outbox) => {
   ): Promise<WebhookOutcome> =>
     traced(pool, [metadata], () =>
       transaction(pool, async (tx) => {
-        const locked = (await lockWebhooks(tx, [id])).get(id) ?? noWebhook;
+        const locked = (await webhooks.lock(tx, [id])).get(id) ?? noWebhook;
         const command = { ...(await requestOf(tx, locked)), subject: id, metadata };
         const request = command as CommandRequest<WebhookCommand>;
         const decided = await decideOneIn(tx, outbox, webhooks, webhookDecider, request);

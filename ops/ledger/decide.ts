@@ -39,22 +39,6 @@ export interface LedgerRows<State, Event extends LinklogEvent> {
   readonly changeOf?: (event: Event) => Change | null;
 }
 
-/** Inserts a row, or overwrites the row with its key. */
-export const upsert = (
-  table: string,
-  key: string,
-  row: Readonly<Record<string, unknown>>,
-): Statement => {
-  const columns = Object.keys(row);
-  return {
-    text: `INSERT INTO ${table} (${columns.join()})
-           VALUES (${columns.map((_column, index) => `$${index + 1}`).join()})
-           ON CONFLICT (${key}) DO UPDATE SET
-             ${columns.map((column) => `${column} = excluded.${column}`).join()}`,
-    values: Object.values(row),
-  };
-};
-
 interface Decided<Decidable extends Command, Event, State, Refused extends Refusal> {
   readonly command: Decidable;
   readonly decision: Decision<Event, Refused>;
