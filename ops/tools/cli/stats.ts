@@ -18,22 +18,13 @@ import { subjectNamed, withDatabase } from './database.js';
 import { CliError } from './errors.js';
 import { count, formatFields, plain, table } from './output.js';
 
-interface StatsOptions {
-  readonly account: string;
-  readonly domain?: string;
-  readonly tag?: readonly string[];
-  readonly destination?: string;
-  readonly search?: string;
-  readonly csv?: true;
-  readonly include: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly interval?: string;
-  readonly tz?: string;
-  readonly limit?: string;
-}
-
 const filters = ['domain', 'tag', 'destination', 'search'] as const;
+
+/** The other options are the query. */
+interface StatsOptions extends Partial<Record<(typeof filters)[number], unknown>> {
+  readonly account: string;
+  readonly csv?: true;
+}
 
 /** The width in terminal columns, without those of the axis. */
 const plotWidth = 72;

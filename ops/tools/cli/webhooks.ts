@@ -48,11 +48,8 @@ export const addWebhookCommands = (
       'webhooks list --json | jq \'.webhooks[] | select(.status == "disabled")\'',
     )
     .action(async ({ account }: { readonly account?: string }) => {
-      const { webhooks: found } = await (
-        await connect()
-      ).get('listWebhooks', {
-        query: { account },
-      });
+      const client = await connect();
+      const { webhooks: found } = await client.get('listWebhooks', { query: { account } });
       const text = found.length === 0 ? 'There are no webhooks.' : table(head, found.map(rowOf));
       print({ json: { webhooks: found }, text });
     });
