@@ -43,6 +43,7 @@ const bulkChange = z
     minProperties: 1,
   })
   .register(requestParts, { id: 'BulkChange' });
+export type BulkChange = z.output<typeof bulkChange>;
 
 /** The body of POST /v2/links/bulk. An invalid `code` or `domain/code` gets 404, like an unknown one. */
 export const bulkRequest = z

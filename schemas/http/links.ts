@@ -67,6 +67,7 @@ export const changeLinkRequest = (accepted: Destinations, now: () => number = Da
       minProperties: 1,
     })
     .register(requestParts, { id: 'ChangeLinkRequest' });
+export type ChangeLinkRequest = z.output<ReturnType<typeof changeLinkRequest>>;
 
 /** A key without the scope links:read gets only these fields of a link that it changes: neither texts nor clicks. */
 const changedFields = { shortCode: true, domain: true, version: true, status: true } as const;
