@@ -27,7 +27,7 @@ import {
 import { actorIn } from '../http/request-actor.js';
 import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
 import { maxWebhooks, type WebhookRefusal } from './command.js';
-import { createWebhookHandler, type WebhookOutcome } from './handler.js';
+import { createWebhookHandler, type DecidedWebhook } from './handler.js';
 import { createWebhookCalls, type WebhookCallsDeps } from './webhook-calls.js';
 
 export interface WebhookDeps extends WebhookCallsDeps {
@@ -55,13 +55,12 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
 
   /** The response to a command, as soon as the log has its event. */
   const respond = (
-    outcome: WebhookOutcome,
+    { command, decision, state, outboxPosition }: DecidedWebhook,
     respondTo: (id: string, webhook: Webhook) => Promise<Reply> | Reply,
   ): Promise<Reply> | Reply => {
-    if (outcome.type === 'refused') return refusals[outcome.refusal.type];
-    const { id, state, outboxPosition } = outcome;
+    if (decision.type === 'refused') return refusals[decision.refusal.type];
     return whenPublished(delivery, outboxPosition, () =>
-      exists(state) ? respondTo(id, state) : noContent(),
+      exists(state) ? respondTo(command.subject, state) : noContent(),
     );
   };
 

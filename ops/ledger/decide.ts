@@ -1,5 +1,6 @@
 import { newId } from '../platform/new-id.js';
 import type {
+  Actor,
   Command,
   CommandRequest,
   Decider,
@@ -8,7 +9,13 @@ import type {
 } from '../../schemas/decision.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import type { Outbox, OutboxPosition } from '../event-log/outbox/port.js';
-import { execute, lockingTransaction, type Client, type Pool } from '../platform/postgres/pool.js';
+import {
+  execute,
+  lockingTransaction,
+  transaction,
+  type Client,
+  type Pool,
+} from '../platform/postgres/pool.js';
 import {
   mapResult,
   writeAfter,
@@ -77,7 +84,7 @@ const lockStates = async <State, Event extends LinklogEvent>(
 };
 
 /** Decides commands in order. Returns the statements that save, notify and record. */
-const decideLocked = <
+const decideStates = <
   Decidable extends Command,
   Event extends LinklogEvent,
   State,
@@ -123,7 +130,7 @@ export const decideIn = async <
   decider: Decider<Decidable, Event, State, Refused>,
   commands: readonly CommandRequest<Decidable>[],
 ): Promise<DecidedGroup<Decidable, Event, State, Refused>> =>
-  execute(tx, decideLocked(outbox, rows, decider, commands, await lockStates(tx, rows, commands)));
+  execute(tx, decideStates(outbox, rows, decider, commands, await lockStates(tx, rows, commands)));
 
 /** Decides one command as the last step of a transaction. */
 export const decideOneIn = async <
@@ -165,7 +172,7 @@ export const decideAll = <
       lockingTransaction(
         pool,
         (tx) => lockStates(tx, rows, commands, clock),
-        (locked) => decideLocked(outbox, rows, decider, commands, locked),
+        (locked) => decideStates(outbox, rows, decider, commands, locked),
       ),
   );
 
@@ -181,3 +188,24 @@ export const decideOne = async <
   decider: Decider<Decidable, Event, State, Refused>,
   command: CommandRequest<Decidable>,
 ) => onlyResult(await decideAll(ledger, rows, decider, [command]));
+
+/** Decides one command in a new transaction. `commandOf` gets the state of its subject under the lock. */
+export const decideLocked = <
+  Decidable extends Command,
+  Event extends LinklogEvent,
+  State,
+  Refused extends Refusal,
+>(
+  { pool, outbox }: Ledger,
+  rows: LedgerRows<State, Event>,
+  decider: Decider<Decidable, Event, State, Refused>,
+  { subject, metadata }: { readonly subject: string; readonly metadata: Actor },
+  commandOf: (tx: Client, state: State) => Promise<Pick<Decidable, 'type' | 'data'>>,
+) =>
+  traced(pool, [metadata], () =>
+    transaction(pool, async (tx) => {
+      const state = (await rows.lock(tx, [subject])).get(subject) ?? decider.initialState;
+      const command = { ...(await commandOf(tx, state)), subject, metadata };
+      return decideOneIn(tx, outbox, rows, decider, command as CommandRequest<Decidable>);
+    }),
+  );
