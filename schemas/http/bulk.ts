@@ -16,14 +16,13 @@ const bulkChange = z
     {
       addTags: given(tagsIn('addTags')).describe('Tags that each link gets in addition.'),
       removeTags: given(tagsIn('removeTags')).describe('Tags that each link loses.'),
-      tags: tags.nullish().meta({
-        description:
-          'Replaces all tags; `null`: none. Not together with `addTags` or `removeTags`.',
-      }),
+      tags: tags
+        .nullish()
+        .describe('Replaces all tags; `null`: none. Not together with `addTags` or `removeTags`.'),
       disabled,
-      delete: given(z.literal(true, { error: 'delete must be true' })).meta({
-        description: 'Permanently. Not together with another change.',
-      }),
+      delete: given(z.literal(true, { error: 'delete must be true' })).describe(
+        'Permanently. Not together with another change.',
+      ),
     },
     { error: nothingToChange },
   )

@@ -32,24 +32,21 @@ export const changeLinkRequest = (accepted: Destinations, now: () => number = Da
     .object(
       {
         url: given(destination(accepted)),
-        password: password.nullish().meta({ description: '`null`: no password.' }),
-        expiresIn: expiresIn
-          .nullish()
-          .meta({ description: 'Seconds from now; `null`: the link has no end.' }),
+        password: password.nullish().describe('`null`: no password.'),
+        expiresIn: expiresIn.nullish().describe('Seconds from now; `null`: the link has no end.'),
         expiresAt: expiresAt(now)
           .nullish()
-          .meta({ description: 'Instead of `expiresIn`; `null`: the link has no end.' }),
-        startsAt: startsAt
+          .describe('Instead of `expiresIn`; `null`: the link has no end.'),
+        startsAt: startsAt.nullish().describe('`null`: the link redirects from now on.'),
+        maxClicks: maxClicks
           .nullish()
-          .meta({ description: '`null`: the link redirects from now on.' }),
-        maxClicks: maxClicks.nullish().meta({
-          description:
+          .describe(
             'At least the clicks taken (without a limit: the clicks counted so far). If they are equal, ' +
-            'the link expires. `null`: no limit.',
-        }),
+              'the link expires. `null`: no limit.',
+          ),
         title: title.nullish().describe(ownersOnly),
         note: note.nullish().describe(ownersOnly),
-        tags: tags.nullish().meta({ description: 'Replaces all tags; `null`: none.' }),
+        tags: tags.nullish().describe('Replaces all tags; `null`: none.'),
         ...optionChanges(accepted),
         disabled,
       },

@@ -54,10 +54,9 @@ const weekly = z
     { error: 'must be an object' },
   )
   .refine(({ from, to }) => from !== to, 'from and to must differ')
-  .meta({
-    description:
-      '`from` is inclusive, `to` exclusive. A window that crosses midnight belongs to its first day.',
-  })
+  .describe(
+    '`from` is inclusive, `to` exclusive. A window that crosses midnight belongs to its first day.',
+  )
   .register(requestParts, { id: 'WeeklyWindow' });
 
 const time = sentTime(invalidTime);
@@ -165,10 +164,9 @@ export const rulesField = (accepted: Destinations) => {
   return listOf(rule, { max: maxRules, error })
     .refine(isUnique, 'has two rules of the same name')
     .transform((rules): RedirectRule[] | null => (rules.length === 0 ? null : rules))
-    .meta({
-      description:
-        'Visitors are redirected to the URL of the first rule whose conditions all match, otherwise to `url`.',
-    });
+    .describe(
+      'Visitors are redirected to the URL of the first rule whose conditions all match, otherwise to `url`.',
+    );
 };
 
 /** `rules[0].when.devices[1]` */

@@ -36,13 +36,13 @@ const types = listOf(z.string({ error: typesMessage }), {
 })
   .refine((names) => names.every(isFeedEventName), typesMessage)
   .transform((names) => feedEventNames.filter((name) => names.includes(name)))
-  .meta({ description: 'Names of event types. Default: all but LinkVisited.' });
+  .describe('Names of event types. Default: all but LinkVisited.');
 
 const description = lineNamed('description').describe('For the owner.');
 
 const terms = {
   types: optional(types),
-  domain: optional(domainName).meta({ description: 'Only events of links on this domain.' }),
+  domain: optional(domainName).describe('Only events of links on this domain.'),
   description: optional(description),
 };
 
@@ -56,7 +56,7 @@ export const changeWebhookRequest = z
     {
       url: url.nullish(),
       types: types.nullish(),
-      domain: domainName.nullish().meta({ description: 'Only events of links on this domain.' }),
+      domain: domainName.nullish().describe('Only events of links on this domain.'),
       description: description.nullish(),
       status: z
         .enum(['enabled', 'paused'], { error: 'status must be enabled or paused' })
@@ -183,7 +183,7 @@ export const replayRequest = z
           ],
           { error: replayMessage },
         )
-        .meta({ description: '`start`, a cursor, or a time with an offset.' }),
+        .describe('`start`, a cursor, or a time with an offset.'),
     },
     { error: replayMessage },
   )
