@@ -46,12 +46,18 @@ const addDomainRequest = z
   )
   .register(requestParts, { id: 'AddDomainRequest' });
 
-const redirectTexts = {
-  rootRedirect: 'Where browsers are redirected for `/`; `null`: they get a page.',
-  notFoundRedirect: 'Where browsers are redirected for unknown links; `null`: they get a page.',
-  expiredRedirect:
+/** The fields of redirects. */
+const redirectFields = <Schema extends z.ZodType>(redirect: Schema) => ({
+  rootRedirect: redirect.describe(
+    'Where browsers are redirected for `/`; `null`: they get a page.',
+  ),
+  notFoundRedirect: redirect.describe(
+    'Where browsers are redirected for unknown links; `null`: they get a page.',
+  ),
+  expiredRedirect: redirect.describe(
     'Where browsers are redirected for expired, disabled and deleted links; `null`: they get a page.',
-};
+  ),
+});
 
 /** PATCH /v2/domains/:domain. Absent fields stay; `null` removes the redirect. */
 export const changeDomainRequest = (accepted: Destinations) => {
@@ -59,14 +65,7 @@ export const changeDomainRequest = (accepted: Destinations) => {
     .nullable()
     .optional();
   return z
-    .object(
-      {
-        rootRedirect: redirect.describe(redirectTexts.rootRedirect),
-        notFoundRedirect: redirect.describe(redirectTexts.notFoundRedirect),
-        expiredRedirect: redirect.describe(redirectTexts.expiredRedirect),
-      },
-      { error: nothingToChange },
-    )
+    .object(redirectFields(redirect), { error: nothingToChange })
     .refine((change) => Object.values(change).some((value) => value !== undefined), nothingToChange)
     .meta({
       description: 'Unknown properties are stripped. Absent fields stay; `null` removes the value.',
@@ -85,9 +84,7 @@ const domainResponse = named('OwnDomain', {
   })
     .nullable()
     .describe('The DNS record that verifies the domain; `null` if an operator added it.'),
-  rootRedirect: z.string().nullable().describe(redirectTexts.rootRedirect),
-  notFoundRedirect: z.string().nullable().describe(redirectTexts.notFoundRedirect),
-  expiredRedirect: z.string().nullable().describe(redirectTexts.expiredRedirect),
+  ...redirectFields(z.string().nullable()),
   caseInsensitive: z.boolean().describe(caseText),
   linkCount: z.int().min(0).describe('Links that are not deleted.'),
   createdAt,
