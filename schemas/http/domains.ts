@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, requestParts, responseParts } from '../components.js';
+import { named, objectOf, request, requestParts, responseParts } from '../components.js';
 import { domainNameOf } from '../domain-name.js';
 import { timestamp } from '../events/envelope.js';
 import { topics } from '../events/topics.js';
@@ -35,16 +35,16 @@ const wantedCase = given(z.boolean({ error: 'caseInsensitive must be true or fal
   `${caseText} It cannot change later. Default: \`false\`, or the value that the domain has.`,
 );
 
-export const claimDomainRequest = z
-  .object({ domain: ownName, caseInsensitive: wantedCase }, { error: messages.domainInvalid })
-  .register(requestParts, { id: 'ClaimDomainRequest' });
+export const claimDomainRequest = request('ClaimDomainRequest', messages.domainInvalid, {
+  domain: ownName,
+  caseInsensitive: wantedCase,
+});
 
-const addDomainRequest = z
-  .object(
-    { domain: ownName, account: accountName, caseInsensitive: wantedCase },
-    { error: messages.domainInvalid },
-  )
-  .register(requestParts, { id: 'AddDomainRequest' });
+const addDomainRequest = request('AddDomainRequest', messages.domainInvalid, {
+  domain: ownName,
+  account: accountName,
+  caseInsensitive: wantedCase,
+});
 
 /** The fields of redirects. */
 const redirectFields = <Schema extends z.ZodType>(redirect: Schema) => ({
@@ -64,8 +64,7 @@ export const changeDomainRequest = (accepted: Destinations) => {
   const redirect = destination({ ...accepted, schemes: [] })
     .nullable()
     .optional();
-  return z
-    .object(redirectFields(redirect), { error: nothingToChange })
+  return objectOf(nothingToChange, redirectFields(redirect))
     .refine((change) => Object.values(change).some((value) => value !== undefined), nothingToChange)
     .meta({
       description: 'Unknown properties are stripped. Absent fields stay; `null` removes the value.',

@@ -1,6 +1,6 @@
 /** The options of a link in requests and responses. */
 import { z } from 'zod';
-import { requestParts } from '../components.js';
+import { objectOf, requestParts } from '../components.js';
 import {
   isPermanent,
   linkOptions,
@@ -54,17 +54,13 @@ const requested: {
         'Append what follows the first slash after the code to the path of the destination. Default: false.',
       ),
   card: (accepted) =>
-    z
-      .object(
-        {
-          title: cardText('title', 1, 200),
-          description: cardText('description', 0, 500).nullish(),
-          image: destination({ ...accepted, schemes: [] })
-            .refine((url) => /^https:/i.test(url), 'must be an https URL')
-            .nullish(),
-        },
-        { error: 'must be an object' },
-      )
+    objectOf('must be an object', {
+      title: cardText('title', 1, 200),
+      description: cardText('description', 0, 500).nullish(),
+      image: destination({ ...accepted, schemes: [] })
+        .refine((url) => /^https:/i.test(url), 'must be an https URL')
+        .nullish(),
+    })
       .transform(({ title, description, image }) => ({
         title,
         ...(description && { description }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, requestParts, responseParts } from '../components.js';
+import { named, objectOf, requestParts, responseParts } from '../components.js';
 import { timestamp } from '../events/envelope.js';
 import { maxCodes } from '../folds/link.js';
 import { linkStatuses } from '../folds/link-status.js';
@@ -28,30 +28,26 @@ export const disabled = given(z.boolean({ error: 'disabled must be true or false
 
 /** The body of PATCH /v2/links/:shortCode. Absent fields stay; `null` removes optional values. */
 export const changeLinkRequest = (accepted: Destinations, now: () => number = Date.now) =>
-  z
-    .object(
-      {
-        url: given(destination(accepted)),
-        password: password.nullish().describe('`null`: no password.'),
-        expiresIn: expiresIn.nullish().describe('Seconds from now; `null`: the link has no end.'),
-        expiresAt: expiresAt(now)
-          .nullish()
-          .describe('Instead of `expiresIn`; `null`: the link has no end.'),
-        startsAt: startsAt.nullish().describe('`null`: the link redirects from now on.'),
-        maxClicks: maxClicks
-          .nullish()
-          .describe(
-            'At least the clicks taken (without a limit: the clicks counted so far). If they are equal, ' +
-              'the link expires. `null`: no limit.',
-          ),
-        title: title.nullish().describe(ownersOnly),
-        note: note.nullish().describe(ownersOnly),
-        tags: tags.nullish().describe('Replaces all tags; `null`: none.'),
-        ...optionChanges(accepted),
-        disabled,
-      },
-      { error: nothingToChange },
-    )
+  objectOf(nothingToChange, {
+    url: given(destination(accepted)),
+    password: password.nullish().describe('`null`: no password.'),
+    expiresIn: expiresIn.nullish().describe('Seconds from now; `null`: the link has no end.'),
+    expiresAt: expiresAt(now)
+      .nullish()
+      .describe('Instead of `expiresIn`; `null`: the link has no end.'),
+    startsAt: startsAt.nullish().describe('`null`: the link redirects from now on.'),
+    maxClicks: maxClicks
+      .nullish()
+      .describe(
+        'At least the clicks taken (without a limit: the clicks counted so far). If they are equal, ' +
+          'the link expires. `null`: no limit.',
+      ),
+    title: title.nullish().describe(ownersOnly),
+    note: note.nullish().describe(ownersOnly),
+    tags: tags.nullish().describe('Replaces all tags; `null`: none.'),
+    ...optionChanges(accepted),
+    disabled,
+  })
     .refine((change) => Object.values(change).some((value) => value !== undefined), nothingToChange)
     .refine(
       (change) => change.expiresIn === undefined || change.expiresAt === undefined,

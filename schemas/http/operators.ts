@@ -1,6 +1,6 @@
 import { type Destinations } from './link-fields.js';
 import { z } from 'zod';
-import { named, requestParts, responseParts } from '../components.js';
+import { named, request, requestParts, responseParts } from '../components.js';
 import { platformFeature } from '../events/catalogue.js';
 import { timestamp } from '../events/envelope.js';
 import { ownActors } from '../decision.js';
@@ -201,9 +201,9 @@ const processList = named('ProcessList', {
 });
 export type ProcessList = z.infer<typeof processList>;
 
-export const aliasOverrideRequest = z
-  .object({ account: accountName }, { error: 'account is needed' })
-  .register(requestParts, { id: 'AliasOverrideRequest' });
+export const aliasOverrideRequest = request('AliasOverrideRequest', 'account is needed', {
+  account: accountName,
+});
 
 const aliasOverrideResponse = named('AliasOverride', {
   alias: z.string(),

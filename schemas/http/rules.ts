@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describedLike, requestParts } from '../components.js';
+import { describedLike, objectOf, request, requestParts } from '../components.js';
 import { listOf } from '../list-of.js';
 import { isCountry } from '../countries.js';
 import { browserFamilies, deviceTypes, osFamilies } from '../events/visitor.js';
@@ -131,26 +131,21 @@ export const rulesField = (accepted: Destinations) => {
   const url = destination(accepted);
   const splitError = 'must be a list of 2 to 10 entries';
   const split = listOf(
-    z
-      .object(
-        describedLike(splitEntry, {
-          name,
-          url,
-          weight: z.int({ error: weightError }).min(1, weightError).max(1_000, weightError),
-        }),
-        { error: 'must be an object' },
-      )
-      .register(requestParts, { id: 'RuleSplit' }),
+    request(
+      'RuleSplit',
+      'must be an object',
+      describedLike(splitEntry, {
+        name,
+        url,
+        weight: z.int({ error: weightError }).min(1, weightError).max(1_000, weightError),
+      }),
+    ),
     { min: 2, max: 10, error: splitError },
   ).refine(isUnique, 'has two entries of the same name');
-  const rule = z
-    .object(
-      {
-        ...describedLike(withUrl, { name, when, url: url.nullish() }),
-        ...describedLike(withSplit, { split: split.nullish() }),
-      },
-      { error: 'must be an object' },
-    )
+  const rule = objectOf('must be an object', {
+    ...describedLike(withUrl, { name, when, url: url.nullish() }),
+    ...describedLike(withSplit, { split: split.nullish() }),
+  })
     .refine((value) => (value.url == null) !== (value.split == null), {
       error: 'must have either url or split',
     })

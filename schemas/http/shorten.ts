@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, requestParts } from '../components.js';
+import { named, objectOf, requestParts } from '../components.js';
 import { fitsInLink, linkTooLarge, type SizedFields } from '../link-size.js';
 import { timestamp } from '../events/envelope.js';
 import { conflictOf, optionsIn, type OptionFields } from '../link-options.js';
@@ -120,21 +120,17 @@ const fits = (fields: Omit<SizedFields, 'options'> & OptionFields): boolean =>
   fitsInLink({ ...fields, options: optionsIn(fields) });
 
 export const shortenRequest = (accepted: Destinations, now: () => number = Date.now) =>
-  z
-    .object(
-      {
-        ...creationFields(accepted, now),
-        reuse: z
-          .boolean({ error: 'reuse must be true or false' })
-          .nullish()
-          .transform((reuse) => reuse ?? false)
-          .describe(
-            'If the account has an active link with exactly this `url` and no options on the domain, return ' +
-              'the oldest one with 200, without using the link quota. No field besides `url` and `domain` is allowed.',
-          ),
-      },
-      { error: invalidUrl },
-    )
+  objectOf(invalidUrl, {
+    ...creationFields(accepted, now),
+    reuse: z
+      .boolean({ error: 'reuse must be true or false' })
+      .nullish()
+      .transform((reuse) => reuse ?? false)
+      .describe(
+        'If the account has an active link with exactly this `url` and no options on the domain, return ' +
+          'the oldest one with 200, without using the link quota. No field besides `url` and `domain` is allowed.',
+      ),
+  })
     .refine(endsOnce, expiresTwice)
     .refine(startsBeforeEnd(now), startsAfterEnd)
     .superRefine(withoutConflict)
@@ -154,8 +150,7 @@ export const shortenRequest = (accepted: Destinations, now: () => number = Date.
 
 /** A new link, without options of the request. */
 export const linkRequest = (accepted: Destinations, now: () => number = Date.now) =>
-  z
-    .object(creationFields(accepted, now), { error: invalidUrl })
+  objectOf(invalidUrl, creationFields(accepted, now))
     .refine(endsOnce, expiresTwice)
     .refine(startsBeforeEnd(now), startsAfterEnd)
     .superRefine(withoutConflict)

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, requestParts, responseParts } from '../components.js';
+import { named, objectOf, request, requestParts, responseParts } from '../components.js';
 import { listOf } from '../list-of.js';
 import { timestamp } from '../events/envelope.js';
 import { topics } from '../events/topics.js';
@@ -46,25 +46,19 @@ const terms = {
   description: optional(description),
 };
 
-export const createWebhookRequest = z
-  .object({ url, ...terms }, { error: urlMessage })
-  .register(requestParts, { id: 'CreateWebhookRequest' });
+export const createWebhookRequest = request('CreateWebhookRequest', urlMessage, { url, ...terms });
 
 /** PATCH /v2/webhooks/:id. An absent value stays; `null` removes the value. */
-export const changeWebhookRequest = z
-  .object(
-    {
-      url: url.nullish(),
-      types: types.nullish(),
-      domain: domainName.nullish().describe('Only events of links on this domain.'),
-      description: description.nullish(),
-      status: z
-        .enum(['enabled', 'paused'], { error: 'status must be enabled or paused' })
-        .nullish()
-        .describe('`paused`: events wait until it is `enabled`.'),
-    },
-    { error: nothingToChange },
-  )
+export const changeWebhookRequest = objectOf(nothingToChange, {
+  url: url.nullish(),
+  types: types.nullish(),
+  domain: domainName.nullish().describe('Only events of links on this domain.'),
+  description: description.nullish(),
+  status: z
+    .enum(['enabled', 'paused'], { error: 'status must be enabled or paused' })
+    .nullish()
+    .describe('`paused`: events wait until it is `enabled`.'),
+})
   // In `url` and `status`, `null` means absent.
   .transform(({ url: newUrl, status, ...rest }) => ({
     ...(typeof newUrl === 'string' && { url: newUrl }),
@@ -172,22 +166,17 @@ export type DeliveriesResponse = z.infer<typeof deliveriesResponse>;
 
 const replayMessage = `after must be start, a cursor or a time: ${invalidTime}`;
 
-export const replayRequest = z
-  .object(
-    {
-      after: z
-        .union(
-          [
-            sentTime(replayMessage).transform((time) => new Date(time)),
-            z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
-          ],
-          { error: replayMessage },
-        )
-        .describe('`start`, a cursor, or a time with an offset.'),
-    },
-    { error: replayMessage },
-  )
-  .register(requestParts, { id: 'ReplayRequest' });
+export const replayRequest = request('ReplayRequest', replayMessage, {
+  after: z
+    .union(
+      [
+        sentTime(replayMessage).transform((time) => new Date(time)),
+        z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
+      ],
+      { error: replayMessage },
+    )
+    .describe('`start`, a cursor, or a time with an offset.'),
+});
 
 export const operatorsWebhooksQuery = z.object({ account: accountName.optional() });
 
