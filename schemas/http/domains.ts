@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, objectOf, request, requestParts, responseParts } from '../components.js';
+import { named, objectOf, request, requestParts } from '../components.js';
 import { domainNameOf } from '../domain-name.js';
 import { timestamp } from '../events/envelope.js';
 import { topics } from '../events/topics.js';
@@ -96,9 +96,7 @@ export const domainListResponse = named('DomainPage', {
   next: nextPage,
 });
 
-const operatorsDomain = domainResponse
-  .extend({ account: accountName })
-  .register(responseParts, { id: 'OperatorsDomain' });
+const operatorsDomain = named('OperatorsDomain', { ...domainResponse.shape, account: accountName });
 export type OperatorsDomain = z.infer<typeof operatorsDomain>;
 
 const releasedDomain = named('ReleasedDomain', { domain: z.string(), account: z.null() });

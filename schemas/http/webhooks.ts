@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, objectOf, request, requestParts, responseParts } from '../components.js';
+import { named, objectOf, request, requestParts } from '../components.js';
 import { listOf } from '../list-of.js';
 import { timestamp } from '../events/envelope.js';
 import { topics } from '../events/topics.js';
@@ -89,28 +89,28 @@ export const deliveryStatus = z
 
 const deliveryId = z.uuid().describe('The `webhook-id` of all attempts.');
 
-export const webhookResponse = webhook
-  .extend({
-    lag: z
-      .int()
-      .describe(
-        'Events that are not delivered yet; with LinkVisited, at most: visits of other accounts count too.',
-      ),
-    lastDelivery: named('LastDelivery', {
-      id: deliveryId,
-      status: deliveryStatus,
-      at: timestamp.describe('The time of the last attempt, UTC.'),
-    })
-      .nullable()
-      .describe('The newest delivery; `null`: none yet.'),
+export const webhookResponse = named('Webhook', {
+  ...webhook.shape,
+  lag: z
+    .int()
+    .describe(
+      'Events that are not delivered yet; with LinkVisited, at most: visits of other accounts count too.',
+    ),
+  lastDelivery: named('LastDelivery', {
+    id: deliveryId,
+    status: deliveryStatus,
+    at: timestamp.describe('The time of the last attempt, UTC.'),
   })
-  .register(responseParts, { id: 'Webhook' });
+    .nullable()
+    .describe('The newest delivery; `null`: none yet.'),
+});
 export type WebhookResponse = z.infer<typeof webhookResponse>;
 
 /** A webhook with its secret, which only this response contains. */
-const webhookWithSecretResponse = webhook
-  .extend({ secret: z.string().describe('Signs deliveries: `whsec_` and Base64.') })
-  .register(responseParts, { id: 'WebhookWithSecret' });
+const webhookWithSecretResponse = named('WebhookWithSecret', {
+  ...webhook.shape,
+  secret: z.string().describe('Signs deliveries: `whsec_` and Base64.'),
+});
 export type WebhookWithSecretResponse = z.infer<typeof webhookWithSecretResponse>;
 
 export const webhookListResponse = named('WebhookPage', {
