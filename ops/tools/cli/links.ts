@@ -17,7 +17,7 @@ import {
   several,
   wholeNumber,
 } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { CliError, messageOf } from './errors.js';
 import { changed, count, eventNameOf, formatFields, plain, table } from './output.js';
 import { readPassword } from './password.js';
@@ -160,10 +160,7 @@ const historyRowOf = ({ time, type, actor, data }: HistoryResponse['events'][num
   return [time, eventNameOf(type), actor ?? '', typeof why === 'string' ? why : ''];
 };
 
-export const addLinkCommands = (
-  program: Command,
-  { connect, print, confirm }: CommandContext,
-): void => {
+export const addLinkCommands: AddCommands = (program, { connect, print, confirm }) => {
   const links = program
     .command('links')
     .description('create, show, change, delete and block links of any account');

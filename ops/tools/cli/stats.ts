@@ -13,7 +13,7 @@ import {
 } from '../../../schemas/http/statistics.js';
 import { defaultDomainOf, filteredDomain } from '../../../schemas/link-subject.js';
 import { linkArgument, linkDescription, several } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { subjectNamed, withDatabase } from './database.js';
 import { CliError } from './errors.js';
 import { count, formatFields, plain, table } from './output.js';
@@ -130,7 +130,7 @@ const csvOf = (stats: Stats): string =>
     { escape_formulas: true },
   ).trimEnd();
 
-export const addStatsCommand = (program: Command, { readConfig, print }: CommandContext): void => {
+export const addStatsCommand: AddCommands = (program, { readConfig, print }) => {
   program
     .command('stats')
     .description('show the statistics of a link or of an account')
