@@ -52,7 +52,11 @@ export const tableOfTerms = <
   stored: (active: Active) => object = (active) => active,
 ) => {
   type Row = Remains & { readonly id: string } & Readonly<Record<string, unknown>>;
-  type None = { readonly status: 'none'; readonly sequence: 0; readonly lastEventAt: Date };
+  interface None {
+    readonly status: 'none';
+    readonly sequence: 0;
+    readonly lastEventAt: Date;
+  }
   type State = None | Active | Ended;
   const fields = ['account', 'status', ...terms, 'sequence', 'lastEventAt'];
   const columns = (alias = ''): string => selected(['id', ...fields], alias);

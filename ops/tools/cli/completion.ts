@@ -1,7 +1,7 @@
 /** `linklog completion`: scripts that complete commands, options and choices in a shell, generated from the program. */
 import type { Argument, Command as CommanderCommand, Option } from 'commander';
 import { choicesOf, oneOf } from './arguments.js';
-import type { AddCommands, Command } from './command.js';
+import type { AddCommands } from './command.js';
 
 interface Values {
   readonly choices: readonly string[];
