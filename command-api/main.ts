@@ -61,26 +61,7 @@ import type { WebSafety } from './safety/web-safety.js';
 import { shareAttempts, sharedStatistics } from './shared-statistics/visitors.js';
 
 interface CommandApiDeps {
-  readonly config: Pick<
-    Config,
-    | 'api'
-    | 'admin'
-    | 'console'
-    | 'corsOrigins'
-    | 'dnsServers'
-    | 'maxImportBytes'
-    | 'metricsToken'
-    | 'codeLength'
-    | 'consoleOrigins'
-    | 'signIn'
-    | 'destinationSchemes'
-    | 'ownHosts'
-    | 'plans'
-    | 'plansUrl'
-    | 'trustedProxies'
-    | 'upgradeUrl'
-    | 'webhooks'
-  >;
+  readonly config: Config;
   readonly adminToken: string;
   readonly shortUrlHost: string;
   /** The edge of this process, which no destination may lead to; `null`: none. */

@@ -34,21 +34,7 @@ import { createVisitAnalyzer } from './visitors/visit-analyzer.js';
 import { refreshMs, VisitorKeys } from './visitors/visitor-keys.js';
 
 interface RedirectEdgeDeps {
-  readonly config: Pick<
-    Config,
-    | 'admin'
-    | 'api'
-    | 'edge'
-    | 'edgeCacheBytes'
-    | 'edgeLane'
-    | 'kafka'
-    | 'destinationSchemes'
-    | 'ownHosts'
-    | 'redirects'
-    | 'shortUrlHost'
-    | 'spool'
-    | 'trustedProxies'
-  >;
+  readonly config: Config;
   /** The URL of `pool`. */
   readonly databaseUrl: string;
   readonly activeDomains: ActiveDomains;

@@ -19,10 +19,7 @@ export const startMonitoring = ({
   metrics,
   logger,
 }: {
-  readonly config: Pick<
-    Config,
-    'admin' | 'adminToken' | 'metricsToken' | 'trustedProxies' | 'shortUrlHost'
-  >;
+  readonly config: Config;
   readonly activeDomains: ActiveDomains;
   readonly health: HealthCheck;
   readonly metrics: Metrics;

@@ -19,7 +19,7 @@ describe('configuration: PLANS_FILE', () => {
 
   const pro = {
     ...{ requestsPerMinute: 10_000, monthlyCalls: null, monthlyLinks: null },
-    ...{ monthlyQrCodes: 0, domains: 3 },
+    ...{ monthlyQrCodes: 0, domains: 3, codeLength: 4 },
   };
   const customPlans = {
     plans: { ...defaultPlanTable.plans, PRO: pro },
@@ -36,12 +36,18 @@ describe('configuration: PLANS_FILE', () => {
   });
 
   it('is rejected in one line if it is invalid', () => {
-    const plans = { ...customPlans.plans, PRO: { ...pro, monthlyLinks: -1 } };
+    const withPro = (fields: object): string => {
+      const plans = { ...customPlans.plans, PRO: { ...pro, ...fields } };
+      return JSON.stringify({ ...customPlans, plans });
+    };
     for (const [content, pattern] of [
       ['{\n  "plans": nope\n}', /JSON/],
       ['', /JSON/],
       ['[]', /object/],
-      [JSON.stringify({ ...customPlans, plans }), /plans\.PRO\.monthlyLinks/],
+      [withPro({ monthlyLinks: -1 }), /plans\.PRO\.monthlyLinks/],
+      ...[3, 33, 4.5].map(
+        (codeLength) => [withPro({ codeLength }), /plans\.PRO\.codeLength/] as const,
+      ),
     ] as const) {
       expect(() => withFile(content))
         .to.throw(ConfigError, pattern)
