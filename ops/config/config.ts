@@ -7,7 +7,12 @@ import type { KafkaSettings } from '../event-log/kafka/settings.js';
 import { trustNone } from '../http/client-address.js';
 import { ownHosts } from '../http/own-hosts.js';
 import { parseUrl } from '../../schemas/parse-url.js';
-import { defaultPlanTable, planTable, unlimitedPlanTable, type PlanTable } from '../../schemas/plans.js';
+import {
+  defaultPlanTable,
+  planTable,
+  unlimitedPlanTable,
+  type PlanTable,
+} from '../../schemas/plans.js';
 import type { Listen } from '../http/server.js';
 import { absoluteConnectionUrl, parseConnectionUrl } from '../platform/postgres/connection-url.js';
 import { ConfigError } from '../platform/errors.js';

@@ -12,9 +12,7 @@ const container = z.object({
   name: z.string(),
   image: z.string(),
   env: z.array(z.strictObject({ name: z.string(), value: z.string() })).default([]),
-  volumeMounts: z
-    .array(z.object({ name: z.string(), mountPath: z.string() }))
-    .default([]),
+  volumeMounts: z.array(z.object({ name: z.string(), mountPath: z.string() })).default([]),
   securityContext: z.unknown(),
   resources: z.object({ limits: z.object({ memory: z.string() }) }),
 });
