@@ -183,14 +183,14 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   await watch.check();
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
-  const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
+  const admin = await listen('ADMIN', config.admin, { trustedProxies, logger }, () => ({
     http: operatorsListener(
       { isDomain, shortUrlHost: deps.shortUrlHost, hosts: config.admin.names },
       listenerOf(adminApp),
     ),
   }));
   onFailure(() => admin.stop(0));
-  const api = await listen('API', config.api, trustedProxies, (own) => {
+  const api = await listen('API', config.api, { trustedProxies, logger }, (own) => {
     isOwnHost = ownHosts(ownUrls, [own, admin, ...(deps.edge ? [deps.edge] : [])], isDomain);
     const requests = metrics.requests('api');
     const app = createApiApp({
