@@ -63,6 +63,7 @@ interface CommandApiDeps {
     | 'api'
     | 'admin'
     | 'console'
+    | 'consoleUrl'
     | 'corsOrigins'
     | 'dnsServers'
     | 'maxImportBytes'
@@ -142,7 +143,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   // Set when the API listens, which needs the address of the operators' listener.
   let apiUrl = '';
   const consoleUrl = (): string | null =>
-    hasConsole && apiUrl !== '' ? `${apiUrl}/console` : null;
+    hasConsole && apiUrl !== '' ? `${config.consoleUrl ?? apiUrl}/console` : null;
   const ownUrls = [deps.shortUrlHost, ...config.ownHosts];
   const isDomain = (name: string): boolean => activeDomains.find(name) !== undefined;
   let isOwnHost = ownHosts(ownUrls, [], isDomain);

@@ -143,6 +143,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   drainDelayMs: vars.DRAIN_DELAY_MS,
   /** Whether the listeners serve the consoles. */
   console: vars.CONSOLE,
+  /** The origin of the developers' console for its users; `null`: that of the API's listener. */
+  consoleUrl: vars.CONSOLE_URL ?? null,
   /** The origins of browser applications that may call /v2; `*`: every origin. */
   corsOrigins: vars.CORS_ORIGINS,
   dataDir: path.resolve(vars.DATA_DIR),

@@ -18,7 +18,7 @@ const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https U
 const httpUrlWithoutSlash = httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, ''));
 
 /** Scheme, host and optional port, as an origin with the host in ASCII. The message does not repeat a password. */
-const shortUrlHost = z.string().transform((text, ctx): string => {
+const origin = z.string().transform((text, ctx): string => {
   const url = /^https?:\/\/[^/?#@\\\s]+\/?$/i.test(text) ? parseUrl(text) : null;
   if (url) return url.origin;
   ctx.addIssue('must be a scheme, host and optional port, such as https://go.example.com');
@@ -220,7 +220,7 @@ export const variables = z.object({
   EDGE_PROCESSES: upTo99.default(1),
   EDGE_CACHE_MB: numberFrom(1, 4_096, 'number of MiB').default(48),
   ADMIN_PORT: port.default(8082),
-  SHORT_URL_HOST: shortUrlHost.optional(),
+  SHORT_URL_HOST: origin.optional(),
   OWN_HOSTS: hostList.default([]),
   DESTINATION_SCHEMES: schemeList.default([]),
   CODE_LENGTH: numberFrom(4, 32, 'number').default(8),
@@ -236,6 +236,7 @@ export const variables = z.object({
   PGSSLMODE: z.enum(sslModes, { error: `must be one of ${sslModes.join(', ')}` }).optional(),
   FIRST_KEY: z.enum(['print', 'none'], { error: 'must be print or none' }).default('print'),
   CONSOLE: flagOr('1'),
+  CONSOLE_URL: origin.optional(),
   CORS_ORIGINS: origins.default([]),
   PLANS_FILE: z.string().optional(),
   TRUSTED_PROXIES: addressBlocks.transform(trustIn).optional(),
