@@ -11,7 +11,7 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 
 runToEnd(async () => {
   requireFileDescriptors();
-  // Imported after the check, because Node.js opens more than 100 files at once to load all modules.
+  // Imported after the check, because Node.js opens more than 100 files concurrently to load all modules.
   const { run } = await import('./app/run.js');
   await run(process.argv.slice(2));
 });

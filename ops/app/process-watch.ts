@@ -77,7 +77,7 @@ export const createProcessWatch = (deps: {
       checkedAt = time;
     },
     /** @throws DependencyFault if there was no projector at the checks of the last 30 s */
-    requireProjectors(): Promise<void> {
+    requireProjectors: (): Promise<void> => {
       if (checkedAt - projectorSeenAt < restartMs) return Promise.resolve();
       const text = `no projector for ${restartMs / 1_000} s`;
       return Promise.reject(new DependencyFault('NO_PROJECTOR', text));

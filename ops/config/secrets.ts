@@ -31,14 +31,17 @@ const readSecret = (variable: string, file: string): string => {
  * @throws ConfigError if a file cannot be read or is empty, or if a secret has a value and a file
  */
 export const withSecretsOfFiles = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
-  const result = { ...env };
-  for (const name of secretVariables) {
+  const secrets = secretVariables.flatMap((name) => {
     const fileVariable = `${name}_FILE`;
     const file = env[fileVariable] ?? '';
-    if (file === '') continue;
+    if (file === '') return [];
     if ((env[name] ?? '') !== '') throw new ConfigError(`${name} and ${fileVariable} are both set`);
-    result[name] = readSecret(fileVariable, file);
-    delete result[fileVariable];
-  }
-  return result;
+    return [{ name, fileVariable, value: readSecret(fileVariable, file) }];
+  });
+  const read = new Set(secrets.map(({ fileVariable }) => fileVariable));
+  const others = Object.entries(env).filter(([name]) => !read.has(name));
+  return Object.fromEntries([
+    ...others,
+    ...secrets.map(({ name, value }) => [name, value] as const),
+  ]);
 };
