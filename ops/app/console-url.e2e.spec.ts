@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import { sendRequest } from '../test/support/http.js';
-import { startProduct } from '../test/support/product.js';
+import { startEmbeddedProduct } from '../test/support/product.js';
 
 describe('product: CONSOLE_URL', () => {
   it('is the origin of the one-time addresses of the console', async () => {
-    const product = await startProduct({ env: { CONSOLE_URL: 'https://Links.example:8443/' } });
+    const product = await startEmbeddedProduct({
+      env: { CONSOLE_URL: 'https://Links.example:8443/' },
+    });
     try {
       const address = /^https:\/\/links\.example:8443\/console#t=[\w-]+$/;
       expect((product.ready as { readonly console: string }).console).to.match(address);
