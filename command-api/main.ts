@@ -129,7 +129,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   // Set when the API listens, which needs the address of the operators' listener.
   let apiUrl = '';
   const consoleUrl = (): string | null =>
-    hasConsole && apiUrl !== '' ? `${apiUrl}/console` : null;
+    hasConsole && apiUrl !== '' ? `${config.consoleOrigins.api ?? apiUrl}/console` : null;
   const apiOrigin = ({ req }: Context): string => requestOrigin(req, trustedProxies) ?? apiUrl;
   const people = createPeople(pool, outbox);
   const consoleOriginOf =
@@ -180,14 +180,14 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   await watch.check();
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
-  const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
+  const admin = await listen('ADMIN', config.admin, { trustedProxies, logger }, () => ({
     http: operatorsListener(
       { isDomain, shortUrlHost: deps.shortUrlHost, hosts: config.admin.names },
       listenerOf(adminApp),
     ),
   }));
   onFailure(() => admin.stop(0));
-  const api = await listen('API', config.api, trustedProxies, (own) => {
+  const api = await listen('API', config.api, { trustedProxies, logger }, (own) => {
     isOwnHost = ownHosts(ownUrls, [own, admin, ...(deps.edge ? [deps.edge] : [])], isDomain);
     const requests = metrics.requests('api');
     const app = createApiApp({

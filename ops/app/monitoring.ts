@@ -37,7 +37,7 @@ export const startMonitoring = ({
     send(ctx, failure(404, messages.notFound));
   });
   const isDomain = (name: string): boolean => activeDomains.find(name) !== undefined;
-  return listen('ADMIN', admin, trustedProxies, () => ({
+  return listen('ADMIN', admin, { trustedProxies, logger }, () => ({
     http: operatorsListener({ isDomain, shortUrlHost, hosts: admin.names }, listenerOf(app)),
   }));
 };

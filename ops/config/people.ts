@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { installationRole, roleName } from '../../schemas/roles.js';
 import { accountName } from '../../schemas/http/keys.js';
 import { parseUrl } from '../../schemas/parse-url.js';
+import { origin } from './origin.js';
 import { ConfigError } from '../platform/errors.js';
 
 /** Names of this machine, on which http is safe. */
@@ -13,13 +14,6 @@ const issuer = z.string().refine((text) => {
   if (!url || url.search !== '' || url.hash !== '' || url.username !== '') return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && loopback.test(url.hostname));
 }, 'must be an https URL, or an http URL of this machine');
-
-const origin = z.string().transform((text, ctx): string => {
-  const url = /^https?:\/\/[^/?#@\\\s]+\/?$/i.test(text) ? parseUrl(text) : null;
-  if (url) return url.origin;
-  ctx.addIssue('must be a scheme, host and optional port, such as https://links.example.com');
-  return z.NEVER;
-});
 
 const line = z
   .string()
