@@ -56,7 +56,7 @@ describe('client: calls of a running product', () => {
     const { shortCode } = await client.links.create({ url, tags: ['one', 'two'] });
     const { results } = await client.links.createBatch({ urls: [{ url }, { url: 'ftp://a' }] });
     expect(results.map(({ success }) => success)).to.deep.equal([true, false]);
-    const { version = 0 } = await client.links.get(shortCode);
+    const { version } = await client.links.get(shortCode);
     const changed = await client.links.change(shortCode, { title: 'a' }, { ifMatch: version });
     expect(changed).to.include({ title: 'a', version: version + 1 });
     const error = await rejection(client.links.delete(shortCode, { ifMatch: version }));
@@ -121,16 +121,16 @@ describe('client: calls of a running product', () => {
   });
 
   it('create, change, rotate and revoke keys', async () => {
-    const made = await client.keys.create({ name: 'reader', scopes: ['links:read'] });
-    const reader = new Linklog({ key: made.key, baseUrl: bench.product.api });
+    const child = await client.keys.create({ name: 'reader', scopes: ['links:read'] });
+    const reader = new Linklog({ key: child.key, baseUrl: bench.product.api });
     expect(await rejection(reader.links.create({ url }))).to.be.instanceOf(ForbiddenError);
-    expect(await client.keys.change(made.id, { name: 'renamed' })).to.include({ name: 'renamed' });
-    const rotated = await client.keys.rotate(made.id);
+    expect(await client.keys.change(child.id, { name: 'renamed' })).to.include({ name: 'renamed' });
+    const rotated = await client.keys.rotate(child.id);
     expect(await rejection(reader.usage.get())).to.be.instanceOf(UnauthorizedError);
-    expect(rotated).to.include({ id: made.id }).and.to.have.property('key').not.equal(made.key);
-    expect((await collect(client.keys.list())).map(({ id }) => id)).to.include(made.id);
-    await client.keys.revoke(made.id);
-    expect((await collect(client.keys.list())).map(({ id }) => id)).not.to.include(made.id);
+    expect(rotated).to.include({ id: child.id }).and.to.have.property('key').not.equal(child.key);
+    expect((await collect(client.keys.list())).map(({ id }) => id)).to.include(child.id);
+    await client.keys.revoke(child.id);
+    expect((await collect(client.keys.list())).map(({ id }) => id)).not.to.include(child.id);
   });
 
   it('claim, verify, change and release domains, and address links on them', async () => {
@@ -276,13 +276,13 @@ describe('client: calls of a running product', () => {
   });
 
   it('end a stream when its key ends, or when its cursor is of another log', async () => {
-    const made = await client.keys.create({ name: 'streams', scopes: ['events:read'] });
-    const reader = new Linklog({ key: made.key, baseUrl: bench.product.api });
+    const child = await client.keys.create({ name: 'streams', scopes: ['events:read'] });
+    const reader = new Linklog({ key: child.key, baseUrl: bench.product.api });
     const stream = reader.events.stream({ after: 'now' });
     const read = collect(stream);
     const ended = rejection(read);
     await eventually('the stream has a position', () => stream.cursor !== null);
-    await client.keys.revoke(made.id);
+    await client.keys.revoke(child.id);
     expect(await ended).to.be.instanceOf(UnauthorizedError);
     const { next } = await client.events.page({ after: 'now' });
     for (const [after, expected] of [

@@ -47,8 +47,10 @@ export const startLossyProxy = async (
     response: ServerResponse,
     most = Infinity,
   ): Promise<void> => {
-    const { 'transfer-encoding': _, connection: __, ...headers } = received.headers;
-    response.writeHead(received.statusCode ?? 502, headers).flushHeaders();
+    const headers = Object.entries(received.headers).filter(
+      ([name]) => !['transfer-encoding', 'connection'].includes(name),
+    );
+    response.writeHead(received.statusCode ?? 502, Object.fromEntries(headers)).flushHeaders();
     let left = most;
     for await (const chunk of received as AsyncIterable<Buffer>) {
       response.write(chunk.subarray(0, Math.max(0, left)));

@@ -13,7 +13,7 @@ export class Attempt {
   /** Why it ended early. */
   #reason: Error | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #onEnd: (() => void) | null = null;
+  #onEnd: ((reason: Error) => void) | null = null;
 
   /** @param redact removes secrets from messages */
   constructor(
@@ -28,25 +28,24 @@ export class Attempt {
     this.#end(new AbortError(this.caller?.reason));
   };
 
-  #end(reason: Error): void {
+  readonly #end = (reason: Error): void => {
     this.#reason ??= reason;
     this.#controller.abort();
-    this.#onEnd?.();
-  }
+    this.#onEnd?.(this.#reason);
+  };
 
   /** Starts the timeout again. */
   expectWithin(ms: number): void {
     clearTimeout(this.#timer);
     const reason = new TimeoutError(`There was no response within ${ms} ms`);
-    this.#timer = setTimeout(() => void this.#end(reason), ms);
+    this.#timer = setTimeout(this.#end, ms, reason);
   }
 
   /** The result, or the reason of an early end, also if `fetch` ignores its signal. */
   async result<Value>(promise: Promise<Value>): Promise<Value> {
     if (this.#reason) throw this.#reason;
     const ended = new Promise<never>((_, reject) => {
-      // The caller gets `#reason`.
-      this.#onEnd = () => void reject(new Error('The attempt has ended'));
+      this.#onEnd = reject;
     });
     return Promise.race([promise, ended]);
   }

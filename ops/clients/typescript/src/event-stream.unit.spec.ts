@@ -25,9 +25,12 @@ describe('client: stream of events', () => {
     // Pauses between connections last no time.
     mock.method(Math, 'random', () => 0);
     const real = globalThis.setTimeout;
-    mock.method(globalThis, 'setTimeout', (act: () => void, ms: number) =>
-      real(act, ms === 500 ? 0 : ms),
-    );
+    const shortened = <Args extends unknown[]>(
+      act: (...args: Args) => void,
+      ms: number,
+      ...args: Args
+    ) => real(act, ms === 500 ? 0 : ms, ...args);
+    mock.method(globalThis, 'setTimeout', shortened);
   });
   afterEach(() => {
     mock.restoreAll();

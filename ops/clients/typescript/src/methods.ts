@@ -30,9 +30,9 @@ const toBody = (file: ImportFile): string | object => {
   const iterator = file[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const { done, value } = await iterator.next();
-      if (done === true) controller.close();
-      else controller.enqueue(value);
+      const next = await iterator.next();
+      if (next.done === true) controller.close();
+      else controller.enqueue(next.value);
     },
     async cancel() {
       await iterator.return?.();

@@ -10,7 +10,7 @@ export interface LinklogOptions {
   /** The number of attempts after the first one. Default: 2. */
   readonly maxRetries?: number;
   /** Default: the global `fetch`. */
-  fetch?(url: string, request: FetchRequest): Promise<FetchResponse>;
+  readonly fetch?: (url: string, request: FetchRequest) => Promise<FetchResponse>;
 }
 
 export interface CallOptions {

@@ -29,7 +29,7 @@ const parseBaseUrl = (text: string): string => {
 
 const pathOf = (template: string, values: Readonly<Record<string, unknown>>): string =>
   template.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = String(values[name] ?? '');
+    const value = (values[name] as string | undefined) ?? '';
     check(!/^\.{0,2}$/.test(value), `${name} must not be "${value}": a URL has no such segments`);
     return encodeURIComponent(value);
   });
@@ -38,7 +38,9 @@ const queryOf = (query: object): string => {
   const pairs = Object.entries(query).flatMap(([name, value]: [string, unknown]) =>
     [value]
       .flat()
-      .flatMap((item) => (item === undefined ? [] : [[name, String(item)] as [string, string]])),
+      .flatMap((item) =>
+        item === undefined ? [] : [[name, String(item as string | number)] as [string, string]],
+      ),
   );
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`;
 };

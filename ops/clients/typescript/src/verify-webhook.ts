@@ -2,9 +2,8 @@ import { WebhookVerificationError } from './errors.js';
 import type { CloudEvent } from './event-stream.js';
 
 /** `Headers`, or an object with names in any case, such as `IncomingHttpHeaders` of Node. */
-export type WebhookHeaders =
-  | { get(name: string): string | null }
-  | Readonly<Record<string, string | readonly string[] | undefined>>;
+export type WebhookHeaders = { get(name: string): string | null } | HeaderObject;
+type HeaderObject = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Seconds, before and after. */
 const tolerance = 300;
@@ -17,7 +16,7 @@ const headerOf = (headers: WebhookHeaders, name: string): string => {
   const value =
     'get' in headers && typeof headers.get === 'function'
       ? headers.get(name)
-      : Object.entries(headers).find(([other]) => other.toLowerCase() === name)?.[1];
+      : Object.entries(headers as HeaderObject).find(([key]) => key.toLowerCase() === name)?.[1];
   const text = [value ?? ''].flat().join(' ');
   check(text !== '', `${name} is missing`);
   return text;

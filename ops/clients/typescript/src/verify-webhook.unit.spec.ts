@@ -68,10 +68,10 @@ describe('client: verifyWebhook', () => {
   });
 
   it('accepts one of several secrets and signatures', async () => {
-    const both = headersOf(body, { keys: [otherSecret, secret] });
-    expect(await verifyWebhook(body, both, secret)).to.deep.equal([event]);
+    const headers = headersOf(body, { keys: [otherSecret, secret] });
+    expect(await verifyWebhook(body, headers, secret)).to.deep.equal([event]);
     expect(await verifyWebhook(body, headersOf(), [otherSecret, secret])).to.deep.equal([event]);
-    const joined = new Headers(both);
+    const joined = new Headers(headers);
     joined.append('webhook-signature', 'v2,other');
     expect(await verifyWebhook(body, joined, [secret])).to.deep.equal([event]);
     const message = await refusal(body, headersOf(), [otherSecret]);
