@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { randomInt } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { Linklog } from '../../clients/typescript/src/index.js';
+import { nullOnThrow } from '../../platform/errors.js';
 import { createThrough, expectEachOnce, readEvents } from '../support/client-check.js';
 import { startLossyProxy } from '../support/lossy-proxy.js';
 import { wholeNumber } from '../support/options.js';
@@ -49,8 +50,8 @@ let kills = 0;
 const killer = setInterval(() => {
   const pid = stack.pids.api[random.below(stack.apis.length)];
   if (pid === undefined) return;
-  process.kill(pid, 'SIGKILL');
-  kills += 1;
+  // The supervisor may not have restarted the last one yet.
+  if (nullOnThrow(() => process.kill(pid, 'SIGKILL'), 'ESRCH')) kills += 1;
 }, killEveryMs);
 const startedAt = performance.now();
 const returned = await createThrough(client, options.links, 50);
