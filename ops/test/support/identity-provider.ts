@@ -106,6 +106,12 @@ export const startIdentityProvider = async () => {
         features: {
           devInteractions: { enabled: false },
           backchannelLogout: { enabled: true },
+          rpInitiatedLogout: {
+            // The default page loads fonts of another server.
+            logoutSource: (ctx, form) => {
+              ctx.body = `<!doctype html>${form}<button form="op.logoutForm" name="logout" value="yes">Yes, sign me out</button>`;
+            },
+          },
         },
         findAccount: (_ctx, sub) => {
           const claims = people.get(sub);
@@ -142,6 +148,11 @@ export const startIdentityProvider = async () => {
     replace(other: RequestListener | null): void {
       listener = other ?? serve;
     },
+    /** Signs in this person from now on; `null`: refuses. */
+    become(claims: Claims | null): void {
+      if (claims) people.set(claims.sub, claims);
+      current = claims?.sub ?? null;
+    },
     /** Signs a person in at a console. @param start the path, or the address of an invitation's start */
     async signIn(
       console: string,
@@ -151,8 +162,7 @@ export const startIdentityProvider = async () => {
         start = '/console/oidc/start',
       }: { browser?: Browser; start?: string } = {},
     ) {
-      if (claims) people.set(claims.sub, claims);
-      current = claims?.sub ?? null;
+      this.become(claims);
       const response = await browser.follow(new URL(start, console).href);
       return { browser, response };
     },
