@@ -22,12 +22,12 @@ import { Sessions } from './sessions/sessions.js';
 const { common, app: text } = texts;
 
 const later = () => import('./later-pages.js');
-const Imports = lazy(() => later().then((module) => module.Imports));
-const ImportPage = lazy(() => later().then((module) => module.ImportPage));
-const People = lazy(() => later().then((module) => module.People));
-const Tags = lazy(() => later().then((module) => module.Tags));
-const Webhooks = lazy(() => later().then((module) => module.Webhooks));
-const WebhookPage = lazy(() => later().then((module) => module.WebhookPage));
+const Imports = lazy(() => later().then((module) => module.Imports), text.import);
+const ImportPage = lazy(() => later().then((module) => module.ImportPage), text.import);
+const People = lazy(() => later().then((module) => module.People), text.people);
+const Tags = lazy(() => later().then((module) => module.Tags), common.tags);
+const Webhooks = lazy(() => later().then((module) => module.Webhooks), text.webhooks);
+const WebhookPage = lazy(() => later().then((module) => module.WebhookPage), text.webhooks);
 
 const pages: readonly ConsolePage[] = [
   { path: '/console', title: text.overview, component: Overview },
