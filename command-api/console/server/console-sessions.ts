@@ -213,8 +213,9 @@ export const createConsoleSessions = (
   async list(token: string): Promise<readonly ListedSession[]> {
     const { rows } = await pool.query<ListedSession>({
       name: 'console-session-list',
-      text: `SELECT ${idColumn} AS id, browser, actor, began_at AS "startedAt", used_at AS "usedAt",
-               token_hash = $1 AS "isCurrent"
+      text: `SELECT ${idColumn} AS id, browser, began_at AS "startedAt", used_at AS "usedAt",
+               token_hash = $1 AS "isCurrent",
+               coalesce((SELECT name FROM ledger.people WHERE people.id = actor), actor) AS actor
              FROM ledger.console_sessions WHERE ${related} AND ${isLive}
              ORDER BY used_at DESC, token_hash`,
       values: [hashToken(token), listener],
