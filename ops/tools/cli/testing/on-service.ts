@@ -16,6 +16,7 @@ import { serversFor, type IssuedKey } from '../../../test/support/product.js';
 import { waitUntilProjected } from '../../../test/support/projected.js';
 
 export const unknownId = '01990000-0000-7000-8000-000000000000';
+export const unknownPerson = 'usr_01990000000070008000';
 
 /** Runs commands on the shared product, or on a product for the tests of the `describe`. */
 export const onService = (which: 'shared' | 'own' = 'shared') => {
