@@ -236,7 +236,10 @@ describe('CLI: command line, without a service', () => {
       ['people', 'set', 'maria@example.com', '--account', 'acme', '--role', 'editor'],
       '"maria@example.com" is not the id of a person; see "linklog people list"',
     ],
-    [['people', 'set', unknownPerson, '--role', 'owner'], `--account is missing${see('people set')}`],
+    [
+      ['people', 'set', unknownPerson, '--role', 'owner'],
+      `--account is missing${see('people set')}`,
+    ],
     [['people', 'set', unknownPerson, '--account', 'a'], `--role is missing${see('people set')}`],
     [
       ['people', 'set', unknownPerson, '--account', 'a', '--role', 'ownr'],
