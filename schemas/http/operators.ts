@@ -45,7 +45,7 @@ export const operatorNameIn = (field: string) => {
             (name) =>
               !reservedNames.has(lookOf(name)) &&
               !keyIdPattern.test(lookOf(name)) &&
-              personOfActor(name.normalize('NFKC')) === null,
+              personOfActor(lookOf(name)) === null,
             `${field} must not be ${[...reservedNames].join(', ')} or the id of a key or a person`,
           ),
       )
