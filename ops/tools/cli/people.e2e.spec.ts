@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { OperatorsPerson } from '../../../schemas/http/people.js';
 import { newPerson, peopleAt } from '../../test/e2e/people-harness.js';
 import { fixture } from '../../test/support/fixture.js';
-import { startIdentityProvider } from '../../test/support/identity-provider.js';
+import { Browser, startIdentityProvider } from '../../test/support/identity-provider.js';
 import { onService, unknownPerson } from './testing/on-service.js';
 
 describe('CLI: people of accounts, on a running service', () => {
@@ -16,20 +16,15 @@ describe('CLI: people of accounts, on a running service', () => {
     provider.register(bench.product);
   });
 
-  const { signIn, invite } = peopleAt(bench, provider);
+  const { signIn, invite, begin } = peopleAt(bench, provider);
 
   /** Invites a person to an account, and signs it in. */
   const member = async (account: string, role: string, name: string) => {
     const { key } = await createKey('PRO', '--account', account);
     const { token } = await invite(key, { role });
-    const claims = newPerson({ name });
-    const { location } = (
-      await bench.api('/console/oidc/start', null, {
-        ...{ method: 'POST', body: { invitation: token } },
-        headers: { Origin: bench.product.api },
-      })
-    ).json() as { location: string };
-    return signIn(claims, { start: location });
+    const browser = new Browser();
+    const start = await begin(browser, token);
+    return signIn(newPerson({ name }), { browser, start });
   };
 
   const listed = async (): Promise<readonly OperatorsPerson[]> =>
