@@ -11,6 +11,9 @@ export type Role = z.infer<typeof roleName>;
 export const installationRole = z.enum(['auditor', 'operator']);
 export type InstallationRole = z.infer<typeof installationRole>;
 
+/** A role in an account or in the installation. */
+export const anyRole = z.enum([...roleNames, ...installationRole.options]);
+
 /** How a person got a role. */
 export const roleSource = z.enum(['group', 'invitation', 'operator', 'signUp']);
 export type RoleSource = z.infer<typeof roleSource>;

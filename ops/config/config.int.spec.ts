@@ -198,3 +198,33 @@ describe('configuration: TLS files of Kafka', () => {
     }
   });
 });
+
+describe('configuration: OIDC_CLIENT_SECRET_FILE', () => {
+  const folder = folderFixture();
+
+  const secretOf = (content: string): string | null | undefined => {
+    const file = path.join(folder.path, 'secret');
+    writeFileSync(file, content);
+    const provider = { OIDC_ISSUER: 'https://id.example.com', OIDC_CLIENT_ID: 'linklog' };
+    return readConfig({ ...provider, OIDC_CLIENT_SECRET_FILE: file }).signIn.oidc?.clientSecret;
+  };
+
+  it('has the secret, without one newline at its end', () => {
+    for (const end of ['', '\n', '\r\n']) expect(secretOf(`a secret ${end}`)).to.equal('a secret ');
+  });
+
+  it('is rejected in one line that does not repeat it', () => {
+    for (const content of ['', '\n', 'two\nlines', 'two\n\n', 'gehëim', 'x'.repeat(1_001)]) {
+      expect(() => secretOf(content)).to.throw(
+        ConfigError,
+        /^the secret in OIDC_CLIENT_SECRET_FILE must have 1 to 1000 visible ASCII characters$/,
+      );
+    }
+    const env = { OIDC_ISSUER: 'https://id.example.com', OIDC_CLIENT_ID: 'linklog' };
+    const file = path.join(folder.path, 'missing');
+    expect(() => readConfig({ ...env, OIDC_CLIENT_SECRET_FILE: file })).to.throw(
+      ConfigError,
+      /^OIDC_CLIENT_SECRET_FILE cannot be read: ENOENT[^\n]+$/,
+    );
+  });
+});

@@ -45,6 +45,7 @@ describe('configuration', () => {
       ...{ dnsServers: [], webhooks: { deliver: true, networks: null } },
       spool: { root: path.resolve('.data/spool'), maxBytes: 1_073_741_824, fsync: false },
       safety: { blocklistFile: null, safeBrowsing: null },
+      ...{ signIn: { oidc: null, keys: true }, consoleOrigins: { api: null, admin: null } },
     });
   });
 
@@ -152,6 +153,7 @@ describe('configuration', () => {
       tracing: { protocol: 'http/json' },
       spool: { root: '/mnt/spool', maxBytes: 1_048_576, fsync: true },
       safety: { blocklistFile: null, safeBrowsing: null },
+      ...{ signIn: { oidc: null, keys: true }, consoleOrigins: { api: null, admin: null } },
     });
   });
 

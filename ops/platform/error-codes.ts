@@ -81,6 +81,7 @@ export const ownCodes = {
   IMPORT_FILE_FAULT: 'permanent',
   IMPORT_LEASE_LOST: 'temporary',
   IMPORT_TOO_LARGE: 'permanent',
+  PROVIDER_UNAVAILABLE: 'unavailable',
   UPLOAD_TOO_SLOW: 'permanent',
   TABLES_REPLACED: 'temporary',
   // ops/feed

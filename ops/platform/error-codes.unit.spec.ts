@@ -74,6 +74,7 @@ const cases: readonly (readonly [
     [...unavailable, ofStatement],
   ],
   ['PostgreSQL is known to be silent', [withCode('DATABASE_SILENT')], unavailable],
+  ['the identity provider is unavailable', [withCode('PROVIDER_UNAVAILABLE')], unavailable],
   [
     'transactions conflict',
     ['40001', '40P01'].map(ofServer),

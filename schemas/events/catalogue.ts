@@ -5,7 +5,7 @@ import { planName } from '../plans.js';
 import { firstScopes, scopeName, scopesBeforeDomains, type Scope } from '../scopes.js';
 import { timestamp } from './envelope.js';
 import { responseParts } from '../components.js';
-import { installationRole, roleName, roleSource } from '../roles.js';
+import { anyRole, roleName, roleSource } from '../roles.js';
 import { createdOptions, editedOptions } from '../link-options.js';
 import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
@@ -509,9 +509,9 @@ const shareEvents = defineEvents('accounts', {
   },
 });
 
-const personRole = z
-  .union([roleName, installationRole])
-  .describe('The role in the account; without an account, in the installation.');
+const personRole = anyRole.describe(
+  'The role in the account; without an account, in the installation.',
+);
 const source = roleSource.describe('How the person got the role.');
 const personName = z
   .string()

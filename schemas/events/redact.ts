@@ -2,9 +2,16 @@ import { z } from 'zod';
 import { catalogue, type LinklogEvent } from './catalogue.js';
 import { writeSequence } from './envelope.js';
 
+const wrappers = [z.ZodOptional, z.ZodExactOptional, z.ZodNullable];
+
+/** Also for a schema that makes a secret one optional or nullable: such schemas do not inherit its metadata. */
+const isSecret = (schema: z.core.$ZodType): boolean =>
+  z.globalRegistry.get(schema)?.['secret'] === true ||
+  wrappers.some((wrapper) => schema instanceof wrapper && isSecret(schema.unwrap()));
+
 export const secretFieldsOf = (data: z.ZodObject): readonly string[] =>
   Object.entries(data.shape)
-    .filter(([, schema]) => z.globalRegistry.get(schema as z.ZodType)?.['secret'] === true)
+    .filter(([, schema]) => isSecret(schema))
     .map(([name]) => name);
 
 const secretsByType = new Map<string, readonly string[]>(

@@ -6,7 +6,7 @@ import { changeKeyRequest, changeOwnKeyRequest, createKeyRequest, makeKeyRequest
 const nameMessage = 'name must have 1 to 100 characters, none of them control characters';
 const planMessage = 'plan must be one of FREE, HOBBY, INDIE, PRO';
 const scopesMessage =
-  'scopes must be a list of links:create, links:read, links:write, links:import, stats:read, qr:read, keys:manage, domains:manage, events:read, webhooks:manage';
+  'scopes must be a list of links:create, links:read, links:write, links:import, stats:read, qr:read, keys:manage, domains:manage, events:read, webhooks:manage, people:read, people:manage';
 const badNames = ['', 'x'.repeat(101), 'a\nb', 'a\u0000', 'a\u007f', 'a\u009f', '\ud800', 5, null];
 const named = (name: unknown) => ({ name });
 

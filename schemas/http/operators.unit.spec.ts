@@ -75,7 +75,17 @@ describe('schemas: the name of an operator', () => {
   const tooLong = 'X-Actor must have 1 to 64 characters, none of them control characters';
 
   specifyMessages(plainName, [
-    [null, 'm', 'DOMAIN\\maria', 'Zoë Müller', '李雷', 'systems', '😀'.repeat(64)],
+    [
+      null,
+      'm',
+      'DOMAIN\\maria',
+      'Zoë Müller',
+      '李雷',
+      'systems',
+      'usr_maria',
+      'operator:maria',
+      '😀'.repeat(64),
+    ],
     [
       tooLong,
       ...['', ' ', 'a\tb', 'a\u2028b', '\ud800', 'x'.repeat(65), '😀'.repeat(65), undefined],
@@ -92,6 +102,7 @@ describe('schemas: the name of an operator', () => {
     }
   });
 
+  const person = 'usr_6hQz1mV0bT8kXw2RfL4d';
   const id = '0190f5d2-7c11-7c3e-8a55-0123456789ab';
   specifyMessages(actorHeader, [
     [tooLong, '', 'x'.repeat(65), '%0A', '%00', '%E2%80%A8'],
@@ -100,9 +111,11 @@ describe('schemas: the name of an operator', () => {
       ...['ä', 'a\tb', '\x7f'],
     ],
     [
-      'X-Actor must not be system, web-safety, visitor or the id of a key',
+      'X-Actor must not be system, web-safety, visitor or the id of a key or a person',
       ...['system', 'System', 'WEB-SAFETY', 'visitor', id, id.toUpperCase()],
       ...['ｓｙｓｔｅｍ', 'sys\u200dtem', '\u2066system\u2069'].map(actorHeaderOf),
+      ...[person, `operator:${person}`, person.toUpperCase(), `Operator:${person}`],
+      ...[`usr_\u200d${person.slice(4)}`, person.replace('usr', 'ｕｓｒ')].map(actorHeaderOf),
     ],
   ]);
 

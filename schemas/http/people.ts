@@ -83,22 +83,27 @@ const removedPerson = named('RemovedPerson', {
 const scopes = z.array(scopeName).describe('What the caller may do.');
 const account = z.string().describe('The account in which the caller acts.');
 
-/** GET /v2/me */
-export const meResponse = z
-  .union([
-    named('CallingPerson', {
-      ...shownPerson,
-      ...{ account, role: roleName.describe('The role in the account.'), scopes },
-      accounts: z
-        .array(z.object({ account: z.string(), role: roleName }))
-        .describe('All accounts of the person, by name.'),
-    }),
-    named('CallingKey', {
-      key: z.object({ id: z.uuid(), name: z.string() }).describe('The calling key.'),
-      ...{ account, scopes },
-    }),
-  ])
-  .register(responseParts, { id: 'Caller' });
+const accountRole = named('AccountRole', {
+  account: z.string().describe('The account.'),
+  role: roleName.describe('The role in it.'),
+});
+
+/** GET /v2/me. A person has the first fields, and a key has `key`. */
+export const meResponse = named('Caller', {
+  id: personId.exactOptional(),
+  name: shownPerson.name.exactOptional(),
+  email: shownPerson.email.exactOptional(),
+  role: roleName.exactOptional().describe('The role of the person in the account.'),
+  accounts: z.array(accountRole).exactOptional().describe('All accounts of the person, by name.'),
+  key: named('CallingKey', {
+    id: z.uuid().describe('The ID of the key.'),
+    name: z.string().describe('The name of the key.'),
+  })
+    .exactOptional()
+    .describe('The calling key.'),
+  account,
+  scopes,
+});
 export type MeResponse = z.infer<typeof meResponse>;
 
 const after = z
@@ -196,14 +201,20 @@ const operatorsPerson = named('OperatorsPerson', {
   ...shownPerson,
   installation: installationRole.nullable().describe('The role in the installation.'),
   roles: z
-    .array(z.object({ account: accountName, role: roleName, source: roleSource }))
+    .array(
+      named('OperatorsRole', {
+        account: accountName,
+        role: roleName.describe('The role in it.'),
+        source: roleSource.describe('How the person got the role.'),
+      }),
+    )
     .describe('By account.'),
   ...seen,
 });
 export type OperatorsPerson = z.infer<typeof operatorsPerson>;
 
 const operatorsPersonPage = named('OperatorsPersonPage', {
-  people: z.array(operatorsPerson),
+  people: z.array(operatorsPerson).describe('The people with roles, in the order of their IDs.'),
   next: nextPage,
 });
 

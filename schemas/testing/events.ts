@@ -259,6 +259,46 @@ export const statisticsShared = (
 
 export const shareEnded = constantEvent('ShareEnded', { link: someShare.link }, acme);
 
+export const somePerson: Data<'PersonAdded'> = {
+  issuer: 'https://id.example.com',
+  identity: 'maria',
+  name: 'María',
+  email: 'maria@example.com',
+  role: 'editor',
+  source: 'invitation',
+};
+
+export const personAdded = (
+  id: string,
+  data: Partial<Data<'PersonAdded'>> = {},
+  attributes: EventAttributes = {},
+) => eventOf('PersonAdded', id, { ...somePerson, ...data }, { account: 'acme', ...attributes });
+
+export const personChanged = eventWithData('PersonChanged', acme);
+export const personRemoved = constantEvent('PersonRemoved', {}, acme);
+
+export const someInvitation: Data<'InvitationCreated'> = {
+  role: 'editor',
+  email: null,
+  tokenHash: 'a-token-hash',
+  expiresAt: at(7 * 86_400).toISOString(),
+};
+
+export const invitationCreated = (
+  id: string,
+  data: Partial<Data<'InvitationCreated'>> = {},
+  attributes: EventAttributes = {},
+) =>
+  eventOf(
+    'InvitationCreated',
+    id,
+    { ...someInvitation, ...data },
+    { account: 'acme', ...attributes },
+  );
+
+export const invitationAccepted = eventWithData('InvitationAccepted', acme);
+export const invitationWithdrawn = constantEvent('InvitationWithdrawn', {}, acme);
+
 export const metered = (keyId: string, sequence: number, calls: number, minute = noon) =>
   eventOf(
     'CallsMetered',

@@ -211,6 +211,8 @@ const tags = {
   Webhooks: 'Receive the events of the account as signed requests.',
   Domains: 'Serve links on own domains.',
   Keys: 'Create keys with fewer scopes or an earlier end, rotate and revoke them.',
+  People:
+    'Invite people who sign in with an identity provider, change their roles and remove them.',
   Health: 'For load balancers and monitoring, without a key.',
 };
 

@@ -9,6 +9,7 @@ import { rowOutcomes, switchValues } from '../../../schemas/http/imports.js';
 import { urlFaults } from '../../../schemas/http/link-fields.js';
 import { deliveryStatus, webhookResponse } from '../../../schemas/http/webhooks.js';
 import { planNames } from '../../../schemas/plans.js';
+import { anyRole, roleNames, roleSource } from '../../../schemas/roles.js';
 import { scopeNames } from '../../../schemas/scopes.js';
 import { intervals } from '../../../schemas/statistics/period.js';
 
@@ -31,6 +32,9 @@ type Keywords = Readonly<Record<string, unknown>>;
 const enums: Readonly<Record<string, readonly string[]>> = {
   Scope: scopeNames,
   Plan: planNames,
+  Role: roleNames,
+  AnyRole: anyRole.options,
+  RoleSource: roleSource.options,
   Feature: planError.shape.feature.options,
   UrlFault: urlFaults,
   LinkStatus: linkStatuses,

@@ -29,7 +29,7 @@ interface CallOptions extends SendOptions {
   readonly query?: Query;
 }
 
-type PagedOperation = 'listKeys' | 'listDomains' | 'getLinkHistory';
+type PagedOperation = 'listKeys' | 'listDomains' | 'listPeople' | 'getLinkHistory';
 
 interface ListLinksQuery {
   readonly filter: Query;
@@ -109,7 +109,7 @@ export const createAdminClient = (service: Service, actor: string) => {
     for (let after: string | undefined; ;) {
       const page = await get(operation, {
         ...options,
-        query: { ...query, limit: String(pageSize), after },
+        query: { limit: String(pageSize), ...query, after },
       });
       results.push(page);
       const { next } = page as { readonly next: string | number | null };

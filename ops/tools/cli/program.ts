@@ -24,6 +24,7 @@ Examples:
   $ linklog console
   $ linklog links block spring-sale --reason phishing
   $ linklog domains add go.example.com --account acme
+  $ linklog people list
   $ linklog export --account shop > links.jsonl
   $ linklog import links.csv --account shop
   $ linklog events tail
@@ -48,6 +49,7 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['keys', async () => (await import('./keys.js')).addKeyCommands],
   ['console', async () => (await import('./console.js')).addConsoleCommand],
   ['links', async () => (await import('./links.js')).addLinkCommands],
+  ['people', async () => (await import('./people.js')).addPeopleCommands],
   ['domains', async () => (await import('./domains.js')).addDomainCommands],
   ['export', async () => (await import('./export.js')).addExportCommand],
   ['import', async () => (await import('./import.js')).addImportCommand],

@@ -7,7 +7,7 @@ import { linklogCommand } from '../../platform/process/own-command.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 import { asTyped, startLinklogCli, type CommandOutput } from '../../test/support/process.js';
-import { unknownId } from './testing/on-service.js';
+import { unknownId, unknownPerson } from './testing/on-service.js';
 
 describe('CLI: command line, without a service', () => {
   const dataDir = folderFixture();
@@ -49,6 +49,8 @@ describe('CLI: command line, without a service', () => {
       ['webhooks', 'replay', unknownId, '--after', 'start', '--yes'],
       ['shares', 'create', 'spring'],
       ['shares', 'end', 'spring', unknownId, '--yes'],
+      ['people', 'list'],
+      ['people', 'remove', unknownPerson, '--yes'],
       ['aliases', 'disallow', 'docs'],
       ['platform', 'set', '--qr', 'off'],
       ['projections', 'status'],
@@ -100,6 +102,14 @@ describe('CLI: command line, without a service', () => {
         ['webhooks', 'replay', unknownId, '--after', 'start'],
         'The receiver gets the events after start again',
       ],
+      [
+        ['people', 'remove', unknownPerson, '--account', 'acme'],
+        `${unknownPerson} loses its role in acme, and its sessions there end`,
+      ],
+      [
+        ['people', 'remove', unknownPerson],
+        `${unknownPerson} loses its role in all accounts, and its sessions there end`,
+      ],
       [['shares', 'end', 'spring', unknownId], `The address of the share ${unknownId} returns 404`],
       [
         ['projections', 'rebuild', 'stats', '--json'],
@@ -142,7 +152,7 @@ describe('CLI: command line, without a service', () => {
     [['keys', 'list', 'all'], "too many arguments for 'list'. Expected 0 arguments but got 1."],
     [
       ['keys', 'list', '--actor', 'web-safety'],
-      '--actor must not be system, web-safety, visitor or the id of a key',
+      '--actor must not be system, web-safety, visitor or the id of a key or a person',
     ],
     [
       ['keys', 'list', '--actor', ''],
@@ -219,8 +229,23 @@ describe('CLI: command line, without a service', () => {
     [['audit', 'as-of', '2999-01-01'], '2999-01-01T00:00:00.000Z is in the future'],
     [
       ['audit', 'as-of', '2026-01-01', 'hello', '--key', 'website'],
-      'a short code and --key exclude each other',
+      'a short code, --key and --people exclude each other',
     ],
+    [['audit', 'as-of', '2026-01-01', '--people', ''], 'the account is empty'],
+    [
+      ['people', 'set', 'maria@example.com', '--account', 'acme', '--role', 'editor'],
+      '"maria@example.com" is not the id of a person; see "linklog people list"',
+    ],
+    [
+      ['people', 'set', unknownPerson, '--role', 'owner'],
+      `--account is missing${see('people set')}`,
+    ],
+    [['people', 'set', unknownPerson, '--account', 'a'], `--role is missing${see('people set')}`],
+    [
+      ['people', 'set', unknownPerson, '--account', 'a', '--role', 'ownr'],
+      'there is no role "ownr": it is one of viewer, editor, admin, owner (did you mean owner?)',
+    ],
+    [['people', 'remove', unknownPerson, '--account', ''], 'the account is empty'],
   ];
   for (const [args, line] of mistakes) {
     it(`rejects in one line with exit code 2: linklog ${args.join(' ')}`, () =>

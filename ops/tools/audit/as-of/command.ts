@@ -1,5 +1,6 @@
 import { keyAsOf, type KeySnapshot, type Spent } from './key.js';
 import { linkAsOf, type LinkSnapshot } from './link.js';
+import { peopleAsOf, type PeopleSnapshot } from './people.js';
 import { platformAsOf, type PlatformSnapshot } from './platform.js';
 import { beginningOf, type ReadSummary, type AsOfQuery } from './read.js';
 import { subjectOf } from '../../../../schemas/link-subject.js';
@@ -7,7 +8,7 @@ import { labelOf, tableOf, type Lists } from '../../../../command-api/statistics
 import { dimensionNames, type Dimension } from '../../../../schemas/statistics/document.js';
 import type { Config } from '../../../config/config.js';
 import type { AddCommands } from '../../cli/command.js';
-import { linkArgument, linkDescription, timeOf } from '../../cli/arguments.js';
+import { linkArgument, linkDescription, notEmpty, timeOf } from '../../cli/arguments.js';
 import { runOnDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { count, counted, formatFields, plain, table, type Output } from '../../cli/output.js';
@@ -130,6 +131,16 @@ const platformText = (snapshot: PlatformSnapshot): string => {
   ].join('\n');
 };
 
+const peopleText = ({ asOf, account, people }: PeopleSnapshot): string =>
+  people.length === 0
+    ? `At ${asOf} no person had a role in the account ${account}`
+    : `At ${asOf}, people with a role in the account ${account}:\n\n${table(
+        ['PERSON', 'NAME', 'ROLE', 'SOURCE', 'ADDED'],
+        people.map(({ id, name, role, source, addedAt }) => [
+          ...[id, plain(name ?? '-'), role, source, addedAt],
+        ]),
+      )}`;
+
 /** @throws CliError if the log begins after the time */
 const requireBegun = async ({ log, moment }: AsOfQuery): Promise<void> => {
   const beginning = await beginningOf(log);
@@ -142,14 +153,20 @@ const requireBegun = async ({ log, moment }: AsOfQuery): Promise<void> => {
   );
 };
 
+interface Subject {
+  readonly key?: string;
+  /** An account. */
+  readonly people?: string;
+}
+
 const asOf = (
   config: Config,
   moment: Date,
   link: string | undefined,
-  key: string | undefined,
+  { key, people }: Subject,
 ): Promise<Output> => {
-  if (link !== undefined && key !== undefined) {
-    throw new CliError('USAGE', 'a short code and --key exclude each other');
+  if ([link, key, people].filter((subject) => subject !== undefined).length > 1) {
+    throw new CliError('USAGE', 'a short code, --key and --people exclude each other');
   }
   const messages = {
     title: 'as-of',
@@ -167,6 +184,10 @@ const asOf = (
       const snapshot = await keyAsOf(query, key, config.plans);
       return outputOf(snapshot, keyText(snapshot));
     }
+    if (people !== undefined) {
+      const snapshot = await peopleAsOf(query, people);
+      return outputOf(snapshot, peopleText(snapshot));
+    }
     const snapshot = await platformAsOf(query);
     return outputOf(snapshot, platformText(snapshot));
   });
@@ -175,10 +196,11 @@ const asOf = (
 export const addAsOfCommand: AddCommands = (audit, { readConfig, print }) => {
   audit
     .command('as-of')
-    .description('show a link, a key or the platform at a time in the past, from the log')
+    .description('show a link, a key, people or the platform at a time in the past, from the log')
     .argument('<time>', 'ISO 8601 with its zone, or a date for 00:00 UTC', pastMoment)
     .argument('[code]', `${linkDescription}; without it, the platform`, linkArgument)
     .option('--key <id or name>', 'a key, its plan, and its usage of the month')
+    .option('--people <account>', 'who had which role in an account', notEmpty('account'))
     .notes(
       `
 Events at the given time are included. A link is expired from its end on, as for visitors, and the calls of a
@@ -188,9 +210,10 @@ Examples:
   $ linklog audit as-of 2026-05-20T14:30:00Z
   $ linklog audit as-of 2026-05-20T16:30:00+02:00 spring-sale
   $ linklog audit as-of 2026-05-20 go.example.com/spring-sale
-  $ linklog audit as-of 2026-05-15 --key "Build server" --json`,
+  $ linklog audit as-of 2026-05-15 --key "Build server" --json
+  $ linklog audit as-of 2026-05-15 --people acme`,
     )
-    .action(async (moment: Date, link: string | undefined, { key }: { readonly key?: string }) => {
-      print(await asOf(readConfig(), moment, link, key));
+    .action(async (moment: Date, link: string | undefined, subject: Subject) => {
+      print(await asOf(readConfig(), moment, link, subject));
     });
 };

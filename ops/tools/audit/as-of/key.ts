@@ -27,7 +27,7 @@ import {
 import { CliError } from '../../cli/errors.js';
 import { happenedBy, partsOf, readParts, type AsOfQuery } from './read.js';
 
-const addTo = <State, Event>(
+export const addTo = <State, Event>(
   states: Map<string, State>,
   fold: Fold<State, Event>,
   events: readonly Event[],

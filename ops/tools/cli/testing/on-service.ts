@@ -16,10 +16,18 @@ import { serversFor, type IssuedKey } from '../../../test/support/product.js';
 import { waitUntilProjected } from '../../../test/support/projected.js';
 
 export const unknownId = '01990000-0000-7000-8000-000000000000';
+export const unknownPerson = 'usr_01990000000070008000';
 
-/** Runs commands on the shared product, or on a product for the tests of the `describe`. */
-export const onService = (which: 'shared' | 'own' = 'shared') => {
-  const bench = which === 'own' ? productFixture() : sharedProduct();
+/**
+ * Runs commands on the shared product, or on a product for the tests of the `describe`.
+ *
+ * @param environment of an own product
+ */
+export const onService = (
+  which: 'shared' | 'own' = 'shared',
+  environment?: Parameters<typeof productFixture>[0],
+) => {
+  const bench = which === 'own' ? productFixture(environment) : sharedProduct();
   const service = fixture(
     async () => {
       const { dataDir } = bench.product;
