@@ -47,7 +47,7 @@ export default {
     only('ops/http', 'schemas', 'ops/platform'),
     only('ops/config', 'schemas', 'ops/platform', 'ops/http', 'ops/event-log'),
     only('ops/event-log', 'schemas', 'ops/platform', 'ops/advisory-locks'),
-    only('ops/ledger', 'schemas', 'ops/platform', 'ops/event-log'),
+    only('ops/ledger', 'schemas', 'ops/platform', 'ops/event-log', 'ops/advisory-locks'),
     only('ops/feed', 'schemas', 'ops/platform', 'ops/event-log'),
     only('ops/webhooks', 'schemas', 'ops/platform', 'ops/feed'),
     only('ops/visitors', 'schemas', 'ops/platform'),

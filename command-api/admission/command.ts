@@ -1,7 +1,7 @@
 import { accepted, refused, type Decider } from '../../schemas/decision.js';
 import { monthAfter } from '../../schemas/folds/key-meter.js';
 import type { PlatformSwitches } from '../../schemas/folds/platform.js';
-import type { Principal } from '../../ops/ledger/principals.js';
+import type { Principal } from '../../schemas/principal.js';
 import type { Plan, PlanTable } from '../../schemas/plans.js';
 
 /** A request to admit. */

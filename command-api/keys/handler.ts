@@ -16,7 +16,7 @@ import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { mayBeCausedByOneCommand } from '../../ops/platform/error-codes.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor, CommandRequest } from '../../schemas/decision.js';
-import type { Principal } from '../../ops/ledger/principals.js';
+import type { Principal } from '../../schemas/principal.js';
 import { noKey, rootIdOf, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import { isPersonId, scopesOfRole, type Role } from '../../schemas/roles.js';
 import { scopeNames } from '../../schemas/scopes.js';
@@ -186,7 +186,7 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       transaction(pool, async (tx) => {
         const keys = await lockKeys(tx, [caller.id, subject]);
         const key = keys.get(subject);
-        if (isPersonId(caller.id) && key && key.key.ancestors.length === 0) {
+        if (isPersonId(caller.id) && key?.key.ancestors.length === 0) {
           return { type: 'refused', refusal: { type: 'unknown' } };
         }
         const by = isPersonId(caller.id)

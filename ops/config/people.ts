@@ -12,7 +12,7 @@ const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 const issuer = z.string().refine((text) => {
   const url = parseUrl(text);
-  if (!url || url.search !== '' || url.hash !== '' || url.username !== '') return false;
+  if (url?.search !== '' || url.hash !== '' || url.username !== '') return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && loopback.test(url.hostname));
 }, 'must be an https URL, or an http URL of this machine');
 

@@ -5,7 +5,8 @@ import { unnest, valuesByField, type Client } from '../platform/postgres/pool.js
 import type { Statement } from '../platform/postgres/statement.js';
 import { ledgerNow, type LedgerClock } from './clock.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
-import { principalOf, type Principal } from './principals.js';
+import type { Principal } from '../../schemas/principal.js';
+import { principalOf } from './principals.js';
 
 /** Columns and SQL types of the fields that are folds of the log. */
 const folded = {

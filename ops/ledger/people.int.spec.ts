@@ -15,6 +15,7 @@ import {
   personChanged,
   personRemoved,
   recordOf,
+  withoutAccount,
 } from '../../schemas/testing/events.js';
 import type { LinklogEvent, PersonEvent } from '../../schemas/events/catalogue.js';
 import { execute, transaction } from '../platform/postgres/pool.js';
@@ -30,7 +31,8 @@ import {
   readPeople,
   roleHash,
 } from './people.js';
-import { principalOf, type Principal } from './principals.js';
+import type { Principal } from '../../schemas/principal.js';
+import { principalOf } from './principals.js';
 import { addToLedger } from './rebuild/rebuild.js';
 
 const maria = 'usr_6hQz1mV0bT8kXw2RfL4d';
@@ -73,9 +75,8 @@ describe('ledger: people', () => {
   );
 
   it('are read as they were saved, with the roles that they have left', async () => {
-    const { account: _acme, ...installed } = personAdded(
-      ...([maria, { role: 'auditor', source: 'group' }, { sequence: 3, time: at(2) }] as const),
-    );
+    const auditor = { role: 'auditor', source: 'group' } as const;
+    const installed = withoutAccount(personAdded(maria, auditor, { sequence: 3, time: at(2) }));
     const events = [
       inAcme,
       inShop,
@@ -221,9 +222,8 @@ describe('ledger: people', () => {
 
     it('never act as the installation in an account', async () => {
       await addToLog(root('a1'));
-      const { account: _acme, ...installed } = personAdded(maria, {
-        ...{ role: 'operator', source: 'group' },
-      });
+      const operator = { role: 'operator', source: 'group' } as const;
+      const installed = withoutAccount(personAdded(maria, operator));
       await save(maria, foldOf(installed));
       expect(await read(maria, '')).to.equal(null);
       expect(await read(maria, 'acme')).to.equal(null);

@@ -26,8 +26,9 @@ interface PersonRow extends Omit<Person, 'roles' | 'createdAt'> {
 
 type StoredRole = PersonRole & { readonly account: string };
 
-const personOfRow = ({ id: _id, roles, createdAt, ...person }: PersonRow): Person => ({
-  ...person,
+const personOfRow = ({ roles, createdAt, ...row }: PersonRow): Person => ({
+  ...{ issuer: row.issuer, identity: row.identity, name: row.name, email: row.email },
+  ...{ sequence: row.sequence, lastEventAt: row.lastEventAt },
   createdAt: createdAt.toISOString(),
   roles: new Map(
     (roles as readonly StoredRole[] | null)?.map(({ account, role, source, addedAt }) => [

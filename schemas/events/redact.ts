@@ -7,7 +7,7 @@ const wrappers = [z.ZodOptional, z.ZodExactOptional, z.ZodNullable];
 /** Also for a schema that makes a secret one optional or nullable: such schemas do not inherit its metadata. */
 const isSecret = (schema: z.core.$ZodType): boolean =>
   z.globalRegistry.get(schema)?.['secret'] === true ||
-  wrappers.some((wrapper) => schema instanceof wrapper && isSecret(schema.unwrap()));
+  wrappers.some((wrapper) => schema instanceof wrapper && isSecret(schema.unwrap() as z.ZodType));
 
 export const secretFieldsOf = (data: z.ZodObject): readonly string[] =>
   Object.entries(data.shape)

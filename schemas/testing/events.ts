@@ -277,6 +277,10 @@ export const personAdded = (
 export const personChanged = eventWithData('PersonChanged', acme);
 export const personRemoved = constantEvent('PersonRemoved', {}, acme);
 
+/** The event of a person's profile, or of its role in the installation. */
+export const withoutAccount = <Event extends LinklogEvent>(event: Event): Event =>
+  Object.fromEntries(Object.entries(event).filter(([name]) => name !== 'account')) as Event;
+
 export const someInvitation: Data<'InvitationCreated'> = {
   role: 'editor',
   email: null,

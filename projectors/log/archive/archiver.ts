@@ -55,7 +55,9 @@ export const streamOf = (event: LinklogEvent): string => {
 
 /** Whether `streamOf` returns such names; a server may have other streams. */
 export const isArchived = (stream: string): boolean =>
-  /^(?:platform$|(?:link|visits|key|usage|alias|domain|webhook|share|person|invitation)-)/.test(stream);
+  /^(?:platform$|(?:link|visits|key|usage|alias|domain|webhook|share|person|invitation)-)/.test(
+    stream,
+  );
 
 /** Returns an event's id in the archive, which accepts only UUIDs: a spooled visit gets a UUIDv5. */
 export const archiveIdOf = ({ id, source }: Pick<LinklogEvent, 'id' | 'source'>): string =>

@@ -11,6 +11,7 @@ import {
   personChanged,
   personRemoved,
   recordOf,
+  withoutAccount,
 } from '../../../../schemas/testing/events.js';
 import { peopleAsOf } from './people.js';
 import { memoryLog } from './testing/memory-log.js';
@@ -26,9 +27,8 @@ const logOf = (events: readonly LinklogEvent[]) => {
 
 describe('audit as-of: people', () => {
   it('lists who had which role in the account, with the name of that moment', async () => {
-    const { account: _acme, ...renamed } = personChanged(
-      ...([maria, 4, { name: 'Mary', email: null }, { time: at(30) }] as const),
-    );
+    const profile = { name: 'Mary', email: null };
+    const renamed = withoutAccount(personChanged(maria, 4, profile, { time: at(30) }));
     const { log, append } = logOf([
       keyCreated('key-1', {}, { time: at(0) }),
       personAdded(maria, { role: 'viewer' }, { time: at(10) }),
@@ -40,13 +40,8 @@ describe('audit as-of: people', () => {
       // A repeat.
       personAdded(maria, { role: 'viewer' }, { time: at(10) }),
     ]);
-    const { account: _none, ...installed } = personAdded(
-      ...([
-        ben,
-        { role: 'auditor', source: 'group', name: null },
-        { time: at(16), sequence: 2 },
-      ] as const),
-    );
+    const auditor = { role: 'auditor', source: 'group', name: null } as const;
+    const installed = withoutAccount(personAdded(ben, auditor, { time: at(16), sequence: 2 }));
     append(topics.accounts.name, recordOf(installed));
     append(topics.accounts.name, { key: ben, value: 'no event' });
 
