@@ -97,6 +97,7 @@ describe('configuration: secrets in files', () => {
       EVENTSTORE_URL: 'esdb://ops:secret@archive:2113?tls=false',
       KAFKA_SASL_PASSWORD: 'secret',
       METRICS_TOKEN: 'a-token-of-the-scraper',
+      OIDC_CLIENT_SECRET: 'a secret',
       REDIS_URL: 'redis://:secret@cache:6379',
       SAFE_BROWSING_API_KEY: 'key',
     };
@@ -104,6 +105,7 @@ describe('configuration: secrets in files', () => {
       KAFKA_BROKERS: 'kafka:9092',
       KAFKA_SASL_MECHANISM: 'plain',
       KAFKA_SASL_USERNAME: 'linklog',
+      ...{ OIDC_ISSUER: 'https://id.example.com', OIDC_CLIENT_ID: 'linklog' },
     };
     const files = Object.entries(values).map(([name, value]) => {
       const file = path.join(folder.path, name);
@@ -196,35 +198,5 @@ describe('configuration: TLS files of Kafka', () => {
       expect(() => withFiles(variables, ssl)).to.throw(ConfigError, message);
       expect(() => withFiles(variables, ssl)).to.not.throw(/\n/);
     }
-  });
-});
-
-describe('configuration: OIDC_CLIENT_SECRET_FILE', () => {
-  const folder = folderFixture();
-
-  const secretOf = (content: string): string | null | undefined => {
-    const file = path.join(folder.path, 'secret');
-    writeFileSync(file, content);
-    const provider = { OIDC_ISSUER: 'https://id.example.com', OIDC_CLIENT_ID: 'linklog' };
-    return readConfig({ ...provider, OIDC_CLIENT_SECRET_FILE: file }).signIn.oidc?.clientSecret;
-  };
-
-  it('has the secret, without one newline at its end', () => {
-    for (const end of ['', '\n', '\r\n']) expect(secretOf(`a secret ${end}`)).to.equal('a secret ');
-  });
-
-  it('is rejected in one line that does not repeat it', () => {
-    for (const content of ['', '\n', 'two\nlines', 'two\n\n', 'gehëim', 'x'.repeat(1_001)]) {
-      expect(() => secretOf(content)).to.throw(
-        ConfigError,
-        /^the secret in OIDC_CLIENT_SECRET_FILE must have 1 to 1000 visible ASCII characters$/,
-      );
-    }
-    const env = { OIDC_ISSUER: 'https://id.example.com', OIDC_CLIENT_ID: 'linklog' };
-    const file = path.join(folder.path, 'missing');
-    expect(() => readConfig({ ...env, OIDC_CLIENT_SECRET_FILE: file })).to.throw(
-      ConfigError,
-      /^OIDC_CLIENT_SECRET_FILE cannot be read: ENOENT[^\n]+$/,
-    );
   });
 });

@@ -224,7 +224,6 @@ const fileVariables = [
   'KAFKA_SSL_CA_FILE',
   'KAFKA_SSL_CERT_FILE',
   'KAFKA_SSL_KEY_FILE',
-  'OIDC_CLIENT_SECRET_FILE',
 ] as const satisfies readonly (keyof z.infer<typeof variables>)[];
 
 /**
