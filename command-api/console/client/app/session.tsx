@@ -229,7 +229,6 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
       leaveTo('/console');
       return;
     }
-    closeOffer();
     setEnded(false);
     setSession(next);
     if (first === null) void readChanges().then(setFirst);
@@ -238,7 +237,10 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
 
   const signIn = async (body: object): Promise<Result<Session>> => {
     const result = await send<Session>(path, { method: 'POST', body });
-    if (result.ok) start(result.value);
+    if (result.ok) {
+      closeOffer();
+      start(result.value);
+    }
     return result;
   };
 
