@@ -51,6 +51,7 @@ export default {
     only('ops/feed', 'schemas', 'ops/platform', 'ops/event-log'),
     only('ops/webhooks', 'schemas', 'ops/platform', 'ops/feed'),
     only('ops/visitors', 'schemas', 'ops/platform'),
+    only('ops/clients'),
     only('ops/migrations', 'ops/platform', 'ops/advisory-locks'),
     only('ops/local', 'ops/platform', 'ops/http', 'ops/config'),
     ...services.map((service) =>

@@ -7,7 +7,7 @@ import type { HealthCheck } from '../ops/http/health.js';
 import { defaultDomainOf } from '../schemas/link-subject.js';
 import { txtLookup } from '../ops/platform/networks/dns.js';
 import type { Feed } from '../ops/feed/feed.js';
-import { createPeople, type People } from './people/handler.js';
+import { createPeople } from './people/handler.js';
 import { createSignIn, type SignInByProvider } from './people/oidc/sign-in.js';
 import { createSender } from '../ops/webhooks/sender.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';
@@ -61,26 +61,7 @@ import type { WebSafety } from './safety/web-safety.js';
 import { shareAttempts, sharedStatistics } from './shared-statistics/visitors.js';
 
 interface CommandApiDeps {
-  readonly config: Pick<
-    Config,
-    | 'api'
-    | 'admin'
-    | 'console'
-    | 'corsOrigins'
-    | 'dnsServers'
-    | 'maxImportBytes'
-    | 'metricsToken'
-    | 'codeLength'
-    | 'consoleOrigins'
-    | 'signIn'
-    | 'destinationSchemes'
-    | 'ownHosts'
-    | 'plans'
-    | 'plansUrl'
-    | 'trustedProxies'
-    | 'upgradeUrl'
-    | 'webhooks'
-  >;
+  readonly config: Config;
   readonly adminToken: string;
   readonly shortUrlHost: string;
   /** The edge of this process, which no destination may lead to; `null`: none. */
@@ -119,7 +100,6 @@ const createApiApp = (
       readonly hasConsole: boolean;
       readonly passwords: PasswordHasher;
       readonly plansUrl: string | null;
-      readonly people: People;
       readonly oidc: SignInByProvider;
       readonly corsOrigins: AllowedOrigins;
     },
@@ -149,7 +129,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   // Set when the API listens, which needs the address of the operators' listener.
   let apiUrl = '';
   const consoleUrl = (): string | null =>
-    hasConsole && apiUrl !== '' ? `${apiUrl}/console` : null;
+    hasConsole && apiUrl !== '' ? `${config.consoleOrigins.api ?? apiUrl}/console` : null;
   const apiOrigin = ({ req }: Context): string => requestOrigin(req, trustedProxies) ?? apiUrl;
   const people = createPeople(pool, outbox);
   const consoleOriginOf =
@@ -200,14 +180,14 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   await watch.check();
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
-  const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
+  const admin = await listen('ADMIN', config.admin, { trustedProxies, logger }, () => ({
     http: operatorsListener(
       { isDomain, shortUrlHost: deps.shortUrlHost, hosts: config.admin.names },
       listenerOf(adminApp),
     ),
   }));
   onFailure(() => admin.stop(0));
-  const api = await listen('API', config.api, trustedProxies, (own) => {
+  const api = await listen('API', config.api, { trustedProxies, logger }, (own) => {
     isOwnHost = ownHosts(ownUrls, [own, admin, ...(deps.edge ? [deps.edge] : [])], isDomain);
     const requests = metrics.requests('api');
     const app = createApiApp({

@@ -34,21 +34,7 @@ import { createVisitAnalyzer } from './visitors/visit-analyzer.js';
 import { refreshMs, VisitorKeys } from './visitors/visitor-keys.js';
 
 interface RedirectEdgeDeps {
-  readonly config: Pick<
-    Config,
-    | 'admin'
-    | 'api'
-    | 'edge'
-    | 'edgeCacheBytes'
-    | 'edgeLane'
-    | 'kafka'
-    | 'destinationSchemes'
-    | 'ownHosts'
-    | 'redirects'
-    | 'shortUrlHost'
-    | 'spool'
-    | 'trustedProxies'
-  >;
+  readonly config: Config;
   /** The URL of `pool`. */
   readonly databaseUrl: string;
   readonly activeDomains: ActiveDomains;
@@ -112,7 +98,7 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
   const passwords = new PasswordCheck(new ClientHash(pool), new Throttle(pool), deps.passwords);
   const { trustedProxies } = config;
   const requests = metrics.requests('edge');
-  const edge = await listen('EDGE', config.edge, trustedProxies, (own) => {
+  const edge = await listen('EDGE', config.edge, { trustedProxies, logger }, (own) => {
     const isOwnHost = ownHosts(
       [...(config.shortUrlHost === null ? [] : [config.shortUrlHost]), ...config.ownHosts],
       [own, config.api, config.admin],

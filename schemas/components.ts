@@ -21,3 +21,14 @@ export const describedLike = <const Fields extends Readonly<Record<string, z.Zod
 /** An object of responses with its name in the documents. */
 export const named = <const Shape extends z.ZodRawShape>(id: string, shape: Shape) =>
   z.object(shape).register(responseParts, { id });
+
+/** An object of requests. @param error the message for any other value */
+export const objectOf = <const Shape extends z.ZodRawShape>(error: string, shape: Shape) =>
+  z.object(shape, { error });
+
+/** An object of requests with its name in the documents. */
+export const request = <const Shape extends z.ZodRawShape>(
+  id: string,
+  error: string,
+  shape: Shape,
+) => objectOf(error, shape).register(requestParts, { id });

@@ -76,6 +76,17 @@ export const defaultPlanTable: PlanTable = {
   gates: { customAlias: 'HOBBY', passwordProtection: 'INDIE' },
 };
 
+const unlimited: Plan = {
+  ...defaultPlanTable.plans.PRO,
+  ...{ monthlyCalls: null, monthlyLinks: null, monthlyQrCodes: null },
+};
+
+/** For self-hosted installations: every plan has every feature, no monthly limit, and the other limits of PRO. */
+export const unlimitedPlanTable: PlanTable = {
+  plans: { FREE: unlimited, HOBBY: unlimited, INDIE: unlimited, PRO: unlimited },
+  gates: { customAlias: 'FREE', passwordProtection: 'FREE' },
+};
+
 /** The lowest plan with domains; `null`: no plan has any. */
 export const firstPlanWithDomains = ({ plans: table }: PlanTable): PlanName | null =>
   planNames.find((name) => table[name].domains > 0) ?? null;

@@ -50,6 +50,16 @@ const isOneOf = <Name extends string>(
   name: unknown,
 ): name is Name => typeof name === 'string' && Object.hasOwn(names, name);
 
+const { roles, installation } = texts.people;
+
+/** Of values that are names. */
+const namesByField = new Map<string, Readonly<Record<string, string>>>([
+  ['password', text.passwords],
+  ['reason', text.reasons],
+  ['source', text.sources],
+  ['role', { ...roles, ...installation }],
+]);
+
 const isEmpty = (value: unknown): boolean =>
   value == null || (Array.isArray(value) && value.length === 0);
 
@@ -61,9 +71,8 @@ const describe = (name: string, value: unknown): string => {
   if (Array.isArray(value)) return value.map((item) => describe('', item)).join(', ');
   if (typeof value !== 'string') return JSON.stringify(value);
   if (name.endsWith('At')) return formatTime(value);
-  if (name === 'password' && isOneOf(text.passwords, value)) return text.passwords[value];
-  if (name === 'reason' && isOneOf(text.reasons, value)) return text.reasons[value];
-  return value;
+  const names = namesByField.get(name);
+  return names && Object.hasOwn(names, value) ? (names[value] ?? value) : value;
 };
 
 /** Whether the event has all values after the change, so that an empty one may be a change. */

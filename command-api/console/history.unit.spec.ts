@@ -46,7 +46,7 @@ describe('the history of a link', () => {
     ]);
   });
 
-  it('shows redirect rules, passwords and reasons in words', () => {
+  it('shows redirect rules, passwords, reasons and roles in words', () => {
     const rules = [{ name: 'ios', when: { os: ['iOS'] }, url: b }];
     expect(last(event('LinkEdited', { rules, password: 'set' }))).to.deep.equal([
       { field: 'Redirect rules', before: 'none', after: `ios: iOS → ${b}` },
@@ -55,6 +55,9 @@ describe('the history of a link', () => {
     for (const [name, data, change] of [
       ['LinkExpired', { reason: 'clicks' }, { field: 'Reason', after: 'its clicks are used up' }],
       ['LinkBlocked', { reason: 'phishing' }, { field: 'Reason', after: 'phishing' }],
+      ['PersonChanged', { role: 'admin' }, { field: 'Role', after: 'Admin' }],
+      ['PersonChanged', { source: 'group' }, { field: 'Source', after: 'a group' }],
+      ['PersonChanged', { role: 'toString' }, { field: 'Role', after: 'toString' }],
       ['LinkNamed', { unknown: { x: 1 } }, { field: 'unknown', after: '{"x":1}' }],
     ] as const) {
       expect(last(event(name, data))).to.deep.equal([change]);

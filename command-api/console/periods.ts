@@ -97,11 +97,9 @@ const daysOf = (preset: Exclude<Preset, 'custom'>, today: string): Days => {
     case 'yesterday':
       return { from: addDays(today, -1), to: today };
     case '7d':
-      return { from: addDays(today, -6), to: tomorrow };
     case '30d':
-      return { from: addDays(today, -29), to: tomorrow };
     case '90d':
-      return { from: addDays(today, -89), to: tomorrow };
+      return { from: addDays(tomorrow, -Number.parseInt(preset, 10)), to: tomorrow };
     case 'month':
       return { from: firstOfMonth(today), to: tomorrow };
     case 'last-month':

@@ -19,9 +19,7 @@ import {
 export const claimLifeMs = 7 * 24 * 3_600_000;
 
 /** An absent redirect stays. */
-export type RedirectChanges = {
-  readonly [Name in keyof DomainRedirects]?: DomainRedirects[Name] | undefined;
-};
+export type RedirectChanges = Partial<Record<keyof DomainRedirects, string | null | undefined>>;
 
 interface CodesCase {
   readonly account: string;
@@ -36,11 +34,7 @@ export type DomainCommand =
   /** `token` is used if the account has no live claim. `count`: domains and live claims of the account. */
   | Command<
       'ClaimDomain',
-      {
-        readonly token: string;
-        readonly count: number;
-        readonly limit: number;
-      } & CodesCase
+      { readonly token: string; readonly count: number; readonly limit: number } & CodesCase
     >
   /** `found`: the values of the TXT record. */
   | Command<'VerifyDomain', { readonly found: readonly string[] } & CodesCase>

@@ -1,15 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
-import { decideOneIn } from '../../ops/ledger/decide.js';
-import { traced } from '../../ops/ledger/traced.js';
-import { domains, lockDomains } from '../../ops/ledger/domains.js';
-import {
-  transaction,
-  type Client,
-  type Pool,
-  type Queryable,
-} from '../../ops/platform/postgres/pool.js';
-import type { Actor, CommandRequest } from '../../schemas/decision.js';
+import { decideLocked } from '../../ops/ledger/decide.js';
+import { domains } from '../../ops/ledger/domains.js';
+import type { Client, Pool, Queryable } from '../../ops/platform/postgres/pool.js';
+import type { Actor } from '../../schemas/decision.js';
 import type { Domain } from '../../schemas/folds/domain.js';
 import { subjectRangeOf } from '../../schemas/link-subject.js';
 import {
@@ -83,31 +77,19 @@ export const isPublicSuffix = async (name: string): Promise<boolean> => {
 
 /** Decides commands on domains, one domain at a time. */
 export const createDomainHandler = (pool: Pool, outbox: Outbox) => {
-  /** `commandOf` gets the domain under its lock; `null` if no account ever claimed it. */
-  const decide = (
-    name: string,
+  const ledger = { pool, outbox };
+
+  const decide = async (
+    subject: string,
     metadata: Actor,
-    commandOf: (
-      tx: Client,
-      domain: Domain | null,
-    ) => Promise<Omit<CommandRequest<DomainCommand>, 'subject' | 'metadata'>>,
-  ): Promise<DomainOutcome> =>
-    traced(pool, [metadata], () =>
-      transaction(pool, async (tx) => {
-        const domain = (await lockDomains(tx, [name])).get(name) ?? null;
-        const command = await commandOf(tx, domain);
-        const request = { ...command, subject: name, metadata } as CommandRequest<DomainCommand>;
-        const decided = await decideOneIn(tx, outbox, domains, domainDecider, request);
-        const { decision, state, outboxPosition } = decided;
-        if (decision.type === 'refused') return decision;
-        return {
-          type: 'done',
-          changed: decision.type === 'accepted',
-          domain: state,
-          outboxPosition,
-        };
-      }),
-    );
+    commandOf: (tx: Client, domain: Domain) => Promise<Pick<DomainCommand, 'type' | 'data'>>,
+  ): Promise<DomainOutcome> => {
+    const request = { subject, metadata };
+    const decided = await decideLocked(ledger, domains, domainDecider, request, commandOf);
+    const { decision, state: domain, outboxPosition } = decided;
+    if (decision.type === 'refused') return decision;
+    return { type: 'done', changed: decision.type === 'accepted', domain, outboxPosition };
+  };
 
   return {
     claim: (name: string, account: string, limit: number, actor: Actor, wantedCase?: boolean) =>
@@ -151,7 +133,7 @@ export const createDomainHandler = (pool: Pool, outbox: Outbox) => {
       decide(name, actor, (_tx, domain) =>
         Promise.resolve({
           type: 'ReleaseDomain',
-          data: { account: domain?.owner?.account ?? '', links: 0 },
+          data: { account: domain.owner?.account ?? '', links: 0 },
         }),
       ),
   };

@@ -131,7 +131,7 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     return found ? json(status, found) : unknownDomain;
   };
 
-  const claim: Handler<V2State> = async (_ctx, state) => {
+  const claimDomain: Handler<V2State> = async (_ctx, state) => {
     const request = parseJsonAs(claimDomainRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const { domain: name, caseInsensitive } = request.value;
@@ -150,7 +150,7 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     );
   };
 
-  const verify: Handler<V2State> = async (_ctx, state, parameter) => {
+  const verifyDomain: Handler<V2State> = async (_ctx, state, parameter) => {
     const found = await find(parameter);
     if (!found) return unknownDomain;
     const { name, domain } = found;
@@ -164,7 +164,7 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     return respond(outcome, (done) => withDomain(200, name, done.domain, state));
   };
 
-  const list: Handler<V2State> = async (ctx, state) => {
+  const getDomains: Handler<V2State> = async (ctx, state) => {
     const query = parseQuery(domainPageQuery, ctx);
     if (query.type === 'refused') return query.reply;
     const { limit, after = '' } = query.value;
@@ -176,12 +176,12 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     return json(200, { domains: await shown(new Map(page), state), next });
   };
 
-  const show: Handler<V2State> = async (_ctx, state, parameter) => {
+  const getDomain: Handler<V2State> = async (_ctx, state, parameter) => {
     const found = await find(parameter);
     return found ? withDomain(200, found.name, found.domain, state) : unknownDomain;
   };
 
-  const change: Handler<V2State> = async (_ctx, state, parameter) => {
+  const changeDomain: Handler<V2State> = async (_ctx, state, parameter) => {
     const request = parseJsonAs(changeRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const { key } = state.call;
@@ -198,7 +198,7 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     return respond(outcome, ({ domain }) => withDomain(200, found.name, domain, state));
   };
 
-  const release: Handler<V2State> = async (_ctx, state, parameter) => {
+  const releaseDomain: Handler<V2State> = async (_ctx, state, parameter) => {
     const name = domainNameOf(parameter('domain'));
     if (name === null) return unknownDomain;
     const { key } = state.call;
@@ -207,11 +207,11 @@ export const createDomainHandlers = (deps: DomainDeps) => {
   };
 
   return {
-    claimDomain: claim,
-    verifyDomain: verify,
-    getDomains: list,
-    getDomain: show,
-    changeDomain: change,
-    releaseDomain: release,
+    claimDomain,
+    verifyDomain,
+    getDomains,
+    getDomain,
+    changeDomain,
+    releaseDomain,
   };
 };

@@ -1,5 +1,5 @@
 import { recordValueOf, liveClaim } from './command.js';
-import type { Domain } from '../../schemas/folds/domain.js';
+import { noRedirects, type Domain } from '../../schemas/folds/domain.js';
 import type { DomainResponse } from '../../schemas/http/domains.js';
 
 /** The name of the TXT record that verifies a domain. */
@@ -16,20 +16,16 @@ export const domainResponseOf = (
   linkCount: number,
   now: Date,
 ): DomainResponse | null => {
-  const { owner, caseInsensitive } = domain;
+  const { owner } = domain;
   if (owner?.account === account) {
     const { rootRedirect, notFoundRedirect, expiredRedirect, createdAt, verifiedAt, token } = owner;
     return {
       domain: name,
       status: 'active',
       verification: token === null ? null : verificationOf(name, token),
-      rootRedirect,
-      notFoundRedirect,
-      expiredRedirect,
-      caseInsensitive,
-      linkCount,
-      createdAt,
-      verifiedAt,
+      ...{ rootRedirect, notFoundRedirect, expiredRedirect },
+      caseInsensitive: domain.caseInsensitive,
+      ...{ linkCount, createdAt, verifiedAt },
     };
   }
   const claim = liveClaim(domain, account, now);
@@ -38,12 +34,8 @@ export const domainResponseOf = (
     domain: name,
     status: 'pending',
     verification: verificationOf(name, claim.token),
-    rootRedirect: null,
-    notFoundRedirect: null,
-    expiredRedirect: null,
+    ...noRedirects,
     caseInsensitive: claim.caseInsensitive ?? false,
-    linkCount,
-    createdAt: claim.claimedAt,
-    verifiedAt: null,
+    ...{ linkCount, createdAt: claim.claimedAt, verifiedAt: null },
   };
 };

@@ -9,7 +9,6 @@ import { actorHeader } from '../../schemas/http/operators.js';
 import { createApp, metricsRoute, type AppDeps, type RequestState } from './app.js';
 import { isConsolePath } from '../console/server/console.js';
 import { operatorsConsole } from '../console/server/operators.js';
-import type { People } from '../people/handler.js';
 import type { SignInByProvider } from '../people/oidc/sign-in.js';
 import { createGuesses } from './guesses.js';
 import { failure, json, send, type Reply } from './reply.js';
@@ -91,7 +90,6 @@ export const createAdminApp = (
       readonly adminToken: string;
       readonly trustedProxies: ProxyTrust;
       readonly hasConsole: boolean;
-      readonly people: People;
       readonly oidc: SignInByProvider;
       readonly metrics: Pick<Metrics, 'scrape' | 'contentType'>;
       readonly metricsAccess: MetricsAccess;

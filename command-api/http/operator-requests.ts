@@ -28,6 +28,7 @@ import {
   type Read,
   type Route,
 } from './requests.js';
+import type { People } from '../people/handler.js';
 import type { CodeLengths } from '../links/create/code-lengths.js';
 import type { ProjectionWorker } from '../projections/handler.js';
 
@@ -47,6 +48,7 @@ export interface AdminDeps
   readonly projections: ProjectionWorker;
   readonly codeLengths: CodeLengths;
   readonly activeDomains: ActiveDomains;
+  readonly people: People;
   /** The address of the developers' console; `null` if there is none. */
   readonly consoleUrl: () => string | null;
   /** The origin of the API. */

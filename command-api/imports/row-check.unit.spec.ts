@@ -138,6 +138,10 @@ describe('imports: checks of rows', () => {
       `The value ${maxClicks} of maxClicks is not a whole number from 1 to 1,000,000,000.`,
     ]),
     [{ options: { rules: largeRules } }, 'A link has at most 64 KiB.'],
+    [
+      { options: { redirectStatus: 308 }, maxClicks: 5 },
+      'A permanent redirect cannot have maxClicks or a password',
+    ],
   ];
   it('refuse links that requests refuse, with the messages of the reader', () => {
     for (const [values, fault] of faults) {

@@ -13,6 +13,7 @@ import {
 } from '../../ops/ledger/people.js';
 import { traced } from '../../ops/ledger/traced.js';
 import { newId } from '../../ops/platform/new-id.js';
+import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
 import { installation, type Person } from '../../schemas/folds/person.js';
@@ -140,6 +141,17 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
     return { type: 'signedIn', id, person, invitedTo: invitation?.account ?? null };
   };
 
+  // One at a time: each request that waits for the lock of people would hold a connection.
+  const batcher = createBatcher({
+    ...{ maxBatch: 1, maxWaiting: 500, mayBeCausedByOneCommand: () => false },
+    run: (works: readonly (() => Promise<unknown>)[]) => Promise.all(works.map((work) => work())),
+  });
+  const decideAlone = <Result>(
+    cause: Pick<Actor, 'traceparent'>,
+    work: (tx: Client) => Promise<Result>,
+  ): Promise<Result> =>
+    batcher.submit(() => traced(pool, [cause], () => transaction(pool, work))) as Promise<Result>;
+
   const endSessions = async (
     tx: Client,
     id: string,
@@ -153,7 +165,7 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
   return {
     /** Updates the person of a sign-in, or adds it. A person without a role is not stored. */
     signIn: (request: SignIn): Promise<SignInOutcome> =>
-      traced(pool, [request.request], () => transaction(pool, (tx) => signInIn(tx, request))),
+      decideAlone(request.request, (tx) => signInIn(tx, request)),
 
     /** @param canAdd also without a role in the account */
     setRole: (
@@ -163,19 +175,17 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
       metadata: Actor,
       canAdd = false,
     ): Promise<PersonOutcome> =>
-      traced(pool, [metadata], () =>
-        transaction(pool, async (tx): Promise<PersonOutcome> => {
-          const { accountsWithOtherOwner: others } = await ownersFor(tx, id, [account]);
-          const data = { account, role, canAdd, accountsWithOtherOwner: others };
-          const prepared = await decide(tx, id, { type: 'SetRole', data }, metadata);
-          const [result] = prepared.results;
-          if (!result) throw new Error('a group of 1 command has no result');
-          if (result.decision.type === 'refused') return result.decision;
-          const roots = await firstRoots(tx, [account], metadata);
-          const outboxPosition = await recordIn(tx, outbox, prepared, roots);
-          return { type: 'done', person: result.state, keys: [], outboxPosition };
-        }),
-      ),
+      decideAlone(metadata, async (tx): Promise<PersonOutcome> => {
+        const { accountsWithOtherOwner: others } = await ownersFor(tx, id, [account]);
+        const data = { account, role, canAdd, accountsWithOtherOwner: others };
+        const prepared = await decide(tx, id, { type: 'SetRole', data }, metadata);
+        const [result] = prepared.results;
+        if (!result) throw new Error('a group of 1 command has no result');
+        if (result.decision.type === 'refused') return result.decision;
+        const roots = await firstRoots(tx, [account], metadata);
+        const outboxPosition = await recordIn(tx, outbox, prepared, roots);
+        return { type: 'done', person: result.state, keys: [], outboxPosition };
+      }),
 
     /** Removes a person from accounts, and ends its sessions there. @param accounts `null`: all of them */
     remove: (
@@ -184,66 +194,60 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
       metadata: Actor,
       revokesKeys = false,
     ): Promise<PersonOutcome> =>
-      traced(pool, [metadata], () =>
-        transaction(pool, async (tx): Promise<PersonOutcome> => {
-          const { person, accountsWithOtherOwner: others } = await ownersFor(tx, id, []);
-          const left = accounts ?? [...(person?.roles.keys() ?? [])];
-          const data = { accounts: left, accountsWithOtherOwner: others };
-          const prepared = await decide(tx, id, { type: 'RemoveRoles', data }, metadata);
-          const [result] = prepared.results;
-          if (!result) throw new Error('a group of 1 command has no result');
-          if (result.decision.type === 'refused') return result.decision;
-          const { rows } = await tx.query<{ id: string }>(
-            `SELECT id FROM ledger.api_keys
+      decideAlone(metadata, async (tx): Promise<PersonOutcome> => {
+        const { person, accountsWithOtherOwner: others } = await ownersFor(tx, id, []);
+        const left = accounts ?? [...(person?.roles.keys() ?? [])];
+        const data = { accounts: left, accountsWithOtherOwner: others };
+        const prepared = await decide(tx, id, { type: 'RemoveRoles', data }, metadata);
+        const [result] = prepared.results;
+        if (!result) throw new Error('a group of 1 command has no result');
+        if (result.decision.type === 'refused') return result.decision;
+        const { rows } = await tx.query<{ id: string }>(
+          `SELECT id FROM ledger.api_keys
              WHERE created_by = $1 AND account = ANY ($2::text[]) AND status <> 'revoked'
                AND (expires_at IS NULL OR expires_at > clock_timestamp()) ORDER BY id`,
-            [id, left],
-          );
-          const keys = rows.map((row) => row.id);
-          const revoked = await prepareIn(
-            tx,
-            apiKeys,
-            apiKeyDecider,
-            (revokesKeys ? keys : []).map((subject) => ({
-              ...{
-                type: 'RevokeApiKey' as const,
-                subject,
-                data: { by: 'operator' as const },
-                metadata,
-              },
-            })),
-          );
-          await endSessions(tx, id, left);
-          const outboxPosition = await recordIn(tx, outbox, prepared, revoked);
-          return { type: 'done', person: result.state, keys, outboxPosition };
-        }),
-      ),
+          [id, left],
+        );
+        const keys = rows.map((row) => row.id);
+        const revoked = await prepareIn(
+          tx,
+          apiKeys,
+          apiKeyDecider,
+          (revokesKeys ? keys : []).map((subject) => ({
+            ...{
+              type: 'RevokeApiKey' as const,
+              subject,
+              data: { by: 'operator' as const },
+              metadata,
+            },
+          })),
+        );
+        await endSessions(tx, id, left);
+        const outboxPosition = await recordIn(tx, outbox, prepared, revoked);
+        return { type: 'done', person: result.state, keys, outboxPosition };
+      }),
 
     /** Invites somebody. The token is not stored. */
     invite: (
       invited: { readonly account: string; readonly role: Role; readonly email: string | null },
       metadata: Actor,
     ) =>
-      traced(pool, [metadata], () =>
-        transaction(pool, async (tx) => {
-          await people.lock(tx, []);
-          const token = randomBytes(32).toString('base64url');
-          const id = newId();
-          const pending = (await listInvitations(tx, invited.account)).length;
-          const data = { ...invited, pending, tokenHash: hashInvitationToken(token) };
-          const command = { type: 'Invite' as const, subject: id, data, metadata };
-          const decided = await decideOneIn(tx, outbox, invitations, invitationDecider, command);
-          return { ...decided, id, token };
-        }),
-      ),
+      decideAlone(metadata, async (tx) => {
+        await people.lock(tx, []);
+        const token = randomBytes(32).toString('base64url');
+        const id = newId();
+        const pending = (await listInvitations(tx, invited.account)).length;
+        const data = { ...invited, pending, tokenHash: hashInvitationToken(token) };
+        const command = { type: 'Invite' as const, subject: id, data, metadata };
+        const decided = await decideOneIn(tx, outbox, invitations, invitationDecider, command);
+        return { ...decided, id, token };
+      }),
 
     withdraw: (id: string, account: string, metadata: Actor) =>
-      traced(pool, [metadata], () =>
-        transaction(pool, (tx) =>
-          decideOneIn(tx, outbox, invitations, invitationDecider, {
-            ...{ type: 'Withdraw' as const, subject: id, data: { account }, metadata },
-          }),
-        ),
+      decideAlone(metadata, (tx) =>
+        decideOneIn(tx, outbox, invitations, invitationDecider, {
+          ...{ type: 'Withdraw' as const, subject: id, data: { account }, metadata },
+        }),
       ),
 
     /** What an invitation gives, for the page that asks whether to accept it; `null`: it is invalid. */

@@ -5,14 +5,12 @@ import { isPersonId } from '../../schemas/roles.js';
 import type { AdminHandlers } from '../http/operator-requests.js';
 import { failure, json, pageOf, type Reply } from '../http/reply.js';
 import { parseAs } from '../http/requests.js';
-import { createPeople, type PersonOutcome } from './handler.js';
+import type { PersonOutcome } from './handler.js';
 import { personRefusals } from './route.js';
 import { operatorsPersonOf } from './view.js';
 
 /** `/admin/people`: people of all accounts. */
-export const peopleHandlers = (({ pool, outbox, respond }) => {
-  const people = createPeople(pool, outbox);
-
+export const peopleHandlers = (({ pool, people, respond }) => {
   const change = async (id: string, decide: () => Promise<PersonOutcome>): Promise<Reply> => {
     if (!isPersonId(id)) return failure(404, messages.personNotFound);
     const outcome = await decide();

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
+import type { OutboxDelivery } from '../../ops/event-log/outbox/port.js';
 import { listInvitations } from '../../ops/ledger/invitations.js';
 import { findPerson, listPeople } from '../../ops/ledger/people.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -17,13 +17,13 @@ import { failure, json, noContent, pageOf, whenPublished, type Reply } from '../
 import { actorIn } from '../http/request-actor.js';
 import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
 import type { PersonRefusal } from './command.js';
-import { createPeople, type PersonOutcome } from './handler.js';
+import type { People, PersonOutcome } from './handler.js';
 import { maxInvitations, type InvitationRefusal } from './invitation-command.js';
 import { accountRolesOf, invitationOf, personOf } from './view.js';
 
 export interface PeopleDeps {
   readonly pool: Pool;
-  readonly outbox: Outbox;
+  readonly people: People;
   readonly delivery: OutboxDelivery;
   /** The page of the console, for a client of a request. */
   readonly consoleUrl: (ctx: Context) => string;
@@ -50,9 +50,7 @@ const grantRefusal = (role: Role, { call: { key } }: V2State): Reply | null => {
 };
 
 /** /v2/people and /v2/me */
-export const createPeopleHandlers = ({ pool, outbox, delivery, consoleUrl }: PeopleDeps) => {
-  const people = createPeople(pool, outbox);
-
+export const createPeopleHandlers = ({ pool, people, delivery, consoleUrl }: PeopleDeps) => {
   const respond = (
     outcome: PersonOutcome,
     reply: (done: Extract<PersonOutcome, { type: 'done' }>) => Promise<Reply> | Reply,

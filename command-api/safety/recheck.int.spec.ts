@@ -4,6 +4,7 @@ import path from 'node:path';
 import { createLogger } from '../../ops/platform/logging.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { named, type TestNode } from '../../ops/test/support/node.js';
+import { optionsIn } from '../../schemas/link-options.js';
 import { created } from '../../schemas/testing/events.js';
 import { emptyTables } from '../../projectors/testing/tables.js';
 import { createLinkBlockHandler } from '../links/block/handler.js';
@@ -73,8 +74,9 @@ describe('command API: links that are checked again, by two nodes', () => {
   /** Links in the ledger and in the projection. */
   const record = async (...links: readonly ReturnType<typeof created>[]): Promise<void> => {
     await recordHistory(nodes[0], ...links);
-    const rows = links.map(({ subject, time, data: { url, rules } }) => {
-      const options = rules ? { rules } : null;
+    const rows = links.map(({ subject, time, data }) => {
+      const { url } = data;
+      const options = optionsIn(data);
       return { subject, status: 'active', url, account: 'default', created_at: time, options };
     });
     await database.pool.query(
@@ -195,7 +197,7 @@ describe('command API: links that are checked again, by two nodes', () => {
     expect(event?.correlationid).to.match(/^recheck-/);
   });
 
-  it('checks the destinations of rules, in pages of one call', async () => {
+  it('checks the URLs of options, in pages of one call', async () => {
     const ruled = ['one', 'two', 'three'].map((subject) => {
       const rules = Array.from({ length: 200 }, (_, index) => {
         return { name: `rule-${index}`, when: {}, url: `https://${subject}-${index}.example/` };
@@ -203,16 +205,21 @@ describe('command API: links that are checked again, by two nodes', () => {
       const link = linkOf(subject, 2 * minuteMs);
       return { ...link, data: { ...link.data, rules } };
     });
-    await record(...ruled);
-    double.listed.add('three-150.example');
+    const card = { title: 'Sale', image: 'https://bad-image.example/' };
+    const others = [{ expiredUrl: 'https://bad-end.example/' }, { card }].map((option, index) => {
+      const link = linkOf(`four-${index}`, 2 * minuteMs - 1);
+      return { ...link, data: { ...link.data, ...option } };
+    });
+    await record(...ruled, ...others);
+    for (const name of ['three-150', 'bad-end', 'bad-image']) double.listed.add(`${name}.example`);
     const { recheck } = await checker(nodes[0], { schedule: recheckSchedule.slice(0, 1) });
     const calls: number[] = [];
     do {
       calls.push(...double.urls().map(({ length }) => length));
       double.asked.length = 0;
     } while ((await recheck()) > 0);
-    expect(calls).to.deep.equal([402, 201]);
-    expect(await blocked()).to.deep.equal(['three']);
+    expect(calls).to.deep.equal([402, 205]);
+    expect(await blocked()).to.deep.equal(['four-0', 'four-1', 'three']);
   });
 
   it('checks all links page by page, with pauses', async () => {

@@ -1,10 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
-import { decideOne, decideOneIn } from '../../ops/ledger/decide.js';
+import { decideLocked, decideOne } from '../../ops/ledger/decide.js';
 import { readShares, shares } from '../../ops/ledger/shares.js';
-import { traced } from '../../ops/ledger/traced.js';
 import { newId } from '../../ops/platform/new-id.js';
-import { transaction } from '../../ops/platform/postgres/pool.js';
 import type { CommandRequest } from '../../schemas/decision.js';
 import type { ExistingLink } from '../../schemas/folds/link.js';
 import type { Share } from '../../schemas/folds/share.js';
@@ -67,27 +65,21 @@ const createShareCalls = (deps: ShareDeps) => {
     create: (call: Call, { password, expiresIn, showDestination }: ShareRequest): Promise<Reply> =>
       withLink(call, async ({ status, link: { subject: link, account } }) => {
         if (status === 'deleted') return goneResponses.deleted;
-        const { actor: metadata } = call;
         const secrets = password === null ? [] : [password];
-        const [passwordHash = null] = await passwords.hashAll(metadata.actor, secrets);
+        const [passwordHash = null] = await passwords.hashAll(call.actor.actor, secrets);
         const token = randomBytes(16).toString('base64url');
         const terms = { link, tokenHash: hashShareToken(token), passwordHash };
+        const options = { showDestination: showDestination ?? false, expiresIn, account };
         const id = newId();
-        const decided = await traced(pool, [metadata], () =>
-          transaction(pool, async (tx) => {
-            await shares.lock(tx, [id]);
+        const decided = await decideLocked(
+          { pool, outbox },
+          shares,
+          shareDecider,
+          { subject: id, metadata: call.actor },
+          async (tx) => {
             const count = (await readShares(tx, 'link', link)).size;
-            const options = {
-              showDestination: showDestination ?? false,
-              expiresIn,
-              account,
-              count,
-            };
-            const command: CommandRequest<ShareCommand> = {
-              ...{ type: 'ShareStatistics', subject: id, data: { ...terms, ...options }, metadata },
-            };
-            return decideOneIn(tx, outbox, shares, shareDecider, command);
-          }),
+            return { type: 'ShareStatistics', data: { ...terms, ...options, count } };
+          },
         );
         const { decision, state, outboxPosition } = decided;
         if (decision.type === 'refused') return refusals[decision.refusal.type];

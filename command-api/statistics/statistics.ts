@@ -1,10 +1,6 @@
 import type { Queryable, Pool } from '../../ops/platform/postgres/pool.js';
 import { dimensionNames } from '../../schemas/statistics/document.js';
-import type {
-  StatisticsRequest,
-  PeriodStats,
-  StatsResponse,
-} from '../../schemas/http/statistics.js';
+import type { StatisticsRequest, StatsResponse } from '../../schemas/http/statistics.js';
 import { rebuildDue } from '../../ops/platform/postgres/generation.js';
 import { coverageOf, createPeriodSum, type StatisticsRow } from './breakdowns.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';
@@ -64,36 +60,23 @@ export const areIncomplete = async (postgres: Queryable): Promise<boolean> => {
   return rows.length > 0;
 };
 
-interface SubjectStatistics {
-  readonly clicks: number;
-  readonly lastAccessed: Date | null;
-  readonly ofPeriod: PeriodStats;
-}
-
-interface Tables {
-  readonly subject: string;
-  /** The comparison of the subject with $1. */
-  readonly isRequested: string;
-  readonly newest: string;
-  readonly prefix: string;
-  readonly lastAccessed: string;
-  /** Accounts have separate rows for each partition of the log. */
-  readonly samePart: string;
-  /** The opening balance of a row: see `openingsPartition`. */
-  readonly imported: string;
-}
-
 const ofLink = {
   subject: 'subject',
+  /** The comparison of the subject with $1. */
   isRequested: '= $1',
   newest: 'links',
   prefix: '',
   lastAccessed: 'last_accessed',
+  /** Accounts have separate rows for each partition of the log. */
   samePart: '',
+  /** The opening balance of a row: see `openingsPartition`. */
   imported: 'opening',
 };
+
+type Tables = typeof ofLink;
+
 const ofLinks = { ...ofLink, isRequested: '= ANY ($1::text[])' };
-const ofAccount = {
+const ofAccount: Tables = {
   subject: 'account',
   isRequested: '= $1',
   newest: 'accounts',
@@ -112,18 +95,10 @@ const monthOf = (day: string): string => {
 /**
  * One statement, for a consistent snapshot of the rows of a `Coverage`. $1: subject or subjects; $2: whether documents are needed.
  */
-const rowsOf = ({
-  subject,
-  isRequested,
-  newest,
-  prefix,
-  lastAccessed,
-  samePart,
-  imported,
-}: Tables) => `
+const rowsOf = ({ subject, isRequested, newest, prefix, ...ofTables }: Tables) => `
   SELECT ${subject} AS owner, day, 0 AS clicks, 0 AS bots, uniques, series,
     CASE WHEN $2 AND day >= $3 AND day < $4 THEN document END AS document,
-    clicks AS "allClicks", ${imported} AS imported, ${lastAccessed} AS "lastAccessed"
+    clicks AS "allClicks", ${ofTables.imported} AS imported, ${ofTables.lastAccessed} AS "lastAccessed"
   FROM projection_stats.${newest} WHERE ${subject} ${isRequested}
   UNION ALL
   SELECT days.${subject}, day, days.clicks, days.bots, days.uniques,
@@ -132,7 +107,7 @@ const rowsOf = ({
       THEN days.document END,
     NULL, NULL, NULL
   FROM projection_stats.${prefix}days days LEFT JOIN projection_stats.${prefix}months months
-    ON months.${subject} = days.${subject} AND months.month = ${monthOf('days.day')} ${samePart}
+    ON months.${subject} = days.${subject} AND months.month = ${monthOf('days.day')} ${ofTables.samePart}
     AND months.month >= $9 AND months.month < $10
   WHERE days.${subject} ${isRequested} AND day >= $3 AND day < $4
   UNION ALL
@@ -185,11 +160,7 @@ export const readRowsOfLinks = rowReaderOf('statistics-of-links', ofLinks);
 const readerOf = (tables: Tables) => {
   const readRows = rowReaderOf(`statistics-of-${tables.subject}`, tables);
 
-  return async (
-    postgres: Queryable,
-    subject: string,
-    request: StatisticsRequest,
-  ): Promise<SubjectStatistics> => {
+  return async (postgres: Queryable, subject: string, request: StatisticsRequest) => {
     const { period, include, limit } = request;
     const rows = await readRows(postgres, subject, request);
     const sum = createPeriodSum(period);

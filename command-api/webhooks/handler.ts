@@ -1,36 +1,18 @@
 import { nanoid } from 'nanoid';
-import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
-import { decideOneIn } from '../../ops/ledger/decide.js';
-import { traced } from '../../ops/ledger/traced.js';
-import { lockWebhooks, webhooks } from '../../ops/ledger/webhooks.js';
-import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import type { Outbox } from '../../ops/event-log/outbox/port.js';
+import { decideLocked } from '../../ops/ledger/decide.js';
+import { webhooks } from '../../ops/ledger/webhooks.js';
+import type { Client, Pool } from '../../ops/platform/postgres/pool.js';
 import { newSecret } from '../../ops/webhooks/signature.js';
 import { deleteDeliveries, forgetFailures, insertCursor } from '../../ops/webhooks/store.js';
-import type { Actor, CommandRequest } from '../../schemas/decision.js';
-import {
-  exists,
-  noWebhook,
-  type WebhookState,
-  type WebhookTerms,
-} from '../../schemas/folds/webhook.js';
+import type { Actor } from '../../schemas/decision.js';
+import { exists, type WebhookState, type WebhookTerms } from '../../schemas/folds/webhook.js';
 import {
   maxWebhooks,
   webhookDecider,
   type WebhookChanges,
   type WebhookCommand,
-  type WebhookRefusal,
 } from './command.js';
-
-export type WebhookOutcome =
-  | {
-      readonly type: 'done';
-      readonly id: string;
-      readonly state: WebhookState;
-      readonly outboxPosition: OutboxPosition;
-    }
-  | { readonly type: 'refused'; readonly refusal: WebhookRefusal };
-
-type Request = Omit<CommandRequest<WebhookCommand>, 'subject' | 'metadata'>;
 
 const countWebhooks = async (tx: Client, account: string): Promise<number> => {
   const { rows } = await tx.query<{ count: number }>(
@@ -42,23 +24,11 @@ const countWebhooks = async (tx: Client, account: string): Promise<number> => {
 
 /** Decides commands on webhooks, one at a time. */
 export const createWebhookHandler = (pool: Pool, outbox: Outbox) => {
-  /** `requestOf` gets the webhook under its lock. */
   const decide = (
-    id: string,
+    subject: string,
     metadata: Actor,
-    requestOf: (tx: Client, state: WebhookState) => Promise<Request>,
-  ): Promise<WebhookOutcome> =>
-    traced(pool, [metadata], () =>
-      transaction(pool, async (tx) => {
-        const locked = (await lockWebhooks(tx, [id])).get(id) ?? noWebhook;
-        const command = { ...(await requestOf(tx, locked)), subject: id, metadata };
-        const request = command as CommandRequest<WebhookCommand>;
-        const decided = await decideOneIn(tx, outbox, webhooks, webhookDecider, request);
-        const { decision, state, outboxPosition } = decided;
-        if (decision.type === 'refused') return decision;
-        return { type: 'done', id, state, outboxPosition };
-      }),
-    );
+    commandOf: (tx: Client, state: WebhookState) => Promise<Pick<WebhookCommand, 'type' | 'data'>>,
+  ) => decideLocked({ pool, outbox }, webhooks, webhookDecider, { subject, metadata }, commandOf);
 
   return {
     /** @param cursor an end of the log before the webhook's own WebhookCreated event */
@@ -92,3 +62,5 @@ export const createWebhookHandler = (pool: Pool, outbox: Outbox) => {
       }),
   };
 };
+
+export type DecidedWebhook = Awaited<ReturnType<ReturnType<typeof createWebhookHandler>['create']>>;

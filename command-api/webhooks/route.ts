@@ -27,7 +27,7 @@ import {
 import { actorIn } from '../http/request-actor.js';
 import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
 import { maxWebhooks, type WebhookRefusal } from './command.js';
-import { createWebhookHandler, type WebhookOutcome } from './handler.js';
+import { createWebhookHandler, type DecidedWebhook } from './handler.js';
 import { createWebhookCalls, type WebhookCallsDeps } from './webhook-calls.js';
 
 export interface WebhookDeps extends WebhookCallsDeps {
@@ -55,13 +55,12 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
 
   /** The response to a command, as soon as the log has its event. */
   const respond = (
-    outcome: WebhookOutcome,
+    { command, decision, state, outboxPosition }: DecidedWebhook,
     respondTo: (id: string, webhook: Webhook) => Promise<Reply> | Reply,
   ): Promise<Reply> | Reply => {
-    if (outcome.type === 'refused') return refusals[outcome.refusal.type];
-    const { id, state, outboxPosition } = outcome;
+    if (decision.type === 'refused') return refusals[decision.refusal.type];
     return whenPublished(delivery, outboxPosition, () =>
-      exists(state) ? respondTo(id, state) : noContent(),
+      exists(state) ? respondTo(command.subject, state) : noContent(),
     );
   };
 
@@ -79,7 +78,7 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
 
   const actorOf = (state: V2State) => actorIn(state, state.call.key.id);
 
-  const create: Handler<V2State> = async (_ctx, state) => {
+  const createWebhook: Handler<V2State> = async (_ctx, state) => {
     const request = parseJsonAs(createWebhookRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const { url } = request.value;
@@ -92,19 +91,19 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
     return respond(outcome, withSecret(201));
   };
 
-  const list: Handler<V2State> = async (_ctx, { call }) => {
+  const getWebhooks: Handler<V2State> = async (_ctx, { call }) => {
     const webhooks = await readWebhooks(pool, call.key.account);
     return json(200, { webhooks: await calls.shown(webhooks) });
   };
 
-  const show: Handler<V2State> = async (_ctx, state, parameter) => {
+  const getWebhook: Handler<V2State> = async (_ctx, state, parameter) => {
     const webhook = await find(state, parameter('id'));
     if (!webhook) return unknownWebhook;
     const [response] = await calls.shown(new Map([[parameter('id'), webhook]]));
     return response ? json(200, response) : unknownWebhook;
   };
 
-  const change: Handler<V2State> = async (ctx, state, parameter) => {
+  const changeWebhook: Handler<V2State> = async (ctx, state, parameter) => {
     const request = parseJsonAs(changeWebhookRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const { url, domain } = request.value;
@@ -115,17 +114,17 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
       ...(domain !== undefined && { domain: filteredDomain(domain, state.defaultDomain) }),
     };
     const outcome = await handler.change(id, account, changes, actorOf(state));
-    return respond(outcome, () => show(ctx, state, parameter));
+    return respond(outcome, () => getWebhook(ctx, state, parameter));
   };
 
-  const remove: Handler<V2State> = async (_ctx, state, parameter) => {
+  const deleteWebhook: Handler<V2State> = async (_ctx, state, parameter) => {
     const { account } = state.call.key;
     return respond(await handler.delete(parameter('id'), account, actorOf(state)), () =>
       noContent(),
     );
   };
 
-  const rotate: Handler<V2State> = async (_ctx, state, parameter) => {
+  const rotateWebhookSecret: Handler<V2State> = async (_ctx, state, parameter) => {
     const request = parseJsonAs(rotateKeyRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const [id, { account }] = [parameter('id'), state.call.key];
@@ -133,14 +132,13 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
     return respond(await handler.rotate(id, account, overlap, actorOf(state)), withSecret(200));
   };
 
-  const test: Handler<V2State> = async (_ctx, state, parameter) => {
+  const testWebhook: Handler<V2State> = async (_ctx, state, parameter) => {
     const id = parameter('id');
     const webhook = await find(state, id);
-    if (!webhook) return unknownWebhook;
-    return calls.test(id, webhook, state);
+    return webhook ? calls.test(id, webhook, state) : unknownWebhook;
   };
 
-  const deliveries: Handler<V2State> = async (ctx, state, parameter) => {
+  const getDeliveries: Handler<V2State> = async (ctx, state, parameter) => {
     const query = parseQuery(deliveriesQuery, ctx);
     if (query.type === 'refused') return query.reply;
     const id = parameter('id');
@@ -170,25 +168,24 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
     return outcome === 'due' ? acceptedForLater : failure(409, messages.deliveryNotStored);
   };
 
-  const replay: Handler<V2State> = async (_ctx, state, parameter) => {
+  const replayWebhook: Handler<V2State> = async (_ctx, state, parameter) => {
     const request = parseJsonAs(replayRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const id = parameter('id');
     const webhook = await find(state, id);
-    if (!webhook) return unknownWebhook;
-    return calls.replay(id, webhook, request.value.after);
+    return webhook ? calls.replay(id, webhook, request.value.after) : unknownWebhook;
   };
 
   return {
-    createWebhook: create,
-    getWebhooks: list,
-    getWebhook: show,
-    changeWebhook: change,
-    deleteWebhook: remove,
-    rotateWebhookSecret: rotate,
-    testWebhook: test,
-    getDeliveries: deliveries,
+    createWebhook,
+    getWebhooks,
+    getWebhook,
+    changeWebhook,
+    deleteWebhook,
+    rotateWebhookSecret,
+    testWebhook,
+    getDeliveries,
     retryDelivery: retry,
-    replayWebhook: replay,
+    replayWebhook,
   };
 };

@@ -8,6 +8,7 @@ import { requireNotifications, type Channel } from '../platform/postgres/listene
 import { createPool, type Pool } from '../platform/postgres/pool.js';
 import type { Tracer } from '../platform/tracing.js';
 import { connectDatabase } from './connections.js';
+import { hasNoSpace } from './full-disk.js';
 import { startInOrder } from '../platform/process/lifecycle.js';
 import { periodically } from '../platform/concurrency/periodic.js';
 
@@ -49,7 +50,11 @@ export const openDatabase = ({
     await prepare(url, embedded !== null, logger);
     if (embedded) {
       const stopping = new AbortController();
-      keepRunning(embedded, { name: 'PostgreSQL', signal: stopping.signal, logger });
+      const message = (): string =>
+        hasNoSpace(dataDir)
+          ? 'no space left in DATA_DIR; PostgreSQL is down until there is'
+          : 'restarting a process that is down';
+      keepRunning(embedded, { name: 'PostgreSQL', signal: stopping.signal, message, logger });
       onStop(() => {
         stopping.abort();
       });

@@ -33,6 +33,7 @@ import {
 import { lockInDatabase } from './data-dir-lock.js';
 import { openDatabase } from './database.js';
 import { startEdgeProcesses } from './edge-processes.js';
+import { namingFullDisk } from './full-disk.js';
 import { logChannels, openEventLog } from './event-log.js';
 import { readPlatform } from '../ledger/platform.js';
 import { startMonitoring } from './monitoring.js';
@@ -95,7 +96,7 @@ const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger, sig
     onStop(() => dataDirLock?.stop());
     await dataDirLock?.decided;
     const logPool = database.pool('log', 6, 'log');
-    const registration = registerProcess({ pool: logPool, roles, codesCase, logger });
+    const registration = registerProcess({ pool: logPool, roles, codesCase, metrics, logger });
     onStop(() => registration.stop());
     const eventLog = await openEventLog(config, {
       pool: logPool,
@@ -153,6 +154,7 @@ const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger, sig
       },
       optional: {
         ...(redis && { redis: () => redis.ping() }),
+        projectors: registration.requireProjectors,
         ...projectors?.checks,
       },
       projections: () => projectionStatus(logPool, log),
@@ -254,6 +256,7 @@ const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger, sig
       pid: process.pid,
     };
     dataDir.publish(addresses);
+    await registration.start();
     return {
       addresses,
       /** `null` unless EDGE_PROCESSES is more than 1. */
@@ -292,7 +295,7 @@ export const startLinklog = (
 ) => {
   const end = performance.now() + retryForMs;
   const named = (error: unknown): unknown =>
-    config.databaseUrl === null ? error : namingDatabaseUrl(error);
+    config.databaseUrl === null ? namingFullDisk(error, config.dataDir) : namingDatabaseUrl(error);
   return retry(() => startOnce(config, roles, logger, signal), {
     signal,
     isRetryable: (error) => isOutage(error) && performance.now() < end,

@@ -19,10 +19,7 @@ export const startMonitoring = ({
   metrics,
   logger,
 }: {
-  readonly config: Pick<
-    Config,
-    'admin' | 'adminToken' | 'metricsToken' | 'trustedProxies' | 'shortUrlHost'
-  >;
+  readonly config: Config;
   readonly activeDomains: ActiveDomains;
   readonly health: HealthCheck;
   readonly metrics: Metrics;
@@ -40,7 +37,7 @@ export const startMonitoring = ({
     send(ctx, failure(404, messages.notFound));
   });
   const isDomain = (name: string): boolean => activeDomains.find(name) !== undefined;
-  return listen('ADMIN', admin, trustedProxies, () => ({
+  return listen('ADMIN', admin, { trustedProxies, logger }, () => ({
     http: operatorsListener({ isDomain, shortUrlHost, hosts: admin.names }, listenerOf(app)),
   }));
 };

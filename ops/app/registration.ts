@@ -7,10 +7,12 @@ import { isUnavailable } from '../platform/error-codes.js';
 import { ConfigError } from '../platform/errors.js';
 import { linklogVersion } from '../platform/files/project-file.js';
 import type { Logger } from '../platform/logging.js';
+import type { Gauges } from '../platform/metrics/figure.js';
 import { newId } from '../platform/new-id.js';
 import { generation } from '../platform/postgres/generation.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import { requireCodesCase } from './codes-case.js';
+import { createProcessWatch } from './process-watch.js';
 import type { Role } from './roles.js';
 
 const version = linklogVersion();
@@ -38,40 +40,54 @@ const register = (pool: Pool, id: string, roles: ReadonlySet<Role>, startedAt: D
     ],
   });
 
-/** Registers this process in `public.processes`, and checks the generation of the tables and CODES_CASE. */
+/**
+ * Registers this process in `public.processes` when its services run, and checks the generation of the tables, CODES_CASE
+ * and the other processes.
+ */
 export const registerProcess = (deps: {
   readonly pool: Pool;
   readonly roles: ReadonlySet<Role>;
   readonly codesCase: Config['codesCase'];
+  readonly metrics: Gauges;
   readonly logger: Logger;
 }) => {
   const { pool, roles, codesCase, logger } = deps;
+  const watch = createProcessWatch(deps);
   const id = newId();
   const startedAt = new Date();
   const failure = deferred<never>();
   const failed = firstFailure([failure.promise]);
 
+  let isRunning = false;
+  const check = async (): Promise<void> => {
+    try {
+      await requireGeneration(pool);
+      await requireCodesCase(pool, codesCase);
+      if (isRunning) await register(pool, id, roles, startedAt);
+      await watch.check();
+    } catch (err) {
+      if (err instanceof ConfigError) failure.reject(err);
+      // Other users of PostgreSQL report that it is unavailable.
+      else if (isUnavailable(err)) logger.debug({ err }, 'this process cannot be registered');
+      else throw err;
+    }
+  };
   const task = periodically({
     name: 'register the process',
     everyMs: checkEveryMs,
-    async task() {
-      try {
-        await requireGeneration(pool);
-        await requireCodesCase(pool, codesCase);
-        await register(pool, id, roles, startedAt);
-      } catch (err) {
-        if (err instanceof ConfigError) failure.reject(err);
-        // Other users of PostgreSQL report that it is unavailable.
-        else if (isUnavailable(err)) logger.debug({ err }, 'this process cannot be registered');
-        else throw err;
-      }
-      return 0;
-    },
+    task: () => check().then(() => 0),
     logger,
   });
   return {
     /** Never resolves. Rejects with a ConfigError if the tables have a later generation, or another CODES_CASE. */
     failed,
+    /** See `createProcessWatch`. */
+    requireProjectors: watch.requireProjectors,
+    /** Call it when the services run: a process that ends at its start never counts. */
+    start(): Promise<void> {
+      isRunning = true;
+      return check();
+    },
     async stop(): Promise<void> {
       await task.stop();
       try {

@@ -4,7 +4,8 @@ import path from 'node:path';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { createAuthority } from '../test/support/certificates.js';
 import { ConfigError } from '../platform/errors.js';
-import { readConfig } from './config.js';
+import { inheritedEnvironment, readConfig } from './config.js';
+import { secretVariables } from './secrets.js';
 import { folderFixture } from '../test/support/fixtures.js';
 import { needs } from '../test/support/needs.js';
 
@@ -19,7 +20,7 @@ describe('configuration: PLANS_FILE', () => {
 
   const pro = {
     ...{ requestsPerMinute: 10_000, monthlyCalls: null, monthlyLinks: null },
-    ...{ monthlyQrCodes: 0, domains: 3 },
+    ...{ monthlyQrCodes: 0, domains: 3, codeLength: 4 },
   };
   const customPlans = {
     plans: { ...defaultPlanTable.plans, PRO: pro },
@@ -35,13 +36,32 @@ describe('configuration: PLANS_FILE', () => {
     expect(read.plans.PRO).to.deep.equal({ ...pro, domains: 50 });
   });
 
+  it('is built in as `unlimited`: all features, no monthly limits, the other limits of PRO', () => {
+    const { plans, gates } = readConfig({ PLANS_FILE: 'unlimited' }).plans;
+    for (const plan of Object.values(plans)) {
+      expect(plan).to.deep.equal({
+        ...{ requestsPerMinute: 5_000, domains: 50 },
+        ...{ monthlyCalls: null, monthlyLinks: null, monthlyQrCodes: null },
+      });
+    }
+    expect(gates).to.deep.equal({ customAlias: 'FREE', passwordProtection: 'FREE' });
+    const env = { PLANS_FILE: 'unlimited' };
+    expect(inheritedEnvironment(env)).to.deep.equal(env);
+  });
+
   it('is rejected in one line if it is invalid', () => {
-    const plans = { ...customPlans.plans, PRO: { ...pro, monthlyLinks: -1 } };
+    const withPro = (fields: object): string => {
+      const plans = { ...customPlans.plans, PRO: { ...pro, ...fields } };
+      return JSON.stringify({ ...customPlans, plans });
+    };
     for (const [content, pattern] of [
       ['{\n  "plans": nope\n}', /JSON/],
       ['', /JSON/],
       ['[]', /object/],
-      [JSON.stringify({ ...customPlans, plans }), /plans\.PRO\.monthlyLinks/],
+      [withPro({ monthlyLinks: -1 }), /plans\.PRO\.monthlyLinks/],
+      ...[3, 33, 4.5].map(
+        (codeLength) => [withPro({ codeLength }), /plans\.PRO\.codeLength/] as const,
+      ),
     ] as const) {
       expect(() => withFile(content))
         .to.throw(ConfigError, pattern)
@@ -54,6 +74,73 @@ describe('configuration: PLANS_FILE', () => {
   it('is rejected with its path if it does not exist', () => {
     const file = path.join(folder.path, 'missing.json');
     expect(() => readConfig({ PLANS_FILE: file })).to.throw(ConfigError, file);
+  });
+});
+
+describe('configuration: secrets in files', () => {
+  const folder = folderFixture();
+  const fileWith = (content: string): string => {
+    const file = path.join(folder.path, 'secret');
+    writeFileSync(file, content);
+    return file;
+  };
+  const token = 'a-token-of-an-operator';
+
+  it('are the values of their variables, without one line end', () => {
+    for (const end of ['', '\n', '\r\n']) {
+      const env = { ADMIN_TOKEN_FILE: fileWith(`${token}${end}`), ADMIN_TOKEN: '' };
+      expect(readConfig(env).adminToken).to.equal(token);
+    }
+    const values = {
+      ADMIN_TOKEN: token,
+      DATABASE_URL: 'postgres://linklog:secret@db:5432/linklog',
+      EVENTSTORE_URL: 'esdb://ops:secret@archive:2113?tls=false',
+      KAFKA_SASL_PASSWORD: 'secret',
+      METRICS_TOKEN: 'a-token-of-the-scraper',
+      REDIS_URL: 'redis://:secret@cache:6379',
+      SAFE_BROWSING_API_KEY: 'key',
+    };
+    const others = {
+      KAFKA_BROKERS: 'kafka:9092',
+      KAFKA_SASL_MECHANISM: 'plain',
+      KAFKA_SASL_USERNAME: 'linklog',
+    };
+    const files = Object.entries(values).map(([name, value]) => {
+      const file = path.join(folder.path, name);
+      writeFileSync(file, value);
+      return [`${name}_FILE`, file] as const;
+    });
+    expect(files.map(([name]) => name)).to.deep.equal(
+      secretVariables.map((name) => `${name}_FILE`),
+    );
+    // Functions differ.
+    const comparable = (env: NodeJS.ProcessEnv) => ({ ...readConfig(env), trustedProxies: null });
+    const expected = comparable({ ...values, ...others });
+    expect(comparable({ ...Object.fromEntries(files), ...others })).to.deep.equal(expected);
+  });
+
+  it('are inherited as values, which the caller can override', () => {
+    const env = { DATABASE_URL_FILE: fileWith('postgres://db/linklog\n') };
+    expect(inheritedEnvironment(env)).to.deep.equal({ DATABASE_URL: 'postgres://db/linklog' });
+  });
+
+  it('are rejected in one line without the secret', () => {
+    const missing = path.join(folder.path, 'missing');
+    const rejected = [
+      [{ ADMIN_TOKEN_FILE: missing }, /^ADMIN_TOKEN_FILE cannot be read: ENOENT.*missing/],
+      [{ ADMIN_TOKEN_FILE: folder.path }, /^ADMIN_TOKEN_FILE cannot be read: EISDIR/],
+      [{ ADMIN_TOKEN_FILE: fileWith('') }, /^ADMIN_TOKEN_FILE: .+secret is empty$/],
+      [
+        { ADMIN_TOKEN_FILE: missing, ADMIN_TOKEN: token },
+        /^ADMIN_TOKEN and ADMIN_TOKEN_FILE are both set$/,
+      ],
+    ] as const;
+    for (const [env, message] of rejected) {
+      expect(() => readConfig(env)).to.throw(ConfigError, message);
+      expect(() => readConfig(env)).to.not.throw(/\n|a-token/);
+    }
+    const env = { ADMIN_TOKEN_FILE: fileWith('short\n\n') };
+    expect(() => readConfig(env)).to.throw(ConfigError, /^ADMIN_TOKEN must be 16 to 256 visible/);
   });
 });
 
@@ -109,35 +196,5 @@ describe('configuration: TLS files of Kafka', () => {
       expect(() => withFiles(variables, ssl)).to.throw(ConfigError, message);
       expect(() => withFiles(variables, ssl)).to.not.throw(/\n/);
     }
-  });
-});
-
-describe('configuration: OIDC_CLIENT_SECRET_FILE', () => {
-  const folder = folderFixture();
-
-  const secretOf = (content: string): string | null | undefined => {
-    const file = path.join(folder.path, 'secret');
-    writeFileSync(file, content);
-    const provider = { OIDC_ISSUER: 'https://id.example.com', OIDC_CLIENT_ID: 'linklog' };
-    return readConfig({ ...provider, OIDC_CLIENT_SECRET_FILE: file }).signIn.oidc?.clientSecret;
-  };
-
-  it('has the secret, without one newline at its end', () => {
-    for (const end of ['', '\n', '\r\n']) expect(secretOf(`a secret ${end}`)).to.equal('a secret ');
-  });
-
-  it('is rejected in one line that does not repeat it', () => {
-    for (const content of ['', '\n', 'two\nlines', 'two\n\n', 'gehëim', 'x'.repeat(1_001)]) {
-      expect(() => secretOf(content)).to.throw(
-        ConfigError,
-        /^the secret in OIDC_CLIENT_SECRET_FILE must have 1 to 1000 visible ASCII characters$/,
-      );
-    }
-    const env = { OIDC_ISSUER: 'https://id.example.com', OIDC_CLIENT_ID: 'linklog' };
-    const file = path.join(folder.path, 'missing');
-    expect(() => readConfig({ ...env, OIDC_CLIENT_SECRET_FILE: file })).to.throw(
-      ConfigError,
-      /^OIDC_CLIENT_SECRET_FILE cannot be read: ENOENT[^\n]+$/,
-    );
   });
 });

@@ -7,14 +7,28 @@ import type { KafkaSettings } from '../event-log/kafka/settings.js';
 import { trustNone } from '../http/client-address.js';
 import { ownHosts } from '../http/own-hosts.js';
 import { parseUrl } from '../../schemas/parse-url.js';
-import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans.js';
+import {
+  defaultPlanTable,
+  planTable,
+  unlimitedPlanTable,
+  type PlanTable,
+} from '../../schemas/plans.js';
 import type { Listen } from '../http/server.js';
 import { absoluteConnectionUrl, parseConnectionUrl } from '../platform/postgres/connection-url.js';
 import { ConfigError } from '../platform/errors.js';
 import { signInOf } from './people.js';
+import { withSecretsOfFiles } from './secrets.js';
 import { kafkaSettings, kafkaVariables, variables } from './variables.js';
 
-const readPlans = (file: string): PlanTable => {
+/** The values of file variables that name no file. */
+const builtIn: Readonly<Partial<Record<string, string>>> = {
+  GEOIP_FILE: 'none',
+  PLANS_FILE: 'unlimited',
+};
+
+const plansOf = (file: string | undefined): PlanTable => {
+  if (file === undefined) return defaultPlanTable;
+  if (file === builtIn['PLANS_FILE']) return unlimitedPlanTable;
   let json: unknown;
   try {
     json = JSON.parse(readFileSync(file, 'utf8'));
@@ -90,7 +104,7 @@ const databaseUrlOf = (vars: z.infer<typeof variables>): string | null => {
 
 const geoipFileOf = (given: string | undefined): string | null => {
   if (given === undefined) return bundledCountries;
-  return given === 'none' ? null : readableFile('GEOIP_FILE', given);
+  return given === builtIn['GEOIP_FILE'] ? null : readableFile('GEOIP_FILE', given);
 };
 
 const configOf = (vars: z.infer<typeof variables>) => ({
@@ -150,7 +164,7 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   redisUrl: vars.REDIS_URL ?? null,
   /** The archive, a connection string of EventStoreDB; `null`: none. */
   eventStoreUrl: vars.EVENTSTORE_URL ?? null,
-  plans: vars.PLANS_FILE === undefined ? defaultPlanTable : readPlans(vars.PLANS_FILE),
+  plans: plansOf(vars.PLANS_FILE),
   /** An MMDB file with countries. Absolute; `null`: none. */
   geoipFile: geoipFileOf(vars.GEOIP_FILE),
   /** The proxies whose `X-Forwarded-For` is believed. */
@@ -210,17 +224,18 @@ const fileVariables = [
   'KAFKA_SSL_CA_FILE',
   'KAFKA_SSL_CERT_FILE',
   'KAFKA_SSL_KEY_FILE',
-  'OIDC_CLIENT_SECRET_FILE',
 ] as const satisfies readonly (keyof z.infer<typeof variables>)[];
 
-/** Returns the environment for a service that this process starts in another folder. */
+/**
+ * Returns the environment for a service that this process starts in another folder, with the values of secrets in files:
+ * the caller may override them.
+ */
 export const inheritedEnvironment = (env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv => {
   const files = fileVariables.flatMap((name) => {
     const file = env[name] ?? '';
-    const isPath = file !== '' && !(name === 'GEOIP_FILE' && file === 'none');
-    return isPath ? [[name, path.resolve(file)] as const] : [];
+    return file !== '' && builtIn[name] !== file ? [[name, path.resolve(file)] as const] : [];
   });
-  return { ...env, ...Object.fromEntries(files) };
+  return { ...withSecretsOfFiles(env), ...Object.fromEntries(files) };
 };
 
 /** Returns the user who runs this process with sudo; `null` without sudo. */
@@ -287,7 +302,8 @@ const lacking = (
  * @throws ConfigError
  */
 export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const values = Object.entries(withSecretsOfFiles(env));
+  const given = Object.fromEntries(values.filter(([, value]) => value !== ''));
   const parsed = variables.safeParse(given);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;

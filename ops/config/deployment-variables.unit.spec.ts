@@ -2,9 +2,14 @@ import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse, parseAllDocuments } from 'yaml';
 import { projectFile } from '../platform/files/project-file.js';
+import { secretVariables } from './secrets.js';
 import { variables } from './variables.js';
 
-const known = new Set([...Object.keys(variables.shape), 'NODE_ENV']);
+const known = new Set([
+  ...Object.keys(variables.shape),
+  ...secretVariables.map((name) => `${name}_FILE`),
+  'NODE_ENV',
+]);
 
 const read = (...names: readonly string[]): string => readFileSync(projectFile(...names), 'utf8');
 

@@ -1,9 +1,9 @@
 /** The environment variables of the identity provider and of sign-in to the consoles. */
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { installationRole, roleName } from '../../schemas/roles.js';
 import { accountName } from '../../schemas/http/keys.js';
 import { parseUrl } from '../../schemas/parse-url.js';
+import { origin } from './origin.js';
 import { ConfigError } from '../platform/errors.js';
 
 /** Names of this machine, on which http is safe. */
@@ -14,13 +14,6 @@ const issuer = z.string().refine((text) => {
   if (url?.search !== '' || url.hash !== '' || url.username !== '') return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && loopback.test(url.hostname));
 }, 'must be an https URL, or an http URL of this machine');
-
-const origin = z.string().transform((text, ctx): string => {
-  const url = /^https?:\/\/[^/?#@\\\s]+\/?$/i.test(text) ? parseUrl(text) : null;
-  if (url) return url.origin;
-  ctx.addIssue('must be a scheme, host and optional port, such as https://links.example.com');
-  return z.NEVER;
-});
 
 const line = z
   .string()
@@ -74,7 +67,6 @@ export const peopleVariables = {
   OIDC_ISSUER: issuer.optional(),
   OIDC_CLIENT_ID: line.optional(),
   OIDC_CLIENT_SECRET: line.optional(),
-  OIDC_CLIENT_SECRET_FILE: z.string().optional(),
   OIDC_SCOPES: line
     .refine((text) => text.split(' ').includes('openid'), 'must contain openid')
     .default('openid profile email'),
@@ -92,41 +84,20 @@ export const peopleVariables = {
   CONSOLE_SIGN_IN: ways.default({ keys: true, oidc: true }),
 };
 
-/** The secret in a file, without one newline at its end. @throws ConfigError */
-const secretIn = (file: string): string => {
-  let text;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (cause) {
-    const reason = (cause as Error).message;
-    throw new ConfigError(`OIDC_CLIENT_SECRET_FILE cannot be read: ${reason}`, { cause });
-  }
-  const secret = line.safeParse(text.replace(/\r?\n$/, ''));
-  if (secret.success) return secret.data;
-  const message = secret.error.issues[0]?.message ?? 'is invalid';
-  throw new ConfigError(`the secret in OIDC_CLIENT_SECRET_FILE ${message}`);
-};
-
 type Variables = z.infer<z.ZodObject<typeof peopleVariables>>;
 
 /** @throws ConfigError */
 export const signInOf = (vars: Variables) => {
   const { OIDC_ISSUER: url, OIDC_CLIENT_ID: clientId, CONSOLE_SIGN_IN: signIn } = vars;
-  const { OIDC_CLIENT_SECRET: secret, OIDC_CLIENT_SECRET_FILE: secretFile } = vars;
   if (url === undefined) {
-    const dependent = ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_CLIENT_SECRET_FILE'] as const;
-    const needless = dependent.find((name) => vars[name] !== undefined);
+    const needless = (['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const).find((name) => vars[name]);
     if (needless) throw new ConfigError(`${needless} needs OIDC_ISSUER`);
     if (!signIn.keys) throw new ConfigError('CONSOLE_SIGN_IN=oidc needs OIDC_ISSUER');
     return { oidc: null, keys: true };
   }
   if (clientId === undefined) throw new ConfigError('OIDC_ISSUER needs OIDC_CLIENT_ID');
-  if (secret !== undefined && secretFile !== undefined) {
-    throw new ConfigError('OIDC_CLIENT_SECRET and OIDC_CLIENT_SECRET_FILE exclude each other');
-  }
-  const clientSecret = secret ?? (secretFile === undefined ? null : secretIn(secretFile));
   const settings = {
-    ...{ issuer: url, clientId, clientSecret },
+    ...{ issuer: url, clientId, clientSecret: vars.OIDC_CLIENT_SECRET ?? null },
     ...{ scopes: vars.OIDC_SCOPES, groupsClaim: vars.OIDC_GROUPS_CLAIM.split('.') },
     ...{ roles: vars.OIDC_ROLES, opensAccounts: vars.OIDC_SIGN_UP === 'personal' },
     name: vars.OIDC_NAME ?? new URL(url).host,

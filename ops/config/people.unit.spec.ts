@@ -170,11 +170,6 @@ describe('configuration: sign-in of people', () => {
       [{ OIDC_ISSUER: provider.OIDC_ISSUER }, 'OIDC_ISSUER needs OIDC_CLIENT_ID'],
       [{ OIDC_CLIENT_ID: 'linklog' }, 'OIDC_CLIENT_ID needs OIDC_ISSUER'],
       [{ OIDC_CLIENT_SECRET: 'a-secret' }, 'OIDC_CLIENT_SECRET needs OIDC_ISSUER'],
-      [{ OIDC_CLIENT_SECRET_FILE: '/x' }, 'OIDC_CLIENT_SECRET_FILE needs OIDC_ISSUER'],
-      [
-        { ...provider, OIDC_CLIENT_SECRET: 'a-secret', OIDC_CLIENT_SECRET_FILE: '/x' },
-        'OIDC_CLIENT_SECRET and OIDC_CLIENT_SECRET_FILE exclude each other',
-      ],
       [{ CONSOLE_SIGN_IN: 'oidc' }, 'CONSOLE_SIGN_IN=oidc needs OIDC_ISSUER'],
     ] as const) {
       expect(() => readConfig(env))

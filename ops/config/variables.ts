@@ -5,6 +5,7 @@ import type { KafkaSettings, KafkaTls } from '../event-log/kafka/settings.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
 import type { DnsServer } from '../platform/networks/dns.js';
 import { sslModes } from '../platform/postgres/connection-url.js';
+import { origin } from './origin.js';
 import { peopleVariables } from './people.js';
 import { trustIn } from '../http/client-address.js';
 import { parseUrl } from '../../schemas/parse-url.js';
@@ -17,14 +18,6 @@ const port = z
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 const httpUrlWithoutSlash = httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, ''));
-
-/** Scheme, host and optional port, as an origin with the host in ASCII. The message does not repeat a password. */
-const shortUrlHost = z.string().transform((text, ctx): string => {
-  const url = /^https?:\/\/[^/?#@\\\s]+\/?$/i.test(text) ? parseUrl(text) : null;
-  if (url) return url.origin;
-  ctx.addIssue('must be a scheme, host and optional port, such as https://go.example.com');
-  return z.NEVER;
-});
 
 const byteCount = (least: number, error: string) =>
   z
@@ -221,7 +214,7 @@ export const variables = z.object({
   EDGE_PROCESSES: upTo99.default(1),
   EDGE_CACHE_MB: numberFrom(1, 4_096, 'number of MiB').default(48),
   ADMIN_PORT: port.default(8082),
-  SHORT_URL_HOST: shortUrlHost.optional(),
+  SHORT_URL_HOST: origin.optional(),
   OWN_HOSTS: hostList.default([]),
   DESTINATION_SCHEMES: schemeList.default([]),
   CODE_LENGTH: numberFrom(4, 32, 'number').default(8),

@@ -4,13 +4,16 @@ import type { Queryable } from '../platform/postgres/pool.js';
 /** The name of an embedded log. */
 export const embeddedLog = 'postgres';
 
+/** Without the separator of an empty KAFKA_TOPIC_PREFIX. */
+const printedName = (logName: string): string => logName.replace(/:$/, '');
+
 /** The database is bound to another log than the configured one. */
 export class ForeignLog extends Error {
   readonly code = 'FOREIGN_LOG';
 
   constructor(known: string, logName: string) {
     super(
-      `The database belongs to the log ${known}, the configured one is ${logName}: to move to another ` +
+      `The database belongs to the log ${printedName(known)}, the configured one is ${printedName(logName)}: to move to another ` +
         `log, "${linklogCommand()} backup" and "${linklogCommand()} restore" into an empty installation`,
     );
   }

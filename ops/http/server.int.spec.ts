@@ -8,6 +8,7 @@ import type { GeneralError } from '../../schemas/http/errors.js';
 import { eventually, rejection } from '../test/support/waiting.js';
 import { RawClient, parseResponse, type RawResponse } from '../test/support/raw-http.js';
 import { ConfigError } from '../platform/errors.js';
+import { createLogger } from '../platform/logging.js';
 import { trustNone } from './client-address.js';
 import type { FastPath } from './fast-path.js';
 import { listen, type HttpListener } from './server.js';
@@ -33,7 +34,7 @@ const suite = (fastPath: FastPath | null) => (): void => {
   });
 
   const start = async (handler: RequestListener, where = anyPort): Promise<HttpListener> => {
-    const listener = await listen('API', where, trustNone, () => ({ http: handler, fastPath }));
+    const listener = await listen('API', where, deps, () => ({ http: handler, fastPath }));
     stops.push(() => listener.stop(0));
     return listener;
   };
@@ -47,7 +48,7 @@ const suite = (fastPath: FastPath | null) => (): void => {
 
   it('passes its address to its handler and its caller', async () => {
     let passed: unknown;
-    const listener = await listen('EDGE', anyPort, trustNone, (bound) => {
+    const listener = await listen('EDGE', anyPort, deps, (bound) => {
       passed = bound;
       return { http: hello, fastPath };
     });
@@ -70,12 +71,14 @@ const suite = (fastPath: FastPath | null) => (): void => {
       ['ADMIN', { host: '127.0.0.1', port }, `ADMIN_PORT ${port} is in use`],
       ['EDGE', { host: '192.0.2.1', port: 0 }, 'HOST or EDGE_HOST: 192.0.2.1 '],
     ] as const) {
-      const error = await rejection(listen(name, where, trustNone, () => ({ http: hello })));
+      const error = await rejection(listen(name, where, deps, () => ({ http: hello })));
       expect(error).to.be.instanceOf(ConfigError);
       expect((error as Error).message.startsWith(message), String(error)).to.be.true;
       expect((error as Error).message).not.to.include('\n');
     }
   });
+
+  const deps = { trustedProxies: trustNone, logger: createLogger('silent') };
 
   describe('responds with the general error envelope, and ends the connection, to', () => {
     const exchange = async (bytes: string): Promise<RawResponse[]> => {

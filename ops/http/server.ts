@@ -8,6 +8,7 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError } from '../platform/errors.js';
+import { createOutageLog, type Logger } from '../platform/logging.js';
 import type { ProxyTrust } from './client-address.js';
 import { maxConnections, OpenConnections, hasSlowBody } from './connections.js';
 import { installFastPath, type FastPath } from './fast-path.js';
@@ -107,7 +108,7 @@ interface Handlers {
 export const listen = async (
   name: 'API' | 'EDGE' | 'ADMIN',
   address: Listen,
-  trustedProxies: ProxyTrust,
+  { trustedProxies, logger }: { readonly trustedProxies: ProxyTrust; readonly logger: Logger },
   createHandlers: (bound: Bound) => Handlers,
 ) => {
   let draining = false;
@@ -136,8 +137,12 @@ export const listen = async (
   server.on('connection', (socket) => {
     connections.add(socket);
   });
-  // A connection could not be accepted. Without a listener, the error would end the process.
-  server.on('error', () => undefined);
+  const acceptFailures = createOutageLog(logger, 'a connection could not be accepted');
+  // Without a listener, the error would end the process.
+  server.on('error', (err) => {
+    // Before, `once` below rejects with it.
+    if (server.listening) acceptFailures.failed(err);
+  });
   const { host } = address;
   // Several processes may share the port of the edge.
   const exclusive = name !== 'EDGE';

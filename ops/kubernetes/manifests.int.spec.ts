@@ -4,24 +4,21 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
+import { secretVariables } from '../config/secrets.js';
 import { projectFile } from '../platform/files/project-file.js';
 import { needs } from '../test/support/needs.js';
 
 const container = z.object({
   name: z.string(),
   image: z.string(),
-  env: z
-    .array(
-      z.object({
-        name: z.string(),
-        valueFrom: z
-          .object({ secretKeyRef: z.object({ name: z.string(), key: z.string() }) })
-          .optional(),
-      }),
-    )
-    .default([]),
+  env: z.array(z.strictObject({ name: z.string(), value: z.string() })).default([]),
+  volumeMounts: z.array(z.object({ name: z.string(), mountPath: z.string() })).default([]),
   securityContext: z.unknown(),
   resources: z.object({ limits: z.object({ memory: z.string() }) }),
+});
+const secretVolume = z.object({
+  secretName: z.string(),
+  items: z.array(z.object({ key: z.string(), path: z.string() })).default([]),
 });
 const pod = z.object({
   automountServiceAccountToken: z.boolean(),
@@ -30,6 +27,7 @@ const pod = z.object({
   securityContext: z.record(z.string(), z.unknown()),
   initContainers: z.array(container).default([]),
   containers: z.array(container),
+  volumes: z.array(z.object({ name: z.string(), secret: secretVolume.optional() })).default([]),
 });
 const manifest = z.object({
   kind: z.string(),
@@ -111,15 +109,32 @@ describe('Kubernetes manifests', function () {
     });
   }
 
-  it('use Secrets and keys of the example', () => {
+  it('mount the keys of the example Secret that each container names in a variable, and no other', () => {
     const secrets = manifestsOf('distributed').filter(({ kind }) => kind === 'Secret');
-    const used = podsOf('distributed')
-      .flatMap(({ containers }) => containers.flatMap(({ env }) => env))
-      .flatMap(({ valueFrom }) => (valueFrom ? [valueFrom.secretKeyRef] : []));
     const { stringData } = secrets.find(({ metadata }) => metadata.name === 'linklog') ?? {};
-    expect(new Set(used.map(({ key }) => key))).to.deep.equal(
-      new Set(Object.keys(stringData ?? {})),
+    const used = new Set<string>();
+    for (const { containers, volumes } of podsOf('distributed')) {
+      const secret = volumes.find(({ name }) => name === 'secrets')?.secret;
+      expect(secret?.secretName).to.equal('linklog');
+      const items = secret?.items ?? [];
+      for (const { key, path } of items) {
+        expect(path).to.equal(key);
+        used.add(key);
+      }
+      for (const { name, env, volumeMounts } of containers) {
+        const dir = volumeMounts.find((mount) => mount.name === 'secrets')?.mountPath ?? '';
+        const files = env.flatMap(({ value }) => (value.startsWith(`${dir}/`) ? [value] : []));
+        expect(files, name).to.have.members(items.map(({ path }) => `${dir}/${path}`));
+      }
+    }
+    expect([...used]).to.have.members(Object.keys(stringData ?? {}));
+  });
+
+  it('pass secrets as files', () => {
+    const names = podsOf('distributed').flatMap(({ containers }) =>
+      containers.flatMap(({ env }) => env.map(({ name }) => name)),
     );
-    for (const { name } of used) expect(name).to.equal('linklog');
+    expect(names).to.include('DATABASE_URL_FILE');
+    expect(names.filter((name) => secretVariables.some((secret) => secret === name))).to.be.empty;
   });
 });

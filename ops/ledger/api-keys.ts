@@ -3,7 +3,8 @@ import type { ApiKey, ApiKeyState } from '../../schemas/folds/api-key.js';
 import { scopeNames, storedScopes } from '../../schemas/scopes.js';
 import type { Client } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
-import { upsert, type LedgerRows, type LedgerSchema } from './decide.js';
+import type { LedgerRows, LedgerSchema } from './decide.js';
+import { upsert } from './rows.js';
 
 export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 

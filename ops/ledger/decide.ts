@@ -1,5 +1,6 @@
 import { newId } from '../platform/new-id.js';
 import type {
+  Actor,
   Command,
   CommandRequest,
   Decider,
@@ -8,7 +9,13 @@ import type {
 } from '../../schemas/decision.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import type { Outbox, OutboxPosition } from '../event-log/outbox/port.js';
-import { execute, lockingTransaction, type Client, type Pool } from '../platform/postgres/pool.js';
+import {
+  execute,
+  lockingTransaction,
+  transaction,
+  type Client,
+  type Pool,
+} from '../platform/postgres/pool.js';
 import {
   mapResult,
   writeAfter,
@@ -38,22 +45,6 @@ export interface LedgerRows<State, Event extends LinklogEvent> {
   /** Returns the change that invalidates caches; `null` if the event affects none. */
   readonly changeOf?: (event: Event) => Change | null;
 }
-
-/** Inserts a row, or overwrites the row with its key. */
-export const upsert = (
-  table: string,
-  key: string,
-  row: Readonly<Record<string, unknown>>,
-): Statement => {
-  const columns = Object.keys(row);
-  return {
-    text: `INSERT INTO ${table} (${columns.join()})
-           VALUES (${columns.map((_column, index) => `$${index + 1}`).join()})
-           ON CONFLICT (${key}) DO UPDATE SET
-             ${columns.map((column) => `${column} = excluded.${column}`).join()}`,
-    values: Object.values(row),
-  };
-};
 
 interface Decided<Decidable extends Command, Event, State, Refused extends Refusal> {
   readonly command: Decidable;
@@ -140,7 +131,7 @@ const record = (outbox: Outbox, prepared: readonly AnyPrepared[]): Write<OutboxP
     outbox.record(prepared.flatMap(({ events }) => events)),
   );
 
-const decideLocked = <
+const writeDecided = <
   Decidable extends Command,
   Event extends LinklogEvent,
   State,
@@ -168,7 +159,9 @@ export const prepareIn = async <
   decider: Decider<Decidable, Event, State, Refused>,
   commands: readonly CommandRequest<Decidable>[],
 ): Promise<Prepared<Decidable, Event, State, Refused>> =>
-  decideStates(rows, decider, commands, await lockStates(tx, rows, commands));
+  commands.length === 0
+    ? { results: [], statements: [], events: [] }
+    : decideStates(rows, decider, commands, await lockStates(tx, rows, commands));
 
 /** Writes prepared decisions as the last step of a transaction. */
 export const recordIn = (
@@ -190,7 +183,7 @@ export const decideIn = async <
   decider: Decider<Decidable, Event, State, Refused>,
   commands: readonly CommandRequest<Decidable>[],
 ): Promise<DecidedGroup<Decidable, Event, State, Refused>> =>
-  execute(tx, decideLocked(outbox, rows, decider, commands, await lockStates(tx, rows, commands)));
+  execute(tx, writeDecided(outbox, rows, decider, commands, await lockStates(tx, rows, commands)));
 
 /** Decides one command as the last step of a transaction. */
 export const decideOneIn = async <
@@ -232,7 +225,7 @@ export const decideAll = <
       lockingTransaction(
         pool,
         (tx) => lockStates(tx, rows, commands, clock),
-        (locked) => decideLocked(outbox, rows, decider, commands, locked),
+        (locked) => writeDecided(outbox, rows, decider, commands, locked),
       ),
   );
 
@@ -248,3 +241,24 @@ export const decideOne = async <
   decider: Decider<Decidable, Event, State, Refused>,
   command: CommandRequest<Decidable>,
 ) => onlyResult(await decideAll(ledger, rows, decider, [command]));
+
+/** Decides one command in a new transaction. `commandOf` gets the state of its subject under the lock. */
+export const decideLocked = <
+  Decidable extends Command,
+  Event extends LinklogEvent,
+  State,
+  Refused extends Refusal,
+>(
+  { pool, outbox }: Ledger,
+  rows: LedgerRows<State, Event>,
+  decider: Decider<Decidable, Event, State, Refused>,
+  { subject, metadata }: { readonly subject: string; readonly metadata: Actor },
+  commandOf: (tx: Client, state: State) => Promise<Pick<Decidable, 'type' | 'data'>>,
+) =>
+  traced(pool, [metadata], () =>
+    transaction(pool, async (tx) => {
+      const state = (await rows.lock(tx, [subject])).get(subject) ?? decider.initialState;
+      const command = { ...(await commandOf(tx, state)), subject, metadata };
+      return decideOneIn(tx, outbox, rows, decider, command as CommandRequest<Decidable>);
+    }),
+  );

@@ -1,46 +1,44 @@
 import type { DomainEvent } from '../../schemas/events/catalogue.js';
-import type { Domain, DomainClaim } from '../../schemas/folds/domain.js';
+import {
+  noRedirects,
+  type Domain,
+  type DomainOwner,
+  type DomainRedirects,
+} from '../../schemas/folds/domain.js';
 import type { Client, Queryable } from '../platform/postgres/pool.js';
-import { upsert, type LedgerRows, type LedgerSchema } from './decide.js';
+import type { LedgerRows, LedgerSchema } from './decide.js';
+import { selected, upsert } from './rows.js';
 
-/** A row of `ledger.domains`. The columns of the owner are `null` if no account has the domain. */
-interface DomainRow {
-  readonly domain: string;
-  readonly account: string | null;
-  readonly created_at: Date | null;
-  readonly verified_at: Date | null;
-  readonly token: string | null;
-  readonly root_redirect: string | null;
-  readonly not_found_redirect: string | null;
-  readonly expired_redirect: string | null;
-  readonly claims: Readonly<Record<string, DomainClaim>>;
-  readonly case_insensitive: boolean;
-  readonly sequence: number;
-  readonly last_event_at: Date;
-}
+/** The columns of the owner if no account has the domain. */
+const noOwner = {
+  ...{ account: null, createdAt: null, verifiedAt: null, token: null },
+  ...noRedirects,
+};
+
+/** A row of `ledger.domains`. */
+type DomainRow = Omit<Domain, 'owner'> & { readonly domain: string } & (
+    | typeof noOwner
+    | (Omit<DomainOwner, 'createdAt' | 'verifiedAt'> & Record<'createdAt' | 'verifiedAt', Date>)
+  );
 
 /** A prepared `SELECT *` would fail after a migration that adds a column. */
-const columns = `domain, account, created_at, verified_at, token, root_redirect, not_found_redirect,
-  expired_redirect, claims, case_insensitive, sequence, last_event_at`;
+const columns = selected([
+  ...['domain', ...Object.keys(noOwner), 'claims', 'caseInsensitive', 'sequence', 'lastEventAt'],
+]);
 
-const domainOfRow = (row: DomainRow): Domain => ({
-  owner:
-    row.account === null || row.created_at === null || row.verified_at === null
-      ? null
-      : {
-          account: row.account,
-          createdAt: row.created_at.toISOString(),
-          verifiedAt: row.verified_at.toISOString(),
-          token: row.token,
-          rootRedirect: row.root_redirect,
-          notFoundRedirect: row.not_found_redirect,
-          expiredRedirect: row.expired_redirect,
-        },
-  claims: row.claims,
-  caseInsensitive: row.case_insensitive,
-  sequence: row.sequence,
-  lastEventAt: row.last_event_at,
-});
+const ownerOf = (row: DomainRow): DomainOwner | null => {
+  if (row.account === null) return null;
+  const { account, token, rootRedirect, notFoundRedirect, expiredRedirect } = row;
+  return {
+    ...{ account, token, rootRedirect, notFoundRedirect, expiredRedirect },
+    ...{ createdAt: row.createdAt.toISOString(), verifiedAt: row.verifiedAt.toISOString() },
+  };
+};
+
+const domainOfRow = (row: DomainRow): Domain => {
+  const { claims, caseInsensitive, sequence, lastEventAt } = row;
+  return { owner: ownerOf(row), claims, caseInsensitive, sequence, lastEventAt };
+};
 
 /** Locks the table against the few other writers: a new domain has no row, and a plan limits the domains of an account. */
 export const lockDomains = async (
@@ -56,89 +54,55 @@ export const lockDomains = async (
   return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
 };
 
-const rowOfDomain = (
-  domain: string,
-  { owner, claims, caseInsensitive, sequence, lastEventAt }: Domain,
-) => ({
-  domain,
-  account: owner?.account,
-  created_at: owner?.createdAt,
-  verified_at: owner?.verifiedAt,
-  token: owner?.token,
-  root_redirect: owner?.rootRedirect,
-  not_found_redirect: owner?.notFoundRedirect,
-  expired_redirect: owner?.expiredRedirect,
-  claims,
-  case_insensitive: caseInsensitive,
-  sequence,
-  last_event_at: lastEventAt,
-});
-
 export const domains: LedgerRows<Domain, DomainEvent> = {
   lock: lockDomains,
   save: (states, schema = 'ledger') =>
-    Array.from(states, ([name, domain]) =>
-      upsert(`${schema}.domains`, 'domain', rowOfDomain(name, domain)),
+    Array.from(states, ([name, { owner, ...domain }]) =>
+      upsert(`${schema}.domains`, 'domain', { domain: name, ...noOwner, ...owner, ...domain }),
     ),
   // A claim changes nothing for visitors.
   changeOf: ({ type, subject: domain }) =>
     type === 'linklog.DomainClaimed.v2' ? null : { kind: 'domain', domain },
 };
 
-/** The domains of these names that an account ever claimed. */
-export const readDomains = async (
+const readWhere = async (
   postgres: Queryable,
-  names: readonly string[],
+  name: string,
+  condition: string,
+  values: readonly unknown[],
 ): Promise<ReadonlyMap<string, Domain>> => {
-  const { rows } = await postgres.query<DomainRow>({
-    name: 'domains-named',
-    text: `SELECT ${columns} FROM ledger.domains WHERE domain = ANY ($1::text[])`,
-    values: [names],
-  });
+  const text = `SELECT ${columns} FROM ledger.domains WHERE ${condition}`;
+  const { rows } = await postgres.query<DomainRow>({ name, text, values: [...values] });
   return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
 };
 
+/** The domains of these names that an account ever claimed. */
+export const readDomains = (postgres: Queryable, names: readonly string[]) =>
+  readWhere(postgres, 'domains-named', 'domain = ANY ($1::text[])', [names]);
+
 /** The domains that accounts have after a name, in the order of names. */
-export const readOwnedDomains = async (
-  postgres: Queryable,
-  after: string,
-  limit: number,
-): Promise<ReadonlyMap<string, Domain>> => {
-  const { rows } = await postgres.query<DomainRow>({
-    name: 'domains-owned',
-    text: `SELECT ${columns} FROM ledger.domains WHERE account IS NOT NULL AND domain > $1
-           ORDER BY domain LIMIT $2`,
-    values: [after, limit],
-  });
-  return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
+export const readOwnedDomains = (postgres: Queryable, after: string, limit: number) => {
+  const condition = 'account IS NOT NULL AND domain > $1 ORDER BY domain LIMIT $2';
+  return readWhere(postgres, 'domains-owned', condition, [after, limit]);
 };
 
 /** The domains after a name that an account has, or has claimed after a time, in the order of names. */
-export const readDomainsOf = async (
+export const readDomainsOf = (
   postgres: Queryable,
   account: string,
   bounds: { readonly after: string; readonly limit: number; readonly claimedAfter: Date },
-): Promise<ReadonlyMap<string, Domain>> => {
-  const { after, limit, claimedAfter } = bounds;
-  const { rows } = await postgres.query<DomainRow>({
-    name: 'domains-of-account',
-    text: `SELECT ${columns} FROM ledger.domains
-           WHERE (account = $1 OR claims @> jsonb_build_object($1::text, '{}'::jsonb)
-               AND (claims -> $1 ->> 'claimedAt')::timestamptz > $4)
-             AND domain > $2
-           ORDER BY domain LIMIT $3`,
-    values: [account, after, limit, claimedAfter],
-  });
-  return new Map(rows.map((row) => [row.domain, domainOfRow(row)]));
+) => {
+  const condition = `(account = $1 OR claims @> jsonb_build_object($1::text, '{}'::jsonb)
+      AND (claims -> $1 ->> 'claimedAt')::timestamptz > $4)
+    AND domain > $2 ORDER BY domain LIMIT $3`;
+  const values = [account, bounds.after, bounds.limit, bounds.claimedAfter];
+  return readWhere(postgres, 'domains-of-account', condition, values);
 };
 
 /** A domain that an account has: what redirects and new links need. */
-export interface ActiveDomain {
+export interface ActiveDomain extends DomainRedirects {
   readonly domain: string;
   readonly account: string;
-  readonly rootRedirect: string | null;
-  readonly notFoundRedirect: string | null;
-  readonly expiredRedirect: string | null;
   /** Whether letters of either case are the same in its codes. */
   readonly caseInsensitive: boolean;
 }
@@ -154,9 +118,7 @@ export const readKnownDomains = async (
 ): Promise<readonly KnownDomain[]> => {
   const { rows } = await postgres.query<KnownDomain>({
     name: names === null ? 'domains-known' : 'domains-known-named',
-    text: `SELECT domain, account, root_redirect AS "rootRedirect",
-             not_found_redirect AS "notFoundRedirect", expired_redirect AS "expiredRedirect",
-             case_insensitive AS "caseInsensitive"
+    text: `SELECT ${selected(['domain', 'account', ...Object.keys(noRedirects), 'caseInsensitive'])}
            FROM ledger.domains
            WHERE (account IS NOT NULL OR case_insensitive)
              ${names === null ? '' : 'AND domain = ANY ($1::text[])'}`,

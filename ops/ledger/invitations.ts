@@ -1,7 +1,8 @@
 import type { InvitationEvent } from '../../schemas/events/catalogue.js';
 import type { Invitation, InvitationState } from '../../schemas/folds/invitation.js';
 import type { Queryable } from '../platform/postgres/pool.js';
-import { upsert, type LedgerRows } from './decide.js';
+import type { LedgerRows } from './decide.js';
+import { upsert } from './rows.js';
 
 interface InvitationRow extends Omit<Invitation, 'createdAt' | 'expiresAt'> {
   readonly id: string;

@@ -11,6 +11,7 @@ import { unnest, valuesByField, type Client, type Queryable } from '../platform/
 import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerClock } from './clock.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
+import { columnOf, selected } from './rows.js';
 
 /** SQL types by field. A column has the name of its field in snake case. */
 const types = {
@@ -39,13 +40,11 @@ type Field = keyof typeof types;
 const fields = Object.keys(types) as readonly Field[];
 /** Columns without a default, which new links must set. */
 const insertedFields = fields.filter((field) => !(field in initialFields));
-const columnOf = (field: string): string => field.replace(/[A-Z]/g, '_$&').toLowerCase();
 const columnsOf = (selection: readonly Field[]): readonly string[] => selection.map(columnOf);
 const input = (selection: readonly Field[]): string =>
   `${unnest(selection.map((field) => types[field]))} AS i (${columnsOf(selection).join()})`;
-const selected = fields.map((field) => `${columnOf(field)} AS "${field}"`).join();
 const selectLinks = (schema: LedgerSchema): string =>
-  `SELECT 'taken' AS status, ${selected} FROM ${schema}.links`;
+  `SELECT 'taken' AS status, ${selected(fields)} FROM ${schema}.links`;
 
 const bySubject = (a: LedgerLink, b: LedgerLink): number => compareSubjects(a.subject, b.subject);
 

@@ -4,7 +4,8 @@ import type { Person, PersonRole } from '../../schemas/folds/person.js';
 import { roleNames, scopesOfRole } from '../../schemas/roles.js';
 import { advisoryLocks } from '../advisory-locks.js';
 import type { Client, Queryable } from '../platform/postgres/pool.js';
-import { upsert, type LedgerRows, type LedgerSchema } from './decide.js';
+import type { LedgerRows, LedgerSchema } from './decide.js';
+import { upsert } from './rows.js';
 
 /**
  * What a session of a person in an account is bound to, in place of the hash of a secret. No client can present it: the

@@ -3,7 +3,12 @@ import { platformSubject, type PlatformState } from '../../schemas/folds/platfor
 import type { Queryable } from '../platform/postgres/pool.js';
 import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
+import { columnOf, selected } from './rows.js';
 
+const fields = [
+  ...(['maintenance', 'maintenanceSince', 'maintenanceActor'] as const),
+  ...(['caseInsensitive', 'sequence', 'lastEventAt'] as const),
+];
 /** Each feature has a column. */
 const names = platformFeature.options;
 
@@ -13,10 +18,7 @@ export const readPlatform = async (
   schema: LedgerSchema = 'ledger',
 ): Promise<PlatformState> => {
   const { rows } = await client.query<Omit<PlatformState, 'features'> & PlatformState['features']>(
-    `SELECT maintenance, maintenance_since AS "maintenanceSince",
-       maintenance_actor AS "maintenanceActor", ${names.join()},
-       case_insensitive AS "caseInsensitive", sequence, last_event_at AS "lastEventAt"
-     FROM ${schema}.platform ${lock}`,
+    `SELECT ${selected([...fields, ...names])} FROM ${schema}.platform ${lock}`,
   );
   const [row] = rows;
   if (!row) throw new Error('ledger.platform has no row');
@@ -29,24 +31,12 @@ export const readPlatform = async (
 };
 
 export const savePlatform = (
-  {
-    maintenance,
-    maintenanceSince,
-    maintenanceActor,
-    features,
-    caseInsensitive,
-    sequence,
-    lastEventAt,
-  }: PlatformState,
+  { features, ...state }: PlatformState,
   schema: LedgerSchema = 'ledger',
 ): Statement => ({
-  text: `UPDATE ${schema}.platform SET maintenance = $1, maintenance_since = $2, maintenance_actor = $3,
-           sequence = $4, last_event_at = $5, case_insensitive = $6,
-           ${names.map((name, index) => `${name} = $${index + 7}`).join()}`,
-  values: [
-    ...[maintenance, maintenanceSince, maintenanceActor, sequence, lastEventAt, caseInsensitive],
-    ...names.map((name) => features[name]),
-  ],
+  text: `UPDATE ${schema}.platform SET
+           ${[...fields, ...names].map((field, index) => `${columnOf(field)} = $${index + 1}`).join()}`,
+  values: [...fields.map((field) => state[field]), ...names.map((name) => features[name])],
 });
 
 export const platformSwitches: LedgerRows<PlatformState, PlatformEvent> = {

@@ -8,6 +8,7 @@ const pages = [
   'README.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
+  'ops/clients/typescript/README.md',
   ...readdirSync(projectFile('ops', 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `ops/docs/${name}`),

@@ -13,6 +13,9 @@ const mocha = fileURLToPath(import.meta.resolve('mocha/bin/mocha.js'));
 /** Creates links with the API, and visits them at the edge. */
 const mainPath = 'dist/ops/test/e2e/races.e2e.spec.js';
 
+/** Calls of the client, through a lossy proxy too. */
+const clientPath = 'dist/ops/test/e2e/client.e2e.spec.js';
+
 describe('other versions of Node in `engines`', () => {
   const dir = folderFixture();
 
@@ -25,8 +28,8 @@ describe('other versions of Node in `engines`', () => {
   };
 
   for (const [version, specs] of [
-    [22, [mainPath]],
-    [24, [mainPath]],
+    [22, [mainPath, clientPath]],
+    [24, [mainPath, clientPath]],
     [26, [mainPath, 'dist/**/*.unit.spec.js']],
   ] as const) {
     it(`run ${specs.join(' and ')} on Node ${version}`, async () => {

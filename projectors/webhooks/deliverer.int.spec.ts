@@ -28,9 +28,10 @@ describe('projectors: the deliverer of webhooks', () => {
     const terms = { url: hook.url, types: ['LinkCreated'], domain: null, description: null };
     const actor = { actor: 'key-1', requestId: null };
     const handler = createWebhookHandler(pool, outbox);
-    const created = await handler.create(account, terms, feed.encode(await feed.ends()), actor);
-    if (created.type === 'refused') throw new Error(created.refusal.type);
-    return { hook, id: created.id };
+    const cursor = feed.encode(await feed.ends());
+    const { command, decision } = await handler.create(account, terms, cursor, actor);
+    if (decision.type === 'refused') throw new Error(decision.refusal.type);
+    return { hook, id: command.subject };
   };
 
   const createLink = async (account: string): Promise<void> => {

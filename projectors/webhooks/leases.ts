@@ -1,5 +1,5 @@
 /** Which process delivers which webhooks: see 0104_delivery.sql. */
-import { webhookColumns, webhookOfRow } from '../../ops/ledger/webhooks.js';
+import { webhookTable } from '../../ops/ledger/webhooks.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Webhook } from '../../schemas/folds/webhook.js';
 import type { NewDelivery } from './grouping.js';
@@ -96,7 +96,8 @@ const release = async (
 
 /** Takes webhooks that no process has. */
 const take = async (pool: Pool, owner: string, limit: number): Promise<readonly Leased[]> => {
-  const { rows } = await pool.query<Parameters<typeof webhookOfRow>[0] & Omit<Leased, 'webhook'>>({
+  type Row = Parameters<typeof webhookTable.activeOf>[0] & Omit<Leased, 'webhook'>;
+  const { rows } = await pool.query<Row>({
     name: 'webhooks-take',
     text: `UPDATE delivery.cursors c
            SET owner = $1, generation = c.generation + 1, leased_sequence = w.sequence
@@ -106,7 +107,7 @@ const take = async (pool: Pool, owner: string, limit: number): Promise<readonly 
                    WHERE id = c.owner AND leased_until > clock_timestamp()))
                  LIMIT $2 FOR UPDATE OF c SKIP LOCKED) w
            WHERE c.webhook = w.id
-           RETURNING ${webhookColumns}, c.generation, c.cursor, c.failing_since IS NOT NULL AS "isFailing",
+           RETURNING ${webhookTable.columns('w.')}, c.generation, c.cursor, c.failing_since IS NOT NULL AS "isFailing",
              (SELECT count(*) FROM delivery.deliveries WHERE webhook = w.id AND status = 'pending') AS pending,
              (SELECT coalesce(json_agg(json_build_object('id', d.id, 'body', d.body) ORDER BY d.id), '[]')
               FROM delivery.deliveries d
@@ -115,7 +116,7 @@ const take = async (pool: Pool, owner: string, limit: number): Promise<readonly 
   });
   return rows.map(({ generation, cursor, isFailing, pending, unattempted, ...row }) => ({
     ...{ id: row.id, generation, cursor, isFailing, pending, unattempted },
-    webhook: webhookOfRow(row),
+    webhook: webhookTable.activeOf(row),
   }));
 };
 

@@ -33,19 +33,19 @@ describe('projectors: webhooks to targets that are not allowed', () => {
     const { dnsServers, webhooks } = readConfig({ WEBHOOK_NETWORKS: receiverAddress });
     const sender = createSender({ dnsServers, networks: webhooks.networks });
     const feed = openFeed({ pool, log, logger });
-    const webhook = await createWebhookHandler(pool, outbox).create(
+    const { command, decision } = await createWebhookHandler(pool, outbox).create(
       account,
       { url, types: ['LinkCreated'], domain: null, description: null },
       feed.encode(await feed.ends()),
       { actor: 'key-1', requestId: null },
     );
-    if (webhook.type === 'refused') throw new Error(webhook.refusal.type);
+    if (decision.type === 'refused') throw new Error(decision.refusal.type);
     await log.append(topics.links.name, [recordOf(created(`of-${account}`, {}, { account }))]);
     await projectHistory(pool, log);
     const metrics = { gauge: () => undefined };
     const deliverer = startDeliverer({ pool, outbox, feed, sender, metrics, logger });
     const query = { status: null, before: null, limit: 1 };
-    const delivery = async () => (await listDeliveries(pool, webhook.id, query))[0];
+    const delivery = async () => (await listDeliveries(pool, command.subject, query))[0];
     try {
       await eventually(
         'there is an attempt',

@@ -4,26 +4,22 @@ import { requestHost } from '../../ops/http/request-origin.js';
 import type { ActiveDomains } from '../../ops/ledger/active-domains.js';
 import type { ActiveDomain } from '../../ops/ledger/domains.js';
 import type { ServedLink } from '../redirect/decision.js';
+import type { DomainRedirects } from '../../schemas/folds/domain.js';
 import { foldCode } from '../../schemas/link-subject.js';
 import { locationOf } from '../../schemas/location.js';
 
 /** The domain of a request: which links it has, and where browsers are redirected instead of a page. */
-export interface ServedDomain {
+export interface ServedDomain extends DomainRedirects {
   /** The text before the code in the subjects of its links. */
   readonly prefix: string;
   /** Whether letters of either case are the same in the codes of its links. */
   readonly ignoresCase: boolean;
   /** Only links of this account are served; `null`: all. */
   readonly account: string | null;
-  /** The values of `Location` headers; `null`: the page. */
-  readonly rootRedirect: string | null;
-  readonly notFoundRedirect: string | null;
-  readonly expiredRedirect: string | null;
 }
 
-type Redirects = Pick<ServedDomain, 'rootRedirect' | 'notFoundRedirect' | 'expiredRedirect'>;
-
-const locationsOf = (redirects: Redirects): Redirects => ({
+/** The values of `Location` headers. */
+const locationsOf = (redirects: DomainRedirects): DomainRedirects => ({
   rootRedirect: redirects.rootRedirect && locationOf(redirects.rootRedirect),
   notFoundRedirect: redirects.notFoundRedirect && locationOf(redirects.notFoundRedirect),
   expiredRedirect: redirects.expiredRedirect && locationOf(redirects.expiredRedirect),
@@ -46,7 +42,7 @@ const portOrDot = /\.?(?::\d*)?$/;
 export const createDomainResolver = (deps: {
   readonly domains: Pick<ActiveDomains, 'find' | 'ignoresCase'>;
   /** The redirects of the default domain. */
-  readonly redirects: Redirects;
+  readonly redirects: DomainRedirects;
   readonly trustedProxies: ProxyTrust;
 }) => {
   const { domains, trustedProxies } = deps;

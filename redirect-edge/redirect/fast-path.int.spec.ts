@@ -143,7 +143,7 @@ const startEdge = async (withFastPath: boolean) => {
       return isHandled;
     };
   };
-  const listener = await listen('EDGE', anyPort, deps.trustedProxies, () => ({
+  const listener = await listen('EDGE', anyPort, deps, () => ({
     http: createEdgeHandler(deps),
     fastPath: withFastPath ? fastPath : null,
   }));

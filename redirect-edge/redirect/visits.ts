@@ -46,20 +46,23 @@ export interface VisitDeps {
   readonly schemes: readonly string[];
 }
 
-export interface RequestedLinks {
+interface Requested {
   readonly domain: ServedDomain;
-  /** The subjects of the candidates of a `LinkName`. */
-  readonly subjects: readonly [string, ...string[]];
   readonly rest: PathRest | null;
 }
 
+export interface RequestedLinks extends Requested {
+  /** The subjects of the candidates of a `LinkName`. */
+  readonly subjects: readonly [string, ...string[]];
+}
+
 /** A request for a link with the code that it names, a subject. */
-interface NamedRequest extends Omit<RequestedLinks, 'subjects'> {
+interface NamedRequest extends Requested {
   readonly code: string;
 }
 
 /** Whether a request is for this link: its domain serves it, and the link accepts what follows its code. */
-const accepts = ({ domain, rest }: Omit<RequestedLinks, 'subjects'>, link: ServedLink): boolean => {
+const accepts = ({ domain, rest }: Requested, link: ServedLink): boolean => {
   if (!serves(domain, link)) return false;
   if (rest === null) return true;
   return link.options.forwardPath ? forwardedPath(rest.path) !== null : rest.isPasted;
@@ -86,10 +89,8 @@ export const createVisits = (deps: VisitDeps) => {
 
   /** The first link that exists, with its code. It is read from memory if `isEnough` accepts the cached link. */
   const find = async (
-    {
-      subjects,
-      ...request
-    }: Omit<RequestedLinks, 'subjects'> & { readonly subjects: readonly string[] },
+    request: Requested,
+    subjects: readonly string[],
     isEnough: (cached: ServedLink) => boolean = () => true,
   ): Promise<{ readonly link: ServedLink; readonly code: string } | null> => {
     for (const code of subjects) {
@@ -226,7 +227,7 @@ export const createVisits = (deps: VisitDeps) => {
     return withinDeadline(respondWithinMs, async () => {
       const read = cached ?? (await links.read(subject));
       const link = read && accepts(request, read) ? read : null;
-      const other = link ? null : await find({ ...request, subjects: others });
+      const other = link ? null : await find(request, others);
       const code = other?.code ?? subject;
       await respondToVisit(response, link ?? other?.link ?? null, { ...request, code });
     });
@@ -238,7 +239,7 @@ export const createVisits = (deps: VisitDeps) => {
     requested: RequestedLinks,
     uncounted: Uncounted,
   ): Promise<void> => {
-    const found = await find(requested);
+    const found = await find(requested, requested.subjects);
     if (!found) {
       refuseMethod(response, readMethods);
       return;
@@ -273,7 +274,7 @@ export const createVisits = (deps: VisitDeps) => {
         return;
       case 'right': {
         // The link may have changed during the check.
-        const { link: current } = (await find({ ...requested, subjects: [code] })) ?? { link };
+        const { link: current } = (await find(requested, [code])) ?? { link };
         const now = Date.now();
         if (current.passwordHash === null) {
           const visit = { head: false, bot: false, office: false, previewer: false, now };
@@ -301,7 +302,9 @@ export const createVisits = (deps: VisitDeps) => {
   /** GET and HEAD /:shortCode+ */
   const preview: LinkHandler = async (response, requested) => {
     // The cache does not notice when a limit is used up, and a preview does not count.
-    const { link } = (await find(requested, ({ limited }) => !limited)) ?? { link: null };
+    const { link } = (await find(requested, requested.subjects, ({ limited }) => !limited)) ?? {
+      link: null,
+    };
     const decision = decidePreview(link, Date.now());
     if (decision.type === 'preview') sendPage(response, 200, previewPage(decision));
     else sendFailure(response, decision.type, requested.domain, link?.options.expiredUrl);
@@ -309,7 +312,7 @@ export const createVisits = (deps: VisitDeps) => {
 
   /** All other methods. */
   const refuseOther: LinkHandler = async (response, requested) => {
-    const found = await find(requested);
+    const found = await find(requested, requested.subjects);
     refuseMethod(response, found && hasForm(found.link) ? `${readMethods}, POST` : readMethods);
   };
 

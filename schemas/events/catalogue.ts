@@ -11,6 +11,8 @@ import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
 
 const noData = z.strictObject({});
+const count = z.int().min(0);
+const matching = (pattern: RegExp) => z.string().regex(pattern);
 const url = z.string().describe('The destination as it was sent, without outer white space.');
 const end = timestamp.nullable().describe('When the link expires; `null`: never.');
 const start = timestamp.describe('Visitors get 404 before this time.');
@@ -66,7 +68,7 @@ const firstEditData = z.strictObject({
 const secondEditData = firstEditData.extend({
   startsAt: start.nullable().exactOptional(),
   maxClicks: limit.exactOptional(),
-  clicks: z.int().min(0).exactOptional().describe('The clicks so far, if it had no limit before.'),
+  clicks: count.exactOptional().describe('The clicks so far, if it had no limit before.'),
 });
 
 // Optional to keep events small: most links have no texts, start or options.
@@ -96,16 +98,12 @@ const linkEvents = defineEvents('links', {
       createdAt: timestamp.describe(
         'The time of creation at the source, or of the import if it is unknown.',
       ),
-      clicks: z
-        .int()
-        .min(0)
-        .describe(
-          'The clicks at the source that were not imported as visits. They belong to no period.',
-        ),
-      visits: z
-        .int()
-        .min(0)
-        .describe('The clicks at the source that are imported as visits, after this event.'),
+      clicks: count.describe(
+        'The clicks at the source that were not imported as visits. They belong to no period.',
+      ),
+      visits: count.describe(
+        'The clicks at the source that are imported as visits, after this event.',
+      ),
     }),
   },
   LinkEdited: {
@@ -172,24 +170,18 @@ const firstVisitData = z.strictObject({
 });
 
 const secondVisitData = firstVisitData.extend({
-  country: z
-    .string()
-    .regex(/^[A-Z]{2}$/)
+  country: matching(/^[A-Z]{2}$/)
     .nullable()
     .describe('ISO 3166-1 alpha-2.'),
   referrer: z.string().nullable().describe('The host of the linking page, without `www.`.'),
   browser: z.enum(browserFamilies).nullable().describe('The family, by the user agent.'),
   os: z.enum(osFamilies).nullable().describe('The family, by the user agent.'),
   device: z.enum(deviceTypes).nullable().describe('By the user agent.'),
-  language: z
-    .string()
-    .regex(/^[a-z]{2,3}$/)
+  language: matching(/^[a-z]{2,3}$/)
     .nullable()
     .describe('Primary subtag of BCP 47, lower case.'),
   /** 96 bits of a keyed hash, base64url. */
-  visitor: z
-    .string()
-    .regex(/^[\w-]{16}$/)
+  visitor: matching(/^[\w-]{16}$/)
     .nullable()
     .describe('The same in all visits of one visitor to one link on one UTC day.'),
   trigger: z
@@ -205,9 +197,7 @@ const secondVisitData = firstVisitData.extend({
 });
 
 const thirdVisitData = secondVisitData.extend({
-  target: z
-    .string()
-    .regex(/^[\w-]{1,50}(?:\/[\w-]{1,50})?$/)
+  target: matching(/^[\w-]{1,50}(?:\/[\w-]{1,50})?$/)
     .nullable()
     .describe('The redirect rule that was applied, `rule` or `rule/entry`; `null`: none.'),
 });
@@ -227,9 +217,7 @@ const visitEvents = defineEvents('visits', {
         .string()
         .nullable()
         .describe('The subject of the code of the request; `null`: the first code of the link.'),
-      campaign: z
-        .string()
-        .regex(campaignPattern)
+      campaign: matching(campaignPattern)
         .nullable()
         .describe(
           'The UTM parameters of the destination as a query: those of `campaign`, `source` and `medium` that are ' +
@@ -242,16 +230,8 @@ const visitEvents = defineEvents('visits', {
         data: firstVisitData,
         upcast: (first: z.output<typeof firstVisitData>) => ({
           ...first,
-          country: null,
-          referrer: null,
-          browser: null,
-          os: null,
-          device: null,
-          language: null,
-          visitor: null,
-          trigger: null,
-          version: null,
-          target: null,
+          ...{ country: null, referrer: null, browser: null, os: null, device: null },
+          ...{ language: null, visitor: null, trigger: null, version: null, target: null },
         }),
       },
       {
@@ -273,10 +253,10 @@ const visitEvents = defineEvents('visits', {
 });
 
 /** The secret itself is not stored. */
-const keyHash = z
-  .string()
-  .regex(/^[0-9a-f]{64}$/)
-  .meta({ secret: true, description: 'SHA-256 of the secret of the key, hexadecimal.' });
+const keyHash = matching(/^[0-9a-f]{64}$/).meta({
+  secret: true,
+  description: 'SHA-256 of the secret of the key, hexadecimal.',
+});
 
 const keyName = z.string().describe('Chosen by the creator of the key.');
 const firstPlan = planName.describe('It determines the limits of the key.');

@@ -9,11 +9,10 @@ export interface DomainClaim {
   readonly claimedAt: string;
 }
 
-export interface DomainRedirects {
-  readonly rootRedirect: string | null;
-  readonly notFoundRedirect: string | null;
-  readonly expiredRedirect: string | null;
-}
+export const noRedirects = { rootRedirect: null, notFoundRedirect: null, expiredRedirect: null };
+
+/** Where browsers are redirected instead of a page; `null`: they get the page. */
+export type DomainRedirects = Readonly<Record<keyof typeof noRedirects, string | null>>;
 
 export interface DomainOwner extends DomainRedirects {
   readonly account: string;
@@ -51,12 +50,6 @@ export const mayCreate = (
   if (domain === null) return true;
   const locked = domains.get(domain);
   return locked?.account === account && (!locked.caseInsensitive || foldCode(code) === code);
-};
-
-const noRedirects: DomainRedirects = {
-  rootRedirect: null,
-  notFoundRedirect: null,
-  expiredRedirect: null,
 };
 
 export const evolveDomain = (domain: Domain, event: DomainEvent): Domain => {

@@ -11,11 +11,15 @@ export interface Share extends ShareTerms {
   readonly lastEventAt: Date;
 }
 
+/** The rest of a share stays, because repeats of its events have lower sequences. */
+export interface EndedShare extends Pick<Share, 'account' | 'sequence' | 'lastEventAt'> {
+  readonly status: 'ended';
+}
+
 export type ShareState =
   | { readonly status: 'none'; readonly sequence: 0; readonly lastEventAt: Date }
   | Share
-  /** The rest of a share stays, because repeats of its events have lower sequences. */
-  | (Pick<Share, 'account' | 'sequence' | 'lastEventAt'> & { readonly status: 'ended' });
+  | EndedShare;
 
 export const noShare: ShareState = { status: 'none', sequence: 0, lastEventAt: new Date(0) };
 

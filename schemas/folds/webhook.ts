@@ -17,7 +17,7 @@ export interface Webhook extends Readonly<Changed> {
 }
 
 /** The rest of a webhook stays, because repeats of its events have lower sequences. */
-interface DeletedWebhook extends Pick<Webhook, 'account' | 'sequence' | 'lastEventAt'> {
+export interface DeletedWebhook extends Pick<Webhook, 'account' | 'sequence' | 'lastEventAt'> {
   readonly status: 'deleted';
 }
 

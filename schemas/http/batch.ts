@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, requestParts, responseParts } from '../components.js';
+import { named, request, responseParts } from '../components.js';
 import { listOf } from '../list-of.js';
 
 import { generalError, monthlyLimitError, planError } from './errors.js';
@@ -8,18 +8,13 @@ import { linkResponse } from './shorten.js';
 const sizeMessage = 'urls must contain between 1 and 50 items';
 
 /** The body of POST /v2/shorten/batch. Items are validated separately, as bodies of POST /v2/shorten. */
-export const batchRequest = z
-  .object(
-    {
-      urls: listOf(z.unknown(), { min: 1, max: 50, error: sizeMessage }).meta({
-        description: 'Bodies of `POST /v2/shorten`. An invalid item fails separately.',
-        // For the document.
-        items: { $ref: '#/components/schemas/ShortenRequest' },
-      }),
-    },
-    { error: sizeMessage },
-  )
-  .register(requestParts, { id: 'BatchRequest' });
+export const batchRequest = request('BatchRequest', sizeMessage, {
+  urls: listOf(z.unknown(), { min: 1, max: 50, error: sizeMessage }).meta({
+    description: 'Bodies of `POST /v2/shorten`. An invalid item fails separately.',
+    // For the document.
+    items: { $ref: '#/components/schemas/ShortenRequest' },
+  }),
+});
 
 const success = 'Whether the link was created.';
 const item = z.object({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, requestParts, responseParts } from '../components.js';
+import { named, objectOf, request, requestParts, responseParts } from '../components.js';
 import { listOf } from '../list-of.js';
 
 import { generalError, monthlyLimitError } from './errors.js';
@@ -11,22 +11,17 @@ import { changedLink, disabled, linkDetails, nothingToChange } from './links.js'
 const maxShortCodes = 100;
 export const shortCodesMessage = `shortCodes must be 1 to ${maxShortCodes} texts, none of them twice`;
 
-const bulkChange = z
-  .object(
-    {
-      addTags: given(tagsIn('addTags')).describe('Tags that each link gets in addition.'),
-      removeTags: given(tagsIn('removeTags')).describe('Tags that each link loses.'),
-      tags: tags.nullish().meta({
-        description:
-          'Replaces all tags; `null`: none. Not together with `addTags` or `removeTags`.',
-      }),
-      disabled,
-      delete: given(z.literal(true, { error: 'delete must be true' })).meta({
-        description: 'Permanently. Not together with another change.',
-      }),
-    },
-    { error: nothingToChange },
-  )
+const bulkChange = objectOf(nothingToChange, {
+  addTags: given(tagsIn('addTags')).describe('Tags that each link gets in addition.'),
+  removeTags: given(tagsIn('removeTags')).describe('Tags that each link loses.'),
+  tags: tags
+    .nullish()
+    .describe('Replaces all tags; `null`: none. Not together with `addTags` or `removeTags`.'),
+  disabled,
+  delete: given(z.literal(true, { error: 'delete must be true' })).describe(
+    'Permanently. Not together with another change.',
+  ),
+})
   .refine((change) => Object.values(change).some((value) => value !== undefined), nothingToChange)
   .refine(
     ({ delete: deletes, ...others }) =>
@@ -43,29 +38,24 @@ const bulkChange = z
     minProperties: 1,
   })
   .register(requestParts, { id: 'BulkChange' });
+export type BulkChange = z.output<typeof bulkChange>;
 
 /** The body of POST /v2/links/bulk. An invalid `code` or `domain/code` gets 404, like an unknown one. */
-export const bulkRequest = z
-  .object(
-    {
-      shortCodes: listOf(z.string({ error: shortCodesMessage }), {
-        ...{ min: 1, max: maxShortCodes, error: shortCodesMessage },
-      })
-        .refine(
-          (links) =>
-            new Set(links.map((link) => subjectIn(link, null) ?? link)).size === links.length,
-          shortCodesMessage,
-        )
-        .meta({
-          uniqueItems: true,
-          description:
-            'Short codes on the default domain, and `domain/code` for links on other domains.',
-        }),
-      change: bulkChange.describe('What to do with each link.'),
-    },
-    { error: shortCodesMessage },
-  )
-  .register(requestParts, { id: 'BulkRequest' });
+export const bulkRequest = request('BulkRequest', shortCodesMessage, {
+  shortCodes: listOf(z.string({ error: shortCodesMessage }), {
+    ...{ min: 1, max: maxShortCodes, error: shortCodesMessage },
+  })
+    .refine(
+      (links) => new Set(links.map((link) => subjectIn(link, null) ?? link)).size === links.length,
+      shortCodesMessage,
+    )
+    .meta({
+      uniqueItems: true,
+      description:
+        'Short codes on the default domain, and `domain/code` for links on other domains.',
+    }),
+  change: bulkChange.describe('What to do with each link.'),
+});
 
 const item = z.object({
   index: z

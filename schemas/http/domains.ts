@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, requestParts, responseParts } from '../components.js';
+import { named, objectOf, request, requestParts } from '../components.js';
 import { domainNameOf } from '../domain-name.js';
 import { timestamp } from '../events/envelope.js';
 import { topics } from '../events/topics.js';
@@ -35,38 +35,36 @@ const wantedCase = given(z.boolean({ error: 'caseInsensitive must be true or fal
   `${caseText} It cannot change later. Default: \`false\`, or the value that the domain has.`,
 );
 
-export const claimDomainRequest = z
-  .object({ domain: ownName, caseInsensitive: wantedCase }, { error: messages.domainInvalid })
-  .register(requestParts, { id: 'ClaimDomainRequest' });
+export const claimDomainRequest = request('ClaimDomainRequest', messages.domainInvalid, {
+  domain: ownName,
+  caseInsensitive: wantedCase,
+});
 
-const addDomainRequest = z
-  .object(
-    { domain: ownName, account: accountName, caseInsensitive: wantedCase },
-    { error: messages.domainInvalid },
-  )
-  .register(requestParts, { id: 'AddDomainRequest' });
+const addDomainRequest = request('AddDomainRequest', messages.domainInvalid, {
+  domain: ownName,
+  account: accountName,
+  caseInsensitive: wantedCase,
+});
 
-const redirectTexts = {
-  rootRedirect: 'Where browsers are redirected for `/`; `null`: they get a page.',
-  notFoundRedirect: 'Where browsers are redirected for unknown links; `null`: they get a page.',
-  expiredRedirect:
+/** The fields of redirects. */
+const redirectFields = <Schema extends z.ZodType>(redirect: Schema) => ({
+  rootRedirect: redirect.describe(
+    'Where browsers are redirected for `/`; `null`: they get a page.',
+  ),
+  notFoundRedirect: redirect.describe(
+    'Where browsers are redirected for unknown links; `null`: they get a page.',
+  ),
+  expiredRedirect: redirect.describe(
     'Where browsers are redirected for expired, disabled and deleted links; `null`: they get a page.',
-};
+  ),
+});
 
 /** PATCH /v2/domains/:domain. Absent fields stay; `null` removes the redirect. */
 export const changeDomainRequest = (accepted: Destinations) => {
   const redirect = destination({ ...accepted, schemes: [] })
     .nullable()
     .optional();
-  return z
-    .object(
-      {
-        rootRedirect: redirect.describe(redirectTexts.rootRedirect),
-        notFoundRedirect: redirect.describe(redirectTexts.notFoundRedirect),
-        expiredRedirect: redirect.describe(redirectTexts.expiredRedirect),
-      },
-      { error: nothingToChange },
-    )
+  return objectOf(nothingToChange, redirectFields(redirect))
     .refine((change) => Object.values(change).some((value) => value !== undefined), nothingToChange)
     .meta({
       description: 'Unknown properties are stripped. Absent fields stay; `null` removes the value.',
@@ -85,9 +83,7 @@ const domainResponse = named('OwnDomain', {
   })
     .nullable()
     .describe('The DNS record that verifies the domain; `null` if an operator added it.'),
-  rootRedirect: z.string().nullable().describe(redirectTexts.rootRedirect),
-  notFoundRedirect: z.string().nullable().describe(redirectTexts.notFoundRedirect),
-  expiredRedirect: z.string().nullable().describe(redirectTexts.expiredRedirect),
+  ...redirectFields(z.string().nullable()),
   caseInsensitive: z.boolean().describe(caseText),
   linkCount: z.int().min(0).describe('Links that are not deleted.'),
   createdAt,
@@ -100,9 +96,7 @@ export const domainListResponse = named('DomainPage', {
   next: nextPage,
 });
 
-const operatorsDomain = domainResponse
-  .extend({ account: accountName })
-  .register(responseParts, { id: 'OperatorsDomain' });
+const operatorsDomain = named('OperatorsDomain', { ...domainResponse.shape, account: accountName });
 export type OperatorsDomain = z.infer<typeof operatorsDomain>;
 
 const releasedDomain = named('ReleasedDomain', { domain: z.string(), account: z.null() });

@@ -128,12 +128,12 @@ export const makeKeyRequest = z
   .object(
     {
       name,
-      scopes: optional(scopes).meta({
-        description: 'A subset of the scopes of the creating key. Default: all of them.',
-      }),
-      expiresIn: optional(expiresIn).meta({
-        description: 'Seconds. The key ends no later than the creating key.',
-      }),
+      scopes: optional(scopes).describe(
+        'A subset of the scopes of the creating key. Default: all of them.',
+      ),
+      expiresIn: optional(expiresIn).describe(
+        'Seconds. The key ends no later than the creating key.',
+      ),
     },
     { error: nameMessage },
   )
@@ -149,7 +149,7 @@ export const changeOwnKeyRequest = z
       active: optional(z.boolean({ error: 'active must be true or false' })).describe(
         '`false`: requests with the key get 401 until it is `true` again.',
       ),
-      scopes: optional(scopes).meta({ description: 'A subset of the scopes of the calling key.' }),
+      scopes: optional(scopes).describe('A subset of the scopes of the calling key.'),
     },
     { error: nothingToChange },
   )
@@ -168,7 +168,7 @@ export const rotateKeyRequest = z
           .min(0, overlapMessage)
           .max(604_800, overlapMessage)
           .int(overlapMessage),
-      ).meta({ description: 'How long earlier secrets stay valid. Default: 0.' }),
+      ).describe('How long earlier secrets stay valid. Default: 0.'),
     },
     { error: overlapMessage },
   )

@@ -1,6 +1,6 @@
 /** The options of a link in requests and responses. */
 import { z } from 'zod';
-import { requestParts } from '../components.js';
+import { objectOf, requestParts } from '../components.js';
 import {
   isPermanent,
   linkOptions,
@@ -30,9 +30,9 @@ const requested: {
 } = {
   rules: rulesField,
   forwardQuery: () =>
-    flag('forwardQuery').meta({
-      description: "Append the visitor's query to that of the destination. Default: false.",
-    }),
+    flag('forwardQuery').describe(
+      "Append the visitor's query to that of the destination. Default: false.",
+    ),
   redirectStatus: () =>
     z
       .literal(redirectStatuses, {
@@ -44,35 +44,29 @@ const requested: {
           'a password nor a limit. A limited click is answered with 302, a form with 303.',
       ),
   expiredUrl: (accepted) =>
-    destination({ ...accepted, schemes: [] }).meta({
-      description:
-        'Where browsers are redirected once the link is expired or its limit is used up. Other clients get 410.',
-    }),
+    destination({ ...accepted, schemes: [] }).describe(
+      'Where browsers are redirected once the link is expired or its limit is used up. Other clients get 410.',
+    ),
   forwardPath: () =>
     flag('forwardPath')
       .transform((forwards) => forwards || null)
-      .meta({
-        description:
-          'Append what follows the first slash after the code to the path of the destination. Default: false.',
-      }),
+      .describe(
+        'Append what follows the first slash after the code to the path of the destination. Default: false.',
+      ),
   card: (accepted) =>
-    z
-      .object(
-        {
-          title: cardText('title', 1, 200),
-          description: cardText('description', 0, 500).nullish(),
-          image: destination({ ...accepted, schemes: [] })
-            .refine((url) => /^https:/i.test(url), 'must be an https URL')
-            .nullish(),
-        },
-        { error: 'must be an object' },
-      )
+    objectOf('must be an object', {
+      title: cardText('title', 1, 200),
+      description: cardText('description', 0, 500).nullish(),
+      image: destination({ ...accepted, schemes: [] })
+        .refine((url) => /^https:/i.test(url), 'must be an https URL')
+        .nullish(),
+    })
       .transform(({ title, description, image }) => ({
         title,
         ...(description && { description }),
         ...(image && { image }),
       }))
-      .meta({ description: 'What the preview of the link in messages and posts shows.' })
+      .describe('What the preview of the link in messages and posts shows.')
       .register(requestParts, { id: 'LinkCard' }),
 };
 
@@ -99,7 +93,7 @@ export const optionChanges = (accepted: Destinations): Fields =>
   fieldsOf(accepted, (schema, name) =>
     linkOptions[name].none === false
       ? given(schema)
-      : schema.nullish().meta({ description: `${schema.description ?? ''} \`null\`: none.` }),
+      : schema.nullish().describe(`${schema.description ?? ''} \`null\`: none.`),
   );
 
 /** A request with its options in one field. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, requestParts, responseParts } from '../components.js';
+import { named, objectOf, requestParts, responseParts } from '../components.js';
 import { timestamp } from '../events/envelope.js';
 import { maxCodes } from '../folds/link.js';
 import { linkStatuses } from '../folds/link-status.js';
@@ -28,33 +28,26 @@ export const disabled = given(z.boolean({ error: 'disabled must be true or false
 
 /** The body of PATCH /v2/links/:shortCode. Absent fields stay; `null` removes optional values. */
 export const changeLinkRequest = (accepted: Destinations, now: () => number = Date.now) =>
-  z
-    .object(
-      {
-        url: given(destination(accepted)),
-        password: password.nullish().meta({ description: '`null`: no password.' }),
-        expiresIn: expiresIn
-          .nullish()
-          .meta({ description: 'Seconds from now; `null`: the link has no end.' }),
-        expiresAt: expiresAt(now)
-          .nullish()
-          .meta({ description: 'Instead of `expiresIn`; `null`: the link has no end.' }),
-        startsAt: startsAt
-          .nullish()
-          .meta({ description: '`null`: the link redirects from now on.' }),
-        maxClicks: maxClicks.nullish().meta({
-          description:
-            'At least the clicks taken (without a limit: the clicks counted so far). If they are equal, ' +
-            'the link expires. `null`: no limit.',
-        }),
-        title: title.nullish().describe(ownersOnly),
-        note: note.nullish().describe(ownersOnly),
-        tags: tags.nullish().meta({ description: 'Replaces all tags; `null`: none.' }),
-        ...optionChanges(accepted),
-        disabled,
-      },
-      { error: nothingToChange },
-    )
+  objectOf(nothingToChange, {
+    url: given(destination(accepted)),
+    password: password.nullish().describe('`null`: no password.'),
+    expiresIn: expiresIn.nullish().describe('Seconds from now; `null`: the link has no end.'),
+    expiresAt: expiresAt(now)
+      .nullish()
+      .describe('Instead of `expiresIn`; `null`: the link has no end.'),
+    startsAt: startsAt.nullish().describe('`null`: the link redirects from now on.'),
+    maxClicks: maxClicks
+      .nullish()
+      .describe(
+        'At least the clicks taken (without a limit: the clicks counted so far). If they are equal, ' +
+          'the link expires. `null`: no limit.',
+      ),
+    title: title.nullish().describe(ownersOnly),
+    note: note.nullish().describe(ownersOnly),
+    tags: tags.nullish().describe('Replaces all tags; `null`: none.'),
+    ...optionChanges(accepted),
+    disabled,
+  })
     .refine((change) => Object.values(change).some((value) => value !== undefined), nothingToChange)
     .refine(
       (change) => change.expiresIn === undefined || change.expiresAt === undefined,
@@ -67,6 +60,7 @@ export const changeLinkRequest = (accepted: Destinations, now: () => number = Da
       minProperties: 1,
     })
     .register(requestParts, { id: 'ChangeLinkRequest' });
+export type ChangeLinkRequest = z.output<ReturnType<typeof changeLinkRequest>>;
 
 /** A key without the scope links:read gets only these fields of a link that it changes: neither texts nor clicks. */
 const changedFields = { shortCode: true, domain: true, version: true, status: true } as const;

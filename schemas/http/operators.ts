@@ -1,6 +1,6 @@
 import { type Destinations } from './link-fields.js';
 import { z } from 'zod';
-import { named, requestParts, responseParts } from '../components.js';
+import { named, request, requestParts } from '../components.js';
 import { platformFeature } from '../events/catalogue.js';
 import { timestamp } from '../events/envelope.js';
 import { ownActors } from '../decision.js';
@@ -129,9 +129,7 @@ export const blockResponse = named('LinkBlock', {
 export type BlockResponse = z.infer<typeof blockResponse>;
 
 /** GET, PATCH and DELETE /admin/links/:shortCode */
-export const operatorsLink = linkDetails
-  .extend({ account: accountName })
-  .register(responseParts, { id: 'OperatorsLink' });
+export const operatorsLink = named('OperatorsLink', { ...linkDetails.shape, account: accountName });
 export type OperatorsLink = z.infer<typeof operatorsLink>;
 
 /** POST /admin/links: a link of any account, which may have a reserved alias. */
@@ -142,9 +140,10 @@ export const operatorsLinkRequest = (accepted: Destinations) =>
     .register(requestParts, { id: 'OperatorsLinkRequest' });
 
 /** POST /admin/links: the new link. */
-export const createdOperatorsLink = linkResponse
-  .extend({ account: accountName })
-  .register(responseParts, { id: 'CreatedLink' });
+export const createdOperatorsLink = named('CreatedLink', {
+  ...linkResponse.shape,
+  account: accountName,
+});
 
 /** The query of GET /admin/links. Without `account`: all links, in the order of account names. */
 export const listAllLinksQuery = listLinksQuery
@@ -155,9 +154,10 @@ export const listAllLinksQuery = listLinksQuery
   );
 
 /** GET /admin/links: a page. */
-export const operatorsLinkPage = linkPage
-  .extend({ links: z.array(operatorsLink).max(100) })
-  .register(responseParts, { id: 'OperatorsLinkPage' });
+export const operatorsLinkPage = named('OperatorsLinkPage', {
+  ...linkPage.shape,
+  links: z.array(operatorsLink).max(100),
+});
 export type OperatorsLinkPage = z.infer<typeof operatorsLinkPage>;
 
 /** GET /admin/reserved-aliases: the overrides, in the order of aliases. */
@@ -184,9 +184,7 @@ const listChangesQuery = z.object({
   limit: limitUpTo(100).default(50),
 });
 
-const changePage = historyResponse
-  .extend({ next: nextPage })
-  .register(responseParts, { id: 'ChangePage' });
+const changePage = named('ChangePage', { ...historyResponse.shape, next: nextPage });
 export type ChangePage = z.infer<typeof changePage>;
 
 /** GET /admin/processes: the processes of the installation, which report every 5 seconds. */
@@ -205,9 +203,9 @@ const processList = named('ProcessList', {
 });
 export type ProcessList = z.infer<typeof processList>;
 
-export const aliasOverrideRequest = z
-  .object({ account: accountName }, { error: 'account is needed' })
-  .register(requestParts, { id: 'AliasOverrideRequest' });
+export const aliasOverrideRequest = request('AliasOverrideRequest', 'account is needed', {
+  account: accountName,
+});
 
 const aliasOverrideResponse = named('AliasOverride', {
   alias: z.string(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describedLike, requestParts } from '../components.js';
+import { describedLike, objectOf, request, requestParts } from '../components.js';
 import { listOf } from '../list-of.js';
 import { isCountry } from '../countries.js';
 import { browserFamilies, deviceTypes, osFamilies } from '../events/visitor.js';
@@ -54,10 +54,9 @@ const weekly = z
     { error: 'must be an object' },
   )
   .refine(({ from, to }) => from !== to, 'from and to must differ')
-  .meta({
-    description:
-      '`from` is inclusive, `to` exclusive. A window that crosses midnight belongs to its first day.',
-  })
+  .describe(
+    '`from` is inclusive, `to` exclusive. A window that crosses midnight belongs to its first day.',
+  )
   .register(requestParts, { id: 'WeeklyWindow' });
 
 const time = sentTime(invalidTime);
@@ -132,26 +131,21 @@ export const rulesField = (accepted: Destinations) => {
   const url = destination(accepted);
   const splitError = 'must be a list of 2 to 10 entries';
   const split = listOf(
-    z
-      .object(
-        describedLike(splitEntry, {
-          name,
-          url,
-          weight: z.int({ error: weightError }).min(1, weightError).max(1_000, weightError),
-        }),
-        { error: 'must be an object' },
-      )
-      .register(requestParts, { id: 'RuleSplit' }),
+    request(
+      'RuleSplit',
+      'must be an object',
+      describedLike(splitEntry, {
+        name,
+        url,
+        weight: z.int({ error: weightError }).min(1, weightError).max(1_000, weightError),
+      }),
+    ),
     { min: 2, max: 10, error: splitError },
   ).refine(isUnique, 'has two entries of the same name');
-  const rule = z
-    .object(
-      {
-        ...describedLike(withUrl, { name, when, url: url.nullish() }),
-        ...describedLike(withSplit, { split: split.nullish() }),
-      },
-      { error: 'must be an object' },
-    )
+  const rule = objectOf('must be an object', {
+    ...describedLike(withUrl, { name, when, url: url.nullish() }),
+    ...describedLike(withSplit, { split: split.nullish() }),
+  })
     .refine((value) => (value.url == null) !== (value.split == null), {
       error: 'must have either url or split',
     })
@@ -165,10 +159,9 @@ export const rulesField = (accepted: Destinations) => {
   return listOf(rule, { max: maxRules, error })
     .refine(isUnique, 'has two rules of the same name')
     .transform((rules): RedirectRule[] | null => (rules.length === 0 ? null : rules))
-    .meta({
-      description:
-        'Visitors are redirected to the URL of the first rule whose conditions all match, otherwise to `url`.',
-    });
+    .describe(
+      'Visitors are redirected to the URL of the first rule whose conditions all match, otherwise to `url`.',
+    );
 };
 
 /** `rules[0].when.devices[1]` */

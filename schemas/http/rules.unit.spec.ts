@@ -43,6 +43,9 @@ describe('HTTP schemas: redirect rules', () => {
       split,
     ]);
     expect(messageOf([])).to.equal(null);
+    // An empty query is no condition.
+    const empty = [{ ...rule, when: { query: {} } }];
+    expect(schema.parse({ rules: empty }).rules?.[0]?.when).not.to.have.property('query');
   });
 
   const when = (conditions: object) => [{ ...rule, when: conditions }];
@@ -67,6 +70,12 @@ describe('HTTP schemas: redirect rules', () => {
     [when({ query: 'a=b' }), 'rules[0].when.query: must be an object of at most 10 parameters'],
     [when({ query: ['a'] }), 'rules[0].when.query: must be'],
     [when({ query: Object.fromEntries(many.entries()) }), 'rules[0].when.query: must be'],
+    [
+      when({ query: Object.fromEntries('abcdefghijk'.split('').entries()) }),
+      'rules[0].when.query: must',
+    ],
+    [when({ networks: [] }), 'rules[0].when.networks: must be a list'],
+    [when({ networks: many.slice(0, 51).fill('::1') }), 'rules[0].when.networks: must be a list'],
     [when({ query: { a: 5 } }), 'rules[0].when.query.a: must have at most 500'],
     [when({ query: { a: 'x'.repeat(501) } }), 'rules[0].when.query.a: must have at most 500'],
     ...[

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, requestParts } from '../components.js';
+import { named, objectOf, requestParts } from '../components.js';
 import { fitsInLink, linkTooLarge, type SizedFields } from '../link-size.js';
 import { timestamp } from '../events/envelope.js';
 import { conflictOf, optionsIn, type OptionFields } from '../link-options.js';
@@ -53,19 +53,13 @@ const creationFields = (accepted: Destinations, now: () => number) => ({
       '(system routes, brands, government entities, malicious patterns).',
     examples: ['spring-sale'],
   }),
-  password: optional(password).meta({
-    description: 'Visitors must enter it before the redirect.',
-  }),
+  password: optional(password).describe('Visitors must enter it before the redirect.'),
   expiresIn: optional(expiresIn).meta({
     description: 'Seconds until the link expires.',
     examples: [86_400],
   }),
-  expiresAt: optional(expiresAt(now)).meta({
-    description: 'When the link expires, instead of `expiresIn`.',
-  }),
-  startsAt: optional(startsAt).meta({
-    description: 'Before this time, visitors get 404.',
-  }),
+  expiresAt: optional(expiresAt(now)).describe('When the link expires, instead of `expiresIn`.'),
+  startsAt: optional(startsAt).describe('Before this time, visitors get 404.'),
   maxClicks: optional(maxClicks).meta({
     description: 'Redirects until the link expires.',
     examples: [100],
@@ -126,22 +120,17 @@ const fits = (fields: Omit<SizedFields, 'options'> & OptionFields): boolean =>
   fitsInLink({ ...fields, options: optionsIn(fields) });
 
 export const shortenRequest = (accepted: Destinations, now: () => number = Date.now) =>
-  z
-    .object(
-      {
-        ...creationFields(accepted, now),
-        reuse: z
-          .boolean({ error: 'reuse must be true or false' })
-          .nullish()
-          .transform((reuse) => reuse ?? false)
-          .meta({
-            description:
-              'If the account has an active link with exactly this `url` and no options on the domain, return ' +
-              'the oldest one with 200, without using the link quota. No field besides `url` and `domain` is allowed.',
-          }),
-      },
-      { error: invalidUrl },
-    )
+  objectOf(invalidUrl, {
+    ...creationFields(accepted, now),
+    reuse: z
+      .boolean({ error: 'reuse must be true or false' })
+      .nullish()
+      .transform((reuse) => reuse ?? false)
+      .describe(
+        'If the account has an active link with exactly this `url` and no options on the domain, return ' +
+          'the oldest one with 200, without using the link quota. No field besides `url` and `domain` is allowed.',
+      ),
+  })
     .refine(endsOnce, expiresTwice)
     .refine(startsBeforeEnd(now), startsAfterEnd)
     .superRefine(withoutConflict)
@@ -161,8 +150,7 @@ export const shortenRequest = (accepted: Destinations, now: () => number = Date.
 
 /** A new link, without options of the request. */
 export const linkRequest = (accepted: Destinations, now: () => number = Date.now) =>
-  z
-    .object(creationFields(accepted, now), { error: invalidUrl })
+  objectOf(invalidUrl, creationFields(accepted, now))
     .refine(endsOnce, expiresTwice)
     .refine(startsBeforeEnd(now), startsAfterEnd)
     .superRefine(withoutConflict)

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, requestParts, responseParts } from '../components.js';
+import { named, objectOf, request, requestParts } from '../components.js';
 import { listOf } from '../list-of.js';
 import { timestamp } from '../events/envelope.js';
 import { topics } from '../events/topics.js';
@@ -36,35 +36,29 @@ const types = listOf(z.string({ error: typesMessage }), {
 })
   .refine((names) => names.every(isFeedEventName), typesMessage)
   .transform((names) => feedEventNames.filter((name) => names.includes(name)))
-  .meta({ description: 'Names of event types. Default: all but LinkVisited.' });
+  .describe('Names of event types. Default: all but LinkVisited.');
 
 const description = lineNamed('description').describe('For the owner.');
 
 const terms = {
   types: optional(types),
-  domain: optional(domainName).meta({ description: 'Only events of links on this domain.' }),
+  domain: optional(domainName).describe('Only events of links on this domain.'),
   description: optional(description),
 };
 
-export const createWebhookRequest = z
-  .object({ url, ...terms }, { error: urlMessage })
-  .register(requestParts, { id: 'CreateWebhookRequest' });
+export const createWebhookRequest = request('CreateWebhookRequest', urlMessage, { url, ...terms });
 
 /** PATCH /v2/webhooks/:id. An absent value stays; `null` removes the value. */
-export const changeWebhookRequest = z
-  .object(
-    {
-      url: url.nullish(),
-      types: types.nullish(),
-      domain: domainName.nullish().meta({ description: 'Only events of links on this domain.' }),
-      description: description.nullish(),
-      status: z
-        .enum(['enabled', 'paused'], { error: 'status must be enabled or paused' })
-        .nullish()
-        .describe('`paused`: events wait until it is `enabled`.'),
-    },
-    { error: nothingToChange },
-  )
+export const changeWebhookRequest = objectOf(nothingToChange, {
+  url: url.nullish(),
+  types: types.nullish(),
+  domain: domainName.nullish().describe('Only events of links on this domain.'),
+  description: description.nullish(),
+  status: z
+    .enum(['enabled', 'paused'], { error: 'status must be enabled or paused' })
+    .nullish()
+    .describe('`paused`: events wait until it is `enabled`.'),
+})
   // In `url` and `status`, `null` means absent.
   .transform(({ url: newUrl, status, ...rest }) => ({
     ...(typeof newUrl === 'string' && { url: newUrl }),
@@ -95,28 +89,28 @@ export const deliveryStatus = z
 
 const deliveryId = z.uuid().describe('The `webhook-id` of all attempts.');
 
-export const webhookResponse = webhook
-  .extend({
-    lag: z
-      .int()
-      .describe(
-        'Events that are not delivered yet; with LinkVisited, at most: visits of other accounts count too.',
-      ),
-    lastDelivery: named('LastDelivery', {
-      id: deliveryId,
-      status: deliveryStatus,
-      at: timestamp.describe('The time of the last attempt, UTC.'),
-    })
-      .nullable()
-      .describe('The newest delivery; `null`: none yet.'),
+export const webhookResponse = named('Webhook', {
+  ...webhook.shape,
+  lag: z
+    .int()
+    .describe(
+      'Events that are not delivered yet; with LinkVisited, at most: visits of other accounts count too.',
+    ),
+  lastDelivery: named('LastDelivery', {
+    id: deliveryId,
+    status: deliveryStatus,
+    at: timestamp.describe('The time of the last attempt, UTC.'),
   })
-  .register(responseParts, { id: 'Webhook' });
+    .nullable()
+    .describe('The newest delivery; `null`: none yet.'),
+});
 export type WebhookResponse = z.infer<typeof webhookResponse>;
 
 /** A webhook with its secret, which only this response contains. */
-const webhookWithSecretResponse = webhook
-  .extend({ secret: z.string().describe('Signs deliveries: `whsec_` and Base64.') })
-  .register(responseParts, { id: 'WebhookWithSecret' });
+const webhookWithSecretResponse = named('WebhookWithSecret', {
+  ...webhook.shape,
+  secret: z.string().describe('Signs deliveries: `whsec_` and Base64.'),
+});
 export type WebhookWithSecretResponse = z.infer<typeof webhookWithSecretResponse>;
 
 export const webhookListResponse = named('WebhookPage', {
@@ -172,22 +166,17 @@ export type DeliveriesResponse = z.infer<typeof deliveriesResponse>;
 
 const replayMessage = `after must be start, a cursor or a time: ${invalidTime}`;
 
-export const replayRequest = z
-  .object(
-    {
-      after: z
-        .union(
-          [
-            sentTime(replayMessage).transform((time) => new Date(time)),
-            z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
-          ],
-          { error: replayMessage },
-        )
-        .meta({ description: '`start`, a cursor, or a time with an offset.' }),
-    },
-    { error: replayMessage },
-  )
-  .register(requestParts, { id: 'ReplayRequest' });
+export const replayRequest = request('ReplayRequest', replayMessage, {
+  after: z
+    .union(
+      [
+        sentTime(replayMessage).transform((time) => new Date(time)),
+        z.string({ error: replayMessage }).regex(/^(?:start|[\w-]{20,})$/, replayMessage),
+      ],
+      { error: replayMessage },
+    )
+    .describe('`start`, a cursor, or a time with an offset.'),
+});
 
 export const operatorsWebhooksQuery = z.object({ account: accountName.optional() });
 

@@ -1,12 +1,16 @@
 import type { ConsoleSession } from '../../../schemas/http/console.js';
 import { texts } from '../texts.js';
+import { callApi } from './app/api.js';
+import { fieldsOf } from './app/hooks.js';
 import { Owner } from './app/owner.js';
 import { SessionGate } from './app/session.js';
 import { Shell, startConsole, type ConsolePage } from './app/shell.js';
-import { Input } from './components/field.js';
+import { type Action, useActions } from './components/actions.js';
+import { Input, Select } from './components/field.js';
 import { lazy } from './components/lazy.js';
 import { OwnDomains } from './components/own-domains.js';
 import { richText } from './components/rich-text.js';
+import { leaveTo } from './components/unsaved.js';
 import { Domains } from './domains/domains.js';
 import { Keys } from './keys/keys.js';
 import { LinkPage } from './link/link-page.js';
@@ -14,13 +18,16 @@ import { Links } from './links/links.js';
 import { Make } from './make/make.js';
 import { Overview } from './overview/overview.js';
 import { Sessions } from './sessions/sessions.js';
-import { WebhookPage, Webhooks } from './webhooks/webhooks.js';
 
 const { common, app: text } = texts;
 
-const Imports = lazy(() => import('./imports/imports.js').then((module) => module.Imports));
-const ImportPage = lazy(() => import('./imports/imports.js').then((module) => module.ImportPage));
-const Tags = lazy(() => import('./tags/tags.js').then((module) => module.Tags));
+const later = () => import('./later-pages.js');
+const Imports = lazy(() => later().then((module) => module.Imports), text.import);
+const ImportPage = lazy(() => later().then((module) => module.ImportPage), text.import);
+const People = lazy(() => later().then((module) => module.People), text.people);
+const Tags = lazy(() => later().then((module) => module.Tags), common.tags);
+const Webhooks = lazy(() => later().then((module) => module.Webhooks), text.webhooks);
+const WebhookPage = lazy(() => later().then((module) => module.WebhookPage), text.webhooks);
 
 const pages: readonly ConsolePage[] = [
   { path: '/console', title: text.overview, component: Overview },
@@ -35,11 +42,12 @@ const pages: readonly ConsolePage[] = [
     scope: 'webhooks:manage',
   },
   { path: '/console/keys', title: text.keys, component: Keys, scope: 'keys:manage' },
+  { path: '/console/people', title: text.people, component: People, scope: 'people:read' },
   { path: '/docs', title: text.api },
-  { path: '/console/tags', component: Tags },
+  { path: '/console/tags', component: Tags, scope: 'links:read' },
   { path: '/console/links/:code/:tab?', component: LinkPage },
-  { path: '/console/imports/:id', component: ImportPage },
-  { path: '/console/webhooks/:id', component: WebhookPage },
+  { path: '/console/imports/:id', component: ImportPage, scope: 'links:import' },
+  { path: '/console/webhooks/:id', component: WebhookPage, scope: 'webhooks:manage' },
   { path: '/console/sessions', component: Sessions },
 ];
 
@@ -64,12 +72,47 @@ const keyField = (
   />
 );
 
+type SwitchProps = Pick<ConsoleSession, 'account'> & NonNullable<ConsoleSession['person']>;
+
+/** Moves the session to another account of the person. */
+const AccountSwitch = ({ account, accounts }: SwitchProps) => {
+  const tools = useActions(() => undefined);
+  const choose: Action = {
+    verb: account,
+    unseen: text.switchAccount,
+    dialog: {
+      title: text.switchAccount,
+      verb: text.switch,
+      content: (
+        <Select
+          label={common.account}
+          name="account"
+          value={account}
+          options={accounts.map(({ account: name, role }) => [
+            name,
+            `${name} (${texts.people.roles[role]})`,
+          ])}
+        />
+      ),
+    },
+    call: (data) => callApi('/session', { method: 'PATCH', body: fieldsOf(data) }),
+    // Another account must not see the pages of this one.
+    onDone: () => leaveTo('/console'),
+  };
+  return (
+    <>
+      {tools.buttons([choose])}
+      {tools.dialogs}
+    </>
+  );
+};
+
 startConsole(
   <SessionGate<ConsoleSession>
     fields={keyField}
     ownerOf={({ account, key }) => `${account} ${key.id}`}
-    describe={({ account, key }) =>
-      richText(text.owner, {
+    describe={({ account, key, person }) =>
+      richText(person ? text.person : text.owner, {
         account: <strong>{account}</strong>,
         key: (
           <strong>
@@ -79,15 +122,22 @@ startConsole(
       })
     }
   >
-    {({ account, key, upgradeUrl, shortUrlHost }, signOut) => (
+    {({ account, key, upgradeUrl, shortUrlHost, person }, signOut) => (
       <Owner.Provider
-        value={{ scopes: key.scopes, keyId: key.id, plansUrl: upgradeUrl, shortUrlHost }}
+        value={{
+          ...{ scopes: key.scopes, keyId: key.id, plansUrl: upgradeUrl, shortUrlHost },
+          isReadOnly: false,
+        }}
       >
         <OwnDomains>
           <Shell name="Linklog" pages={pages} shortcuts={shortcuts} onSignOut={signOut}>
             <bdi>{key.name}</bdi>
             <br />
-            <span class="soft">{account}</span>
+            {person && person.accounts.length > 1 ? (
+              <AccountSwitch account={account} {...person} />
+            ) : (
+              <span class="soft">{account}</span>
+            )}
           </Shell>
         </OwnDomains>
       </Owner.Provider>

@@ -9,6 +9,7 @@ import { AllChanges } from './operators/all-changes.js';
 import { AllDomains } from './operators/all-domains.js';
 import { AllKeys } from './operators/all-keys.js';
 import { AllLinks } from './operators/all-links.js';
+import { AllPeople } from './operators/all-people.js';
 import { AnyLink } from './operators/any-link.js';
 import { Health } from './operators/health.js';
 import { Platform } from './operators/platform.js';
@@ -22,6 +23,7 @@ const pages: readonly ConsolePage[] = [
   { path: '/console/keys', title: text.keys, component: AllKeys },
   { path: '/console/links', title: common.links, component: AllLinks },
   { path: '/console/domains', title: text.domains, component: AllDomains },
+  { path: '/console/people', title: text.people, component: AllPeople },
   { path: '/console/projections', title: text.projections, component: Projections },
   { path: '/console/changes', title: text.changes, component: AllChanges },
   { path: '/console/platform', title: text.platform, component: Platform },
@@ -57,13 +59,19 @@ const fields = (
 startConsole(
   <SessionGate<OperatorSession>
     fields={fields}
-    ownerOf={({ actor }) => actor}
+    ownerOf={({ actor, role }) => `${actor} ${role}`}
     describe={({ actor }) => actor}
   >
-    {({ actor, shortUrlHost }, signOut) => (
-      <Owner.Provider value={{ scopes: [], keyId: null, plansUrl: null, shortUrlHost }}>
+    {({ actor, shortUrlHost, role }, signOut) => (
+      <Owner.Provider
+        value={{
+          ...{ scopes: [], keyId: null, plansUrl: null, shortUrlHost },
+          isReadOnly: role === 'auditor',
+        }}
+      >
         <Shell name={text.operators} pages={pages} shortcuts={shortcuts} onSignOut={signOut}>
           <bdi>{actor}</bdi>
+          {role && <span class="soft"> {texts.people.installation[role]}</span>}
         </Shell>
       </Owner.Provider>
     )}

@@ -20,6 +20,7 @@ interface NewSessionOfPerson extends NewSession {
   readonly account: string;
   /** The session at the identity provider; `null`: unknown. */
   readonly sid: string | null;
+  /** One that is too long for a URL is not kept. */
   readonly idToken: string;
 }
 
@@ -46,6 +47,9 @@ export const hashToken = (token: string): Buffer | null =>
 const cipher = 'aes-256-gcm';
 const nonceBytes = 12;
 const tagBytes = 16;
+
+/** Characters of an ID token that fits into the URL that ends the session at the provider. */
+const maxIdToken = 8_192;
 
 /** Only the browser has the token, so that nobody can decrypt the text with the database alone. */
 const keyOf = (token: string): Buffer => createHash('sha256').update(`encrypt ${token}`).digest();
@@ -154,6 +158,7 @@ export const createConsoleSessions = (
     { id, account, sid, idToken, ...session }: NewSessionOfPerson,
   ): Promise<string> {
     const token = await this.start(client, session);
+    const kept = idToken.length > maxIdToken ? null : idToken;
     await client.query({
       name: 'console-session-of-person',
       text: `
@@ -162,7 +167,7 @@ export const createConsoleSessions = (
             last_account = coalesce(nullif($5, ''), last_account) WHERE id = $2
         )
         UPDATE ledger.console_sessions SET person_id = $2, sid = $3, id_token = $4 WHERE token_hash = $1`,
-      values: [hashToken(token), id, sid, encrypt(idToken, token), account],
+      values: [hashToken(token), id, sid, kept && encrypt(kept, token), account],
     });
     return token;
   },
@@ -208,8 +213,9 @@ export const createConsoleSessions = (
   async list(token: string): Promise<readonly ListedSession[]> {
     const { rows } = await pool.query<ListedSession>({
       name: 'console-session-list',
-      text: `SELECT ${idColumn} AS id, browser, actor, began_at AS "startedAt", used_at AS "usedAt",
-               token_hash = $1 AS "isCurrent"
+      text: `SELECT ${idColumn} AS id, browser, began_at AS "startedAt", used_at AS "usedAt",
+               token_hash = $1 AS "isCurrent",
+               coalesce((SELECT name FROM ledger.people WHERE people.id = actor), actor) AS actor
              FROM ledger.console_sessions WHERE ${related} AND ${isLive}
              ORDER BY used_at DESC, token_hash`,
       values: [hashToken(token), listener],

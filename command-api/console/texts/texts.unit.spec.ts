@@ -41,7 +41,7 @@ describe('texts of the console', () => {
     const shared = new Set([
       ...['API', 'Alias', 'Bot', 'Bots', 'Browser', 'Code', 'Desktop', 'Domain', 'Domains'],
       ...['Format', 'Import', 'Link', 'Linklog', 'Links', 'Live', 'Logo', 'Medium', 'Name'],
-      ...['Status', 'TV', 'Tablet', 'Tag', 'Tags', 'URL', 'Webhook', 'Webhooks'],
+      ...['Person', 'Status', 'TV', 'Tablet', 'Tag', 'Tags', 'URL', 'Webhook', 'Webhooks'],
     ]);
     const untranslated = english.filter(
       ([path, text]) => typeof text === 'string' && german.get(path) === text && !shared.has(text),

@@ -34,7 +34,9 @@ import {
   urlsOf,
 } from '../../../schemas/link-options.js';
 import { fitsInLink } from '../../../schemas/link-size.js';
+import type { BulkChange } from '../../../schemas/http/bulk.js';
 import { canonicalText, maxTags } from '../../../schemas/http/link-fields.js';
+import type { ChangeLinkRequest } from '../../../schemas/http/links.js';
 import { secondsAfter } from '../create/command.js';
 
 /** The two states of a link, folded from the same events. */
@@ -48,24 +50,15 @@ export const evolveManagedLink = (state: ManagedLink, event: LinkEvent): Managed
   current: evolveLink(state.current, event),
 });
 
-/** Absent and `undefined` fields stay; `null` removes the value. */
-export interface LinkChange extends OptionFields {
-  readonly url?: string | undefined;
-  /** Seconds from now. */
-  readonly expiresIn?: number | null | undefined;
-  /** Instead of `expiresIn`. */
-  readonly expiresAt?: string | null | undefined;
-  readonly startsAt?: string | null | undefined;
-  readonly maxClicks?: number | null | undefined;
+/** The fields of a requested change. Absent and `undefined` fields stay; `null` removes the value. */
+export type LinkFields = Readonly<
+  Partial<ChangeLinkRequest & Pick<BulkChange, 'addTags' | 'removeTags'>>
+>;
+
+export type LinkChange = Omit<LinkFields, 'password'> & {
   /** `hash: null`: not hashed yet. If nothing else refuses the change, the decider refuses it as `unhashed`. */
   readonly password?: { readonly hash: string | null } | null | undefined;
-  readonly title?: string | null | undefined;
-  readonly note?: string | null | undefined;
-  readonly tags?: readonly string[] | null | undefined;
-  readonly addTags?: readonly string[] | undefined;
-  readonly removeTags?: readonly string[] | undefined;
-  readonly disabled?: boolean | undefined;
-}
+};
 
 interface Conditions {
   /** The required account of the link; `null`: any. */

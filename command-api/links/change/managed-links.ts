@@ -12,7 +12,7 @@ import { startsAfterEnd } from '../../../schemas/http/fields.js';
 import { tagsMessage } from '../../../schemas/http/link-fields.js';
 import type { ChangedLink, LinkDetails } from '../../../schemas/http/links.js';
 import {
-  type LinkChange,
+  type LinkFields,
   type LinkCommand,
   type LinkRefusal,
   linkChangeDecider,
@@ -77,8 +77,7 @@ export interface LinkCaller {
 export interface RequestedChange {
   readonly subject: string;
   readonly versions: LinkCommand['data']['versions'];
-  readonly change:
-    'delete' | (Omit<LinkChange, 'password'> & { readonly password?: string | null | undefined });
+  readonly change: 'delete' | LinkFields;
 }
 
 export interface VersionedLink {
@@ -126,6 +125,12 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
       return unknown;
     }
   }
+};
+
+/** The result for the only link or change. */
+export const only = <Result>([result]: readonly Result[]): Result => {
+  if (result === undefined) throw new Error('1 link or change has no result');
+  return result;
 };
 
 /** A change is decided again after a web-safety check, after hashing, and after conflicting changes. */

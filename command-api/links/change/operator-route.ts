@@ -3,6 +3,7 @@ import type { OptionFields } from '../../../schemas/link-options.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   createManagedLinks,
+  only,
   type LinkCaller,
   type VersionedLink,
   type RequestedChange,
@@ -10,7 +11,7 @@ import {
 import { addressedLink, etagOf, ifMatch } from '../addressed-link.js';
 import { withAccount } from '../view.js';
 import { failure, json, type Reply } from '../../http/reply.js';
-import type { AdminHandlers, AdminState } from '../../http/operator-requests.js';
+import type { AdminHandlers, AdminState, OperatorHandler } from '../../http/operator-requests.js';
 
 const callerOf = ({ actor, uncounted }: AdminState): LinkCaller => ({
   actor,
@@ -19,6 +20,8 @@ const callerOf = ({ actor, uncounted }: AdminState): LinkCaller => ({
   readsLinks: true,
   uncounted,
 });
+
+type LinkRequest = Pick<Parameters<OperatorHandler<'getLink'>>[0], 'ctx' | 'parameter' | 'state'>;
 
 /** GET, PATCH and DELETE of `/admin/links/:shortCode`, without checks of plan features and switches. */
 export const managedLinkHandlers = ((deps) => {
@@ -29,22 +32,25 @@ export const managedLinkHandlers = ((deps) => {
     found: VersionedLink,
     change: OptionFields = {},
   ): Promise<Reply> => {
-    const [details] = await links.details([found], new Date());
-    if (!details) throw new Error('details() returned no link for 1 link');
-    return json(
-      status,
-      { ...withAccount(details, found), ...warningOf(change) },
-      { ETag: etagOf(found.version) },
-    );
+    const details = withAccount(only(await links.details([found], new Date())), found);
+    return json(status, { ...details, ...warningOf(change) }, { ETag: etagOf(found.version) });
   };
 
   /** Changes a link. While the log is unavailable, the change takes effect and gets 202. */
-  const applyChange = async (change: RequestedChange, state: AdminState): Promise<Reply> => {
-    const [outcome] = await links.change([change], callerOf(state));
-    if (!outcome) throw new Error('change() returned no outcome for 1 change');
+  const applyChange = async (
+    { ctx, parameter, state }: LinkRequest,
+    change: RequestedChange['change'],
+  ): Promise<Reply> => {
+    const subject = await addressedLink(deps, ctx, parameter);
+    if (subject.type === 'refused') return subject.reply;
+    const requested = {
+      subject: subject.value,
+      versions: ifMatch(ctx.headers['if-match']),
+      change,
+    };
+    const outcome = only(await links.change([requested], callerOf(state)));
     if (outcome.type === 'refused') return outcome.reply;
-    const set = change.change === 'delete' ? {} : change.change;
-    return detailed(outcome.published ? 200 : 202, outcome, set);
+    return detailed(outcome.published ? 200 : 202, outcome, change === 'delete' ? {} : change);
   };
 
   return {
@@ -55,18 +61,7 @@ export const managedLinkHandlers = ((deps) => {
       return found ? detailed(200, found) : failure(404, messages.codeNotFound);
     },
 
-    async changeLink({ ctx, body: change, state, parameter }) {
-      const subject = await addressedLink(deps, ctx, parameter);
-      if (subject.type === 'refused') return subject.reply;
-      const versions = ifMatch(ctx.headers['if-match']);
-      return applyChange({ subject: subject.value, versions, change }, state);
-    },
-
-    async deleteLink({ ctx, state, parameter }) {
-      const subject = await addressedLink(deps, ctx, parameter);
-      if (subject.type === 'refused') return subject.reply;
-      const versions = ifMatch(ctx.headers['if-match']);
-      return applyChange({ subject: subject.value, versions, change: 'delete' }, state);
-    },
+    changeLink: (request) => applyChange(request, request.body),
+    deleteLink: (request) => applyChange(request, 'delete'),
   };
 }) satisfies AdminHandlers;

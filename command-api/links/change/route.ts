@@ -4,6 +4,7 @@ import { warningOf } from '../../../schemas/http/link-options.js';
 import { changeLinkRequest } from '../../../schemas/http/links.js';
 import {
   createManagedLinks,
+  only,
   type LinkCaller,
   type ManagedLinksDeps,
   type VersionedLink,
@@ -35,55 +36,44 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   const links = createManagedLinks(deps);
   const changeRequest = changeLinkRequest(deps.destinations);
 
-  const detailed = async (found: VersionedLink, { call }: V2State): Promise<Reply> => {
-    const [details] = await links.details([found], call.now);
-    if (!details) throw new Error('details() returned no link for 1 link');
-    return json(200, details, { ETag: etagOf(found.version) });
-  };
-
   /** Changes a link. Responds with `reply` as soon as the log has the events. */
   const applyChange = async (
-    change: RequestedChange,
-    state: V2State,
+    [ctx, state, parameter]: Parameters<Handler<V2State>>,
+    change: RequestedChange['change'],
     reply: (changed: VersionedLink) => Reply | Promise<Reply>,
   ): Promise<Reply> => {
-    const [outcome] = await links.change([change], callerOf(state));
-    if (!outcome) throw new Error('change() returned no outcome for 1 change');
+    const subject = await addressedLink(deps, ctx, parameter);
+    if (subject.type === 'refused') return subject.reply;
+    const versions = ifMatch(ctx.headers['if-match']);
+    const requested = { subject: subject.value, versions, change };
+    const outcome = only(await links.change([requested], callerOf(state)));
     if (outcome.type === 'refused') return outcome.reply;
     return outcome.published ? reply(outcome) : unavailable(messages.logUnavailable);
   };
 
-  const show: Handler<V2State> = async (ctx, state, parameter) => {
-    const subject = await addressedLink(deps, ctx, parameter);
-    if (subject.type === 'refused') return subject.reply;
-    const found = await links.find(subject.value, state.call.key.account);
-    return found ? detailed(found, state) : failure(404, messages.codeNotFound);
-  };
+  return {
+    async getLink(ctx, state, parameter) {
+      const subject = await addressedLink(deps, ctx, parameter);
+      if (subject.type === 'refused') return subject.reply;
+      const found = await links.find(subject.value, state.call.key.account);
+      if (!found) return failure(404, messages.codeNotFound);
+      const details = only(await links.details([found], state.call.now));
+      return json(200, details, { ETag: etagOf(found.version) });
+    },
 
-  const change: Handler<V2State> = async (ctx, state, parameter) => {
-    const request = parseJsonAs(changeRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const refusal = gateRefusal(request.value, state, deps);
-    if (refusal) return refusal;
-    const subject = await addressedLink(deps, ctx, parameter);
-    if (subject.type === 'refused') return subject.reply;
-    const versions = ifMatch(ctx.headers['if-match']);
-    const requested = { subject: subject.value, versions, change: request.value };
-    return applyChange(requested, state, async (changed) => {
-      const [shown] = await links.changed([changed], callerOf(state), state.call.now);
-      if (!shown) throw new Error('changed() returned no link for 1 link');
-      const body = { ...shown, ...warningOf(request.value) };
-      return json(200, body, { ETag: etagOf(changed.version) });
-    });
-  };
+    changeLink(...call) {
+      const [, state] = call;
+      const request = parseJsonAs(changeRequest, state.body, state);
+      if (request.type === 'refused') return request.reply;
+      const refusal = gateRefusal(request.value, state, deps);
+      if (refusal) return refusal;
+      return applyChange(call, request.value, async (changed) => {
+        const shown = only(await links.changed([changed], callerOf(state), state.call.now));
+        const body = { ...shown, ...warningOf(request.value) };
+        return json(200, body, { ETag: etagOf(changed.version) });
+      });
+    },
 
-  const remove: Handler<V2State> = async (ctx, state, parameter) => {
-    const subject = await addressedLink(deps, ctx, parameter);
-    if (subject.type === 'refused') return subject.reply;
-    const versions = ifMatch(ctx.headers['if-match']);
-    const requested = { subject: subject.value, versions, change: 'delete' } as const;
-    return applyChange(requested, state, () => noContent());
-  };
-
-  return { getLink: show, changeLink: change, deleteLink: remove };
+    deleteLink: (...call) => applyChange(call, 'delete', () => noContent()),
+  } satisfies Readonly<Record<string, Handler<V2State>>>;
 };

@@ -15,6 +15,8 @@ export interface LinkWithCodes extends ManagedLink {
   readonly decided: readonly CodeEvent[];
 }
 
+type Unassignable = 'domainInactive' | 'linksExhausted' | 'aliasTaken';
+
 /** The subject is the link. `code` is a subject, too. */
 export type CodeCommand =
   | Command<
@@ -25,20 +27,13 @@ export type CodeCommand =
         /** The root key of the quota. */
         readonly keyId: string;
         /** Why the ledger cannot assign the code; `null`: it can. */
-        readonly refusal: 'domainInactive' | 'linksExhausted' | 'aliasTaken' | null;
+        readonly refusal: Unassignable | null;
       }
     >
   | Command<'RemoveCode', { readonly account: string; readonly code: string }>;
 
 export interface CodeRefusal {
-  readonly type:
-    | 'notFound'
-    | 'deleted'
-    | 'tooManyCodes'
-    | 'firstCode'
-    | 'domainInactive'
-    | 'linksExhausted'
-    | 'aliasTaken';
+  readonly type: 'notFound' | 'deleted' | 'tooManyCodes' | 'firstCode' | Unassignable;
 }
 
 /** Adds and removes further codes of a link. */

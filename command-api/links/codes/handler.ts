@@ -1,5 +1,5 @@
 import { saveCodes } from '../../../ops/ledger/codes.js';
-import { decideOneIn, type LedgerRows } from '../../../ops/ledger/decide.js';
+import { decideOne, decideOneIn, type LedgerRows } from '../../../ops/ledger/decide.js';
 import { lockActiveDomains } from '../../../ops/ledger/domains.js';
 import { findTaken, isSubjectTaken } from '../../../ops/ledger/links.js';
 import { lockCalls, saveMeters, type LockedMeter } from '../../../ops/ledger/meters.js';
@@ -7,14 +7,14 @@ import { traced } from '../../../ops/ledger/traced.js';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../../ops/platform/postgres/pool.js';
-import type { Actor, CommandRequest } from '../../../schemas/decision.js';
+import type { Actor } from '../../../schemas/decision.js';
 import type { LinkEvent } from '../../../schemas/events/catalogue.js';
 import { mayCreate } from '../../../schemas/folds/domain.js';
 import { addSpending, spendingOf } from '../../../schemas/folds/key-meter.js';
 import { linkOfSubject } from '../../../schemas/link-subject.js';
 import { managedLinks } from '../change/managed-links.js';
 import { liveIn } from '../create/handler.js';
-import { codeDecider, type CodeCommand, type LinkWithCodes } from './command.js';
+import { codeDecider, type LinkWithCodes } from './command.js';
 
 /** Writes links with their codes. @param meter counts added codes; `null`: none is added */
 const codeRows = (
@@ -61,12 +61,6 @@ export const createCodeLedger = (deps: {
 }) => {
   const { pool, outbox, clock } = deps;
 
-  const decideIn = async (
-    tx: Client,
-    command: CommandRequest<CodeCommand>,
-    meter: LockedMeter | null,
-  ) => decideOneIn(tx, outbox, codeRows(outbox, meter), codeDecider, command);
-
   const addIn = async (tx: Client, { subject, code, account, ...request }: AddRequest) => {
     const { keys, meters } = await lockCalls(tx, [request.keyHash], clock);
     const key = keys.get(request.keyHash);
@@ -85,7 +79,8 @@ export const createCodeLedger = (deps: {
           : null;
     const data = { account, code, keyId: key.rootId, refusal } as const;
     const command = { type: 'AddCode', subject, data, metadata: request.actor } as const;
-    return { ...(await decideIn(tx, command, meter)), liveIn: liveIn(domains) };
+    const decided = await decideOneIn(tx, outbox, codeRows(outbox, meter), codeDecider, command);
+    return { ...decided, liveIn: liveIn(domains) };
   };
 
   return {
@@ -103,10 +98,8 @@ export const createCodeLedger = (deps: {
     },
 
     remove: (subject: string, code: string, account: string, metadata: Actor) =>
-      traced(pool, [metadata], () =>
-        transaction(pool, (tx) =>
-          decideIn(tx, { type: 'RemoveCode', subject, data: { account, code }, metadata }, null),
-        ),
-      ),
+      decideOne({ pool, outbox }, codeRows(outbox, null), codeDecider, {
+        ...{ type: 'RemoveCode', subject, data: { account, code }, metadata },
+      }),
   };
 };

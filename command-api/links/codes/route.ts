@@ -26,7 +26,7 @@ import {
 import { actorIn } from '../../http/request-actor.js';
 import { parseJsonAs, type Handler } from '../../http/requests.js';
 import { addressedLink, etagOf, namedDomain } from '../addressed-link.js';
-import { createManagedLinks, type ManagedLinksDeps } from '../change/managed-links.js';
+import { createManagedLinks, only, type ManagedLinksDeps } from '../change/managed-links.js';
 import { callerOf } from '../change/route.js';
 import { goneResponses } from '../view.js';
 import type { CodeRefusal } from './command.js';
@@ -81,13 +81,9 @@ export const createCodeHandlers = (
       if (forbidden.has(alias)) return failure(400, messages.aliasReserved);
       const addressed = await addressedLink(deps, ctx, parameter);
       if (addressed.type === 'refused') return addressed.reply;
+      const code = subjectOf({ domain, code: alias });
       const added = await ledger.add({
-        ...{
-          subject: addressed.value,
-          code: subjectOf({ domain, code: alias }),
-          account,
-          linkLimit,
-        },
+        ...{ subject: addressed.value, code, account, linkLimit },
         ...{ keyHash: state.keyHash, actor: actorIn(state, key.id) },
       });
       if (added === null) return keyInvalid;
@@ -98,8 +94,7 @@ export const createCodeHandlers = (
       const changed = { link: link.current, version: link.ledger.sequence };
       if (added.liveIn > 0) await sleep(added.liveIn);
       return whenPublished(delivery, outboxPosition, async () => {
-        const [shown] = await links.changed([changed], callerOf(state), state.call.now);
-        if (!shown) throw new Error('changed() returned no link for 1 link');
+        const shown = only(await links.changed([changed], callerOf(state), state.call.now));
         return json(201, shown, { ETag: etagOf(changed.version) });
       });
     },

@@ -16,27 +16,15 @@ import {
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
 import { type Link, type LinkState, type ExistingLink } from '../../../schemas/folds/link.js';
-import { noOptions, type LinkOptions } from '../../../schemas/link-options.js';
+import type { ShortenRequest } from '../../../schemas/http/shorten.js';
+import { noOptions } from '../../../schemas/link-options.js';
 import { linkOfSubject, subjectOf, type LinkIdentity } from '../../../schemas/link-subject.js';
 
 /** The data of a new link, checked except against the ledger. The subject of the command is that of the link. */
-export interface NewLink {
+export interface NewLink extends Omit<ShortenRequest, 'alias' | 'domain' | 'password'> {
   /** Whether the code is an alias, not generated. */
   readonly custom: boolean;
-  readonly url: string;
-  /** Seconds. */
-  readonly expiresIn: number | null;
-  /** Ignored if `expiresIn` is set. */
-  readonly expiresAt: string | null;
-  readonly startsAt: string | null;
-  readonly maxClicks: number | null;
   readonly passwordHash: string | null;
-  readonly title: string | null;
-  readonly note: string | null;
-  readonly tags: readonly string[] | null;
-  readonly options: LinkOptions;
-  /** Whether to return an existing link of the account to the destination. */
-  readonly reuse: boolean;
   /** The root key of the quota. */
   readonly keyId: string;
   readonly account: string;

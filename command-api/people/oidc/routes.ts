@@ -175,7 +175,7 @@ export const oidcRoutes = (deps: OidcDeps): readonly Route<RequestState>[] => {
     if (listener === 'api' && !(await findKeyBySecret(pool, boundTo))) {
       return text(403, messages.accountDeactivated, cleared);
     }
-    const actor = listener === 'api' ? null : id;
+    const actor = listener === 'api' ? null : (person.name ?? id);
     const browser = browserOf(ctx);
     const token = await sessions.startForPerson(pool, {
       boundTo,

@@ -10,6 +10,7 @@ import { eventually, rejection } from '../../test/support/waiting.js';
 import { cuttableSockets } from '../../test/conformance/event-log/cuttable-sockets.js';
 import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
 import { createLogger } from '../../platform/logging.js';
+import { createClusterAdmin } from './admin.js';
 import { createKafkaClient } from './client.js';
 import { patchKafkajs } from './kafkajs-patches.js';
 
@@ -18,6 +19,12 @@ const logger = createLogger('silent');
 
 interface RequestQueue {
   readonly prototype: { checkPendingRequests: () => void };
+}
+
+interface Cluster {
+  readonly brokerPool: { metadata: object };
+  addTargetTopic: (this: Cluster, topic: string) => Promise<void>;
+  refreshMetadataIfNecessary: () => Promise<void>;
 }
 
 interface Connection {
@@ -162,6 +169,34 @@ describe('platform: kafkajs, mended', function () {
       for (const connecting of clients) await connecting.connect();
     } finally {
       for (const connected of clients) await connected.disconnect();
+    }
+  });
+
+  it('reads the offsets of a topic whose metadata was requested before the topic was known', async () => {
+    const admin = createClusterAdmin(createKafkaClient(settingsOf(kafka), logger));
+    const topic = `${kafka.prefix}offsets`;
+    const { prototype } = load('kafkajs/src/cluster/index.js') as { readonly prototype: Cluster };
+    const { addTargetTopic } = prototype;
+    let races = 0;
+    // As if this call had shared the refresh of a call for another topic.
+    prototype.addTargetTopic = async function addToSharedRefresh(name) {
+      await addTargetTopic.call(this, name);
+      races += 1;
+      if (races > 1) return;
+      this.brokerPool.metadata = { ...this.brokerPool.metadata, topicMetadata: [] };
+      this.refreshMetadataIfNecessary = () => Promise.resolve();
+    };
+    try {
+      await admin.run((client) =>
+        client.createTopics({ topics: [{ topic, numPartitions: 2 }], waitForLeaders: true }),
+      );
+      races = 0;
+      const offsets = await admin.run((client) => client.fetchTopicOffsets(topic));
+      expect(offsets).to.have.length(2);
+      expect(races).to.equal(2);
+    } finally {
+      prototype.addTargetTopic = addTargetTopic;
+      await admin.close();
     }
   });
 });

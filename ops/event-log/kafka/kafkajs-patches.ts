@@ -15,7 +15,8 @@
  * - Join and sync of a group are repeated together.
  * - Offsets are not committed, so a fetch starts at the default offset: see fetches.
  * - `admin.fetchTopicOffsets` queries all leaders concurrently. One failure rejects the call, and `admin.ts` retries on a
- *   new connection. Partitions that the metadata does not list are omitted: `kafka-log.ts` counts them. A leader that was
+ *   new connection. Concurrent calls share a refresh of the metadata, which may have started before the topic of a call was
+ *   added: `requireTopicMetadata`. Partitions that the metadata does not list are omitted: `kafka-log.ts` counts them. A leader that was
  *   suspended can return an outdated end until it knows its successor.
  * - Any broker serves `admin.listTopics`, `describeCluster` and `fetchTopicMetadata`, and the errors of all brokers are
  *   discarded: `keepErrorsOfBrokers`.
@@ -183,6 +184,7 @@ const requireApiVersions = (): void => {
 
 interface KafkaErrors {
   readonly KafkaJSConnectionError: new (message: string, details: object) => Error;
+  readonly KafkaJSTopicMetadataNotLoaded: new (message: string, details: object) => Error;
 }
 
 /**
@@ -295,6 +297,33 @@ const acceptMissingLeaders = (): void => {
   );
 };
 
+interface Cluster {
+  readonly findTopicPartitionMetadata: (topic: string) => readonly unknown[];
+}
+
+/**
+ * If the metadata does not list a topic, kafkajs queries the offsets of none of its partitions, and
+ * `admin.fetchTopicOffsets` throws `TypeError: Cannot destructure property 'partitions' of 'high.pop(...)'`. Throws a
+ * retriable error instead.
+ */
+const requireTopicMetadata = (): void => {
+  const { KafkaJSTopicMetadataNotLoaded } = load('kafkajs/src/errors.js') as KafkaErrors;
+  replace(
+    'cluster/index',
+    'fetchTopicsOffset',
+    (fetchOffsets: Method<Cluster, Promise<unknown>, [readonly { readonly topic: string }[]]>) =>
+      async function fetchOffsetsOfKnownTopics(topics) {
+        for (const { topic } of topics) {
+          if (this.findTopicPartitionMetadata(topic).length > 0) continue;
+          throw new KafkaJSTopicMetadataNotLoaded('the metadata does not list the topic', {
+            topic,
+          });
+        }
+        return fetchOffsets.call(this, topics);
+      },
+  );
+};
+
 /** Fetches without a record after which the topics are quiet. */
 const quietFetches = 10;
 /** Bounded, because a member sends heartbeats only between fetches, and its group would remove it. */
@@ -339,6 +368,7 @@ export const patchKafkajs = (): void => {
   rotateSilentSeeds();
   keepErrorsOfBrokers();
   acceptMissingLeaders();
+  requireTopicMetadata();
   waitLongerWhileQuiet();
   sendReadyBatches();
   Object.defineProperty(globalThis, patched, { value: true });

@@ -165,12 +165,15 @@ export const keepRunning = (
     name,
     signal,
     onRestarted,
+    message = () => 'restarting a process that is down',
     logger,
   }: {
     /** The name in the log, such as `api 0`. */
     readonly name: string;
     readonly signal: AbortSignal;
     readonly onRestarted?: () => void;
+    /** Returns the message of the log line about a restart. */
+    readonly message?: () => string;
     readonly logger: Logger;
   },
 ): void => {
@@ -188,7 +191,7 @@ export const keepRunning = (
     }
   };
   const onFailure = (err: unknown): void => {
-    logger.warn({ err, part: name }, 'restarting a process that is down');
+    logger.warn({ err, part: name }, message());
   };
   // Failures are logged above and retried; `retry` rejects only if the signal is aborted.
   retry(runOnce, { ...restarts, signal, onFailure }).catch(() => undefined);

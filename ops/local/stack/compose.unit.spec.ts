@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { projectFile } from '../../platform/files/project-file.js';
+import { secretVariables } from '../../config/secrets.js';
 import { serverVariables, serviceKinds, topology } from './parts.js';
 
 const service = z.object({
@@ -18,19 +19,24 @@ const service = z.object({
   pids_limit: z.number().optional(),
   networks: z.array(z.string()).optional(),
   configs: z.array(z.object({ source: z.string(), target: z.string() })).default([]),
+  secrets: z.array(z.string()).default([]),
 });
 const compose = z.object({
   services: z.record(z.string(), service.loose()),
   volumes: z.record(z.string(), z.null()),
   networks: z.record(z.string(), z.record(z.string(), z.unknown())),
   configs: z.record(z.string(), z.object({ file: z.string() })),
+  secrets: z.record(z.string(), z.object({ file: z.string() })),
 });
 
+const roleNames = ['migrations', 'api', 'edge', 'projectors'];
 const folders = { api: 'command-api', edge: 'redirect-edge', projector: 'projectors' } as const;
 
 describe('local servers: docker-compose.yml', () => {
   const text = readFileSync(projectFile('docker-compose.yml'), 'utf8');
-  const { services, volumes, networks, configs } = compose.parse(parse(text, { merge: true }));
+  const { services, volumes, networks, configs, secrets } = compose.parse(
+    parse(text, { merge: true }),
+  );
   const packageFile = readFileSync(projectFile('package.json'), 'utf8');
   const entries = Object.entries(services);
   const named = (prefix: string): [string, z.infer<typeof service>][] =>
@@ -44,7 +50,11 @@ describe('local servers: docker-compose.yml', () => {
       expect(found).to.have.length(count);
       for (const [name, { command, environment }] of found) {
         expect(command).to.deep.equal(['node', 'dist/ops/main.js', role]);
-        expect(environment, name).to.include.all.keys(...serverVariables, ...variables, ...ports);
+        const names = Object.keys(environment).map((variable) => variable.replace(/_FILE$/, ''));
+        const needed = [...serverVariables, ...variables, ...ports];
+        expect(names, name).to.include.members(
+          needed.map((variable) => variable.replace(/_FILE$/, '')),
+        );
       }
     }
   });
@@ -84,45 +94,52 @@ describe('local servers: docker-compose.yml', () => {
 
   it('uses one PostgreSQL role for each service, and never the superuser', () => {
     const roles = { api: 'api', edge: 'edge', projector: 'projectors' } as const;
-    const urlOf = (role: string): RegExp =>
-      new RegExp(
-        `^postgres://linklog_${role}:\\$\\{POSTGRES_${role.toUpperCase()}_PASSWORD:\\?.+\\}@postgres:5432/linklog$`,
-      );
+    const fileOf = (role: string): string => `/run/secrets/${role}-database-url`;
     for (const kind of serviceKinds) {
       for (const [name, { environment }] of named(folders[kind])) {
-        expect(environment['DATABASE_URL'], name).to.match(urlOf(roles[kind]));
+        expect(environment['DATABASE_URL_FILE'], name).to.equal(fileOf(roles[kind]));
       }
     }
     for (const name of ['migrations', 'linklog']) {
-      expect(services[name]?.environment['DATABASE_URL'], name).to.match(urlOf('migrations'));
+      expect(services[name]?.environment['DATABASE_URL_FILE'], name).to.equal(fileOf('migrations'));
     }
-    for (const [name, { environment }] of entries) {
-      if (name !== 'postgres') expect(environment, name).not.to.have.property('POSTGRES_PASSWORD');
+    for (const [name, { secrets: mounted }] of entries) {
+      if (name !== 'postgres') expect(mounted, name).not.to.include('postgres-password');
     }
-    const sql = (source: string): string =>
-      readFileSync(projectFile(configs[source]?.file ?? ''), 'utf8');
     const [first, second] = services['postgres']?.configs ?? [];
     expect([first?.target, second?.target]).to.deep.equal([
       '/docker-entrypoint-initdb.d/1-roles.sql',
       '/docker-entrypoint-initdb.d/2-role-passwords.sql',
     ]);
+    const sql = readFileSync(projectFile(configs[first?.source ?? '']?.file ?? ''), 'utf8');
     for (const role of [...Object.values(roles), 'migrations']) {
-      expect(sql(first?.source ?? '')).to.include(`CREATE ROLE linklog_${role} LOGIN;`);
-      const variable = `POSTGRES_${role.toUpperCase()}_PASSWORD`;
-      expect(sql(second?.source ?? '')).to.include(`\\getenv ${role} ${variable}\n`);
-      expect(services['postgres']?.environment[variable]).to.match(/^\$\{.+:\?/);
+      expect(sql).to.include(`CREATE ROLE linklog_${role} LOGIN;`);
     }
   });
 
-  it('sets every secret of .env.example, which has no other variable without a comment', () => {
-    const example = readFileSync(projectFile('.env.example'), 'utf8');
-    const secrets = [...example.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [
-      name,
-      value,
-    ]);
-    const required = new Set([...text.matchAll(/\$\{([A-Z_]+):\?/g)].map(([, name]) => name));
-    expect(secrets.map(([name]) => name).sort()).to.deep.equal([...required].sort());
-    expect(secrets.filter(([, value]) => value !== '')).to.deep.equal([]);
+  // compose-secrets.int.spec.ts has the files themselves.
+  it('mounts the secrets that a container names, and no other', () => {
+    for (const [name, container] of entries) {
+      const files = [...JSON.stringify(container).matchAll(/\/run\/secrets\/([\w-]+)/g)];
+      const names = new Set(files.map(([, file = '']) => file));
+      // Of role-passwords.sql.
+      if (name === 'postgres') for (const role of roleNames) names.add(`${role}-database-url`);
+      expect(container.secrets, name).to.have.members([...names]);
+    }
+    for (const [name, { file }] of Object.entries(secrets)) {
+      expect(file).to.equal(`\${SECRETS_DIR:-./secrets}/${name}`);
+    }
+    const mounted = entries.flatMap(([, container]) => container.secrets);
+    expect(new Set(mounted)).to.deep.equal(new Set(Object.keys(secrets)));
+  });
+
+  it('has no environment variable with a secret', () => {
+    for (const [name, { image, environment }] of entries) {
+      if (!image.startsWith('linklog:')) continue;
+      const values = secretVariables.map((variable) => environment[variable] ?? '');
+      // Optional settings of `.env`, which are usually empty: a missing file would be an error.
+      expect(values.join(''), name).to.match(/^(\$\{(EVENTSTORE_URL|SAFE_BROWSING_API_KEY):-\})*$/);
+    }
   });
 
   it('uses the versions of the tests, pinned by digest', () => {

@@ -23,7 +23,7 @@ export const topology = {
     role: 'edge',
     count: 2,
     ports: ['EDGE_PORT', 'ADMIN_PORT'],
-    variables: ['SPOOL_DIR'],
+    variables: ['SPOOL_DIR', 'SHORT_URL_HOST'],
   },
   projector: {
     role: 'projectors',

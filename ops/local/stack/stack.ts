@@ -144,12 +144,14 @@ const startServices = async (
       }),
     );
 
+  // Short links point to the first edge. All edges recognise its pages as referrers.
+  const edgePort = config.edge.port === 0 ? await freePort() : config.edge.port;
+  const shortUrlHost = config.shortUrlHost ?? `http://localhost:${edgePort}`;
+  const edgeVariables = { SPOOL_DIR: config.spool.root, SHORT_URL_HOST: shortUrlHost };
   const [edges, projectors] = await awaitAll([
-    startAll('edge', [{ EDGE_PORT: config.edge.port }], { SPOOL_DIR: config.spool.root }),
+    startAll('edge', [{ EDGE_PORT: edgePort }], edgeVariables),
     startAll('projector', [], { SEAL_KEY_FILE: sealKeyFile }),
   ]);
-  // Short links point to the first edge.
-  const edgePort = new URL(edges[0]?.ready.edge ?? '').port;
   const apiPorts = await apiPortsOf(config, counts.api);
   const listeners = [
     ...config.ownHosts,
@@ -161,7 +163,7 @@ const startServices = async (
   ];
   const apis = await startAll('api', apiPorts, {
     ADMIN_TOKEN: adminToken,
-    SHORT_URL_HOST: config.shortUrlHost ?? `http://localhost:${edgePort}`,
+    SHORT_URL_HOST: shortUrlHost,
     // A destination must not point to one of our own listeners.
     OWN_HOSTS: listeners.map((url) => new URL(url).host).join(','),
   });

@@ -286,6 +286,28 @@ describe('chaos: upgrade of a running stack from release 0.2.0', function () {
       const response = await sendRequest(`${edges[0]?.edge ?? ''}/${code}`);
       expect(response.status, code).to.equal(302);
     }
+    // A link of the release accepts the options and further codes of today.
+    const [code = ''] = known;
+    const [path, headers] = [`/v2/links/${code}`, { Authorization: `Bearer ${key}` }];
+    const options = {
+      ...{ redirectStatus: 307, expiredUrl: 'https://example.com/over', forwardPath: true },
+      ...{ forwardQuery: true, card: { title: 'Sale' } },
+      rules: [
+        { name: 'local', when: { networks: ['127.0.0.1'] }, url: 'https://example.com/local' },
+      ],
+    };
+    const api = apis[0]?.api ?? '';
+    for (const [method, sentTo, body] of [
+      ['PATCH', path, options],
+      ['POST', `${path}/codes`, { alias: 'after-upgrade' }],
+    ] as const) {
+      const changed = await sendRequest(api + sentTo, { method, headers, body });
+      expect(changed.json(), changed.text).to.deep.include({ shortCode: code, ...options });
+    }
+    const visited = await sendRequest(`${edges[0]?.edge ?? ''}/after-upgrade/a?b=c`);
+    expect([visited.status, visited.headers.location]).to.deep.equal([
+      ...[307, 'https://example.com/local/a?b=c'],
+    ]);
     await waitUntilProjected(edges.map(({ edge }) => edge));
     for (const service of [...edges, ...apis, ...projectors]) await service.stop();
     services.length = 0;

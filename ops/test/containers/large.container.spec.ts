@@ -1,17 +1,14 @@
 import { expect } from 'chai';
-import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { projectFile } from '../../platform/files/project-file.js';
 import { countByStatus, longestOutage, startLoad } from '../support/balanced-load.js';
+import { createComposeSecrets } from '../support/compose-secrets.js';
 import { sendRepeatable, sendRequest } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { buildImage, docker, killContainer, tryDocker } from './docker.js';
-
-const run = promisify(execFile);
 
 /** Addresses that docker-compose.yml publishes. */
 const apis = ['http://127.0.0.1:8080', 'http://127.0.0.1:8090'] as const;
@@ -58,13 +55,10 @@ describe('containers: docker-compose.yml', function () {
     await buildImage(file.services['command-api-1']?.image ?? '');
   };
 
-  /** Runs the commands of containers.md that create `.env`. */
-  const writeEnvironment = async (): Promise<void> => {
-    const page = await readFile(projectFile('ops', 'docs', 'containers.md'), 'utf8');
-    const [commands = ''] = /^\(umask 077; [^]*?> \.env\)$/m.exec(page) ?? [];
-    expect(commands).to.not.equal('');
-    await cp(projectFile('.env.example'), path.join(dir, '.env.example'));
-    await run('bash', ['-euc', commands], { cwd: dir });
+  const writeSettings = async (): Promise<void> => {
+    await createComposeSecrets(dir);
+    await cp(projectFile('.env.example'), path.join(dir, '.env'));
+    await appendFile(path.join(dir, '.env'), `\nSECRETS_DIR=${path.join(dir, 'secrets')}\n`);
   };
 
   const up = (): Promise<string> => compose('up', '--detach', '--no-build', '--wait');
@@ -105,7 +99,7 @@ describe('containers: docker-compose.yml', function () {
 
   before(async () => {
     dir = await mkdtemp(path.join(tmpdir(), 'linklog-compose-'));
-    await writeEnvironment();
+    await writeSettings();
     await writeImages();
     await compose('down', '--volumes');
     await up();

@@ -40,6 +40,18 @@ const repeatedly = (act: () => Promise<void>): Load => {
   };
 };
 
+const options = {
+  redirectStatus: 307,
+  ...{ expiredUrl: 'https://example.com/over', forwardPath: true, forwardQuery: true },
+  card: { title: 'Sale', description: 'All', image: 'https://example.com/a.png' },
+  rules: [
+    {
+      ...{ name: 'office', url: 'https://example.com/office?utm_source=x' },
+      when: { networks: ['127.0.0.0/8', '::1'], query: { a: null } },
+    },
+  ],
+};
+
 describe('product: backup under load, restored into a new installation', () => {
   const old = new Bench();
   const restored = new Bench();
@@ -56,6 +68,7 @@ describe('product: backup under load, restored into a new installation', () => {
   let secret: Link;
   let watched: Link;
   let contested: Link;
+  let optional: Link;
   let stateBefore: Record<string, unknown>;
   let usageBefore: unknown;
   let busyLinks: readonly string[];
@@ -78,6 +91,7 @@ describe('product: backup under load, restored into a new installation', () => {
     const json = async (response: ReturnType<Bench['api']>): Promise<unknown> =>
       (await response).json();
     const keys = (await json(bench.admin('GET', '/admin/keys'))) as { keys: { id: string }[] };
+    const found = await bench.api('/v2/links/backup-second', quiet.key);
     const ofKeys = keys.keys.filter(({ id }) => id !== busy.id);
     return {
       keys: ofKeys.map((key) => ({ ...key, usage: null, lastUsedAt: null })),
@@ -88,6 +102,8 @@ describe('product: backup under load, restored into a new installation', () => {
           bench.stats(shortCode, quiet.key),
         ),
       ),
+      options: JSON.parse(found.text.replace(/localhost:\d+/g, 'localhost')) as unknown,
+      byCode: await json(bench.api('/v2/stats/backup-second?include=codes,campaigns', quiet.key)),
     };
   };
 
@@ -110,6 +126,14 @@ describe('product: backup under load, restored into a new installation', () => {
     usedUp = await old.link(quiet.key, { maxClicks: 1 });
     blocked = await old.link(quiet.key);
     secret = await old.link(quiet.key, { password: 'open sesame' });
+    optional = await old.link(quiet.key, { alias: 'backup-options', ...options });
+    for (const [index, alias] of ['backup-second', 'backup-removed'].entries()) {
+      const path = '/v2/links/backup-options/codes';
+      await old.api(path, quiet.key, { method: 'POST', body: { alias } });
+      const removal = `${path}/${alias}`;
+      if (index === 1) await old.api(removal, quiet.key, { method: 'DELETE' });
+    }
+    expect((await old.visit('backup-second/a')).status).to.equal(307);
     watched = await old.link(busy.key);
     contested = await old.link(busy.key, { maxClicks: 1_000 });
     for (const link of [plain, plain, limited, limited, usedUp]) {
@@ -158,6 +182,7 @@ describe('product: backup under load, restored into a new installation', () => {
       [plain, 2],
       [limited, 2],
       [usedUp, 1],
+      [optional, 1],
     ] as const) {
       await old.expectClicks(link.shortCode, quiet.key, clicks);
     }
@@ -236,6 +261,18 @@ describe('product: backup under load, restored into a new installation', () => {
     expect(again.json()).to.include({ message: 'Alias is already taken' });
     const form = passwordForm('open sesame');
     expect((await restored.visit(secret.shortCode, form)).status).to.equal(303);
+  });
+
+  it('keeps the options and the codes of a link', async () => {
+    const { headers, status } = await restored.visit('backup-second/a');
+    expect([status, headers.location]).to.deep.equal([
+      307,
+      'https://example.com/office/a?utm_source=x',
+    ]);
+    expect(stateBefore['options']).to.deep.include({ ...options, shortCode: 'backup-options' });
+    const previewer = { headers: { 'User-Agent': 'Slackbot-LinkExpanding 1.0' } };
+    expect((await restored.visit('backup-options', previewer)).text).to.include('Sale');
+    expect((await restored.visit('backup-removed')).status).to.equal(410);
   });
 
   it('keeps the remaining clicks of a limit, exactly', async () => {

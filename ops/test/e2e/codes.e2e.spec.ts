@@ -4,7 +4,7 @@ import type { LinkDetails } from '../../../schemas/http/links.js';
 import type { StatsResponse } from '../../../schemas/http/statistics.js';
 import { concurrently, sendRequest, statuses } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
-import { destination, expectError, keyFixture, sharedProduct } from './harness.js';
+import { destination, expectError, keyFixture, passwordForm, sharedProduct } from './harness.js';
 
 describe('further codes of a link', () => {
   const bench = sharedProduct();
@@ -47,6 +47,8 @@ describe('further codes of a link', () => {
     }
     const domains = await bench.api(`/v2/domains/${domain}`, pro.key);
     expect(domains.json()).to.include({ linkCount: 1 });
+    const deletion = await bench.api(`/v2/domains/${domain}`, pro.key, { method: 'DELETE' });
+    expect(deletion.json()).to.include({ statusCode: 409, message: 'The domain has links' });
     const statistics = await bench.api(`/v2/stats?domain=${domain}`, pro.key);
     expect(statistics.json()).to.include({ linkCount: 0 });
   });
@@ -85,6 +87,34 @@ describe('further codes of a link', () => {
     expect(images[0]?.text).not.to.equal(images[1]?.text);
     const admin = await bench.admin('GET', '/admin/links/every-second');
     expect(admin.json()).to.include({ shortCode, account });
+  });
+
+  it('change by no other call', async () => {
+    const codes = ['codes-by-other-call'];
+    const { shortCode } = await bench.link(pro.key, { codes });
+    await add(shortCode, { alias: 'codes-kept' });
+    const changed = await bench.change(shortCode, pro.key, { title: 'Changed', codes });
+    const link = changed.json() as LinkDetails;
+    expect(link.codes?.map(({ code }) => code)).to.deep.equal(['codes-kept']);
+    expect((await bench.visit('codes-by-other-call')).status).to.equal(404);
+  });
+
+  it('share the password throttle and the visitor hashes of the link', async () => {
+    const secured = await bench.link(pro.key, { password: 'a password' });
+    const open = await bench.link(pro.key);
+    await add(secured.shortCode, { alias: 'throttled-code' });
+    await add(open.shortCode, { alias: 'unique-code' });
+    const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
+    const headers = { 'X-Forwarded-For': '198.18.68.1', 'User-Agent': firefox };
+    for (let attempts = 0; attempts < 6; attempts += 1) {
+      const code = attempts % 2 === 0 ? secured.shortCode : 'throttled-code';
+      const { status } = await bench.visit(code, passwordForm('wrong', { headers }));
+      expect(status).to.equal(attempts < 5 ? 401 : 429);
+    }
+    for (const code of [open.shortCode, 'unique-code']) await bench.visit(code, { headers });
+    await bench.expectClicks(open.shortCode, pro.key, 2);
+    const stats = await bench.api('/v2/stats/unique-code?include=uniques', pro.key);
+    expect(stats.json()).to.include({ uniques: 1 });
   });
 
   it('are removed: visitors get 410 within a second, and no account gets the code again', async () => {

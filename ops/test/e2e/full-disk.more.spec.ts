@@ -5,7 +5,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import type { HttpResponse } from '../support/http.js';
-import { temporaryDir } from '../support/process.js';
+import { runToEnd, temporaryDir } from '../support/process.js';
 import { startProduct } from '../support/product.js';
 import { eventuallyPasses, within } from '../support/waiting.js';
 import { Bench, destination } from './harness.js';
@@ -165,6 +165,12 @@ describe('product: on a full disk', function () {
       expect(await countRedirects(bench, shortCode, 5)).to.equal(5);
       counted += 5;
     }
+
+    const lines = bench.product.stderr();
+    expect(lines).to.include('no space left in DATA_DIR; PostgreSQL is down until there is');
+    expect(lines).not.to.include('restarting a process that is down');
+    const other = await runToEnd({ DATA_DIR: path.join(disk.dir, 'other') });
+    expect(other.stderr).to.match(/^linklog: no space left in DATA_DIR \/.+\/other: /m);
 
     await disk.deleteFiller();
     await eventuallyPasses(async () => {

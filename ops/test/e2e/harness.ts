@@ -26,7 +26,7 @@ import { eventuallyPasses } from '../support/waiting.js';
 
 /** Dependencies in the readiness report: seals of processes that sign them, Redis of edges that use it. */
 export const dependenciesAt = (listener: 'api' | 'edge' | 'admin'): readonly string[] => [
-  ...['postgres', 'log', 'projections'],
+  ...['postgres', 'log', 'projections', 'projectors'],
   ...(onStack ? [] : ['seals', 'webhooks']),
   ...(onStack && listener === 'edge' ? ['redis'] : []),
 ];

@@ -8,6 +8,9 @@ import { importCalls, rowsOf } from './imports-harness.js';
 const account = 'moved';
 const domains = ['go.moved.example', 'xn--bcher-kva.moved.example'] as const;
 
+/** Links with this tag move as CSV. */
+const asCsv = { tags: ['as-csv'] };
+
 /** A link that only an import can create, because of its times, clicks or code. */
 const imported = (code: string, more: Partial<ExportedLink> = {}): Partial<ExportedLink> => ({
   ...{ code, alias: code, ...more },
@@ -15,7 +18,10 @@ const imported = (code: string, more: Partial<ExportedLink> = {}): Partial<Expor
 const [past, future] = ['2021-05-01T00:00:00.000Z', '2099-01-01T00:00:00.000Z'];
 const importedLinks: readonly Partial<ExportedLink>[] = [
   imported('moved-plain', { clicks: 17 }),
-  imported('moved-coded', { codes: ['moved-2', `${domains[0]}/moved-2`, `${domains[1]}/ß.🎉`] }),
+  imported('moved-coded', {
+    ...asCsv,
+    codes: ['moved-2', `${domains[0]}/moved-2`, `${domains[1]}/ß.🎉`],
+  }),
   imported('Generated1', { alias: null, clicks: 3 }),
   imported('café.🎉', { title: 'Ünïcode “quotes” 🎉', tags: ['a b', 'ß', '+1'] }),
   imported('moved-ended', { expiresAt: past, clicks: 9 }),
@@ -73,8 +79,8 @@ describe('an import of an export', function () {
       expect(added.status, added.text).to.equal(201);
     }
   };
-  const importText = async (bench: Bench, text: string) => {
-    const { ended } = await importCalls(bench).run(text, keyOf(bench), '?format=linklog');
+  const importText = async (bench: Bench, text: string, format = 'linklog') => {
+    const { ended } = await importCalls(bench).run(text, keyOf(bench), `?format=${format}`);
     const { created, existing, failed } = ended;
     return { created, existing, failed };
   };
@@ -109,6 +115,7 @@ describe('an import of an export', function () {
       ['moved-described', { title: "'=1+1", note: 'two\nlines, "quoted"', tags: ['x', 'y'] }],
       ['moved-secret', { password: 'open sesame' }],
       ['moved-ruled', { rules, forwardQuery: true }],
+      ['moved-csv', { ...options, ...asCsv, rules, forwardQuery: true }],
       ['moved-options', options],
       ['moved-limited', { maxClicks: 1 }],
       ['moved-clicked', { expiresIn: 86_400, maxClicks: 10 }],
@@ -128,7 +135,7 @@ describe('an import of an export', function () {
       await source.expectClicks(code, key, clicks);
     }
     await eventuallyPasses(async () => {
-      expect(await exportLinks(source)).to.have.length(importedLinks.length + 9);
+      expect(await exportLinks(source)).to.have.length(importedLinks.length + 10);
       expect((await statuses(source)).get('null/moved-limited')).to.equal('expired');
     });
   });
@@ -136,9 +143,11 @@ describe('an import of an export', function () {
   it('has equal links with equal statuses, except that links with a password are disabled', async () => {
     const exported = await exportLinks(source);
     const created = exported.length;
-    expect(await importText(target, linesOf(exported))).to.deep.equal({
-      ...{ created, existing: 0, failed: 0 },
-    });
+    const csv = (await source.api('/v2/export?format=csv&tag=as-csv', keyOf(source))).text;
+    const none = { existing: 0, failed: 0 };
+    expect(await importText(target, csv, 'csv')).to.deep.equal({ created: 2, ...none });
+    const rest = linesOf(exported.filter(({ tags }) => !tags.includes('as-csv')));
+    expect(await importText(target, rest)).to.deep.equal({ created: created - 2, ...none });
     const expected = exported.map((link) =>
       link.hasPassword ? { ...link, hasPassword: false, disabled: true } : link,
     );

@@ -162,6 +162,13 @@ describe('the code of an imported link', function () {
         images.push({ format: 'png', bytes: (await bench.api(path, pro.key)).bytes });
         urls.push((await details(subject)).shortUrl);
       }
+      // A further code of a link has its own URL.
+      const body = { alias: 'pictured-code' };
+      const response = await bench.api('/v2/links/qrs/codes', pro.key, { method: 'POST', body });
+      const { codes: added = [] } = response.json() as LinkDetails;
+      const { bytes } = await bench.api('/v2/qr/pictured-code', pro.key);
+      images.push({ format: 'png', bytes });
+      urls.push(...added.map(({ shortUrl }) => shortUrl));
       expect(await readQrCodes(images)).to.deep.equal(urls);
       const { qrCodes } = await bench.usage(pro.key);
       const small = await bench.api(`/v2/qr/${encodeURIComponent(longest)}?size=100`, pro.key);

@@ -241,12 +241,13 @@ describe('letters of either case: on a domain', () => {
       'code,url',
       ...[row('E\u0301te\u0301'), row('İSTANBUL'), row('ΟΔΟΣ'), row('H\u0331-1'), row('\u212a')],
       ...[row('Twice', 'https://example.com/1'), row('TWICE', 'https://example.com/2')],
-      ...[row('HEALTH'), row('Ⓜ'), row('\u{10400}')],
+      ...[row('HEALTH'), row('Ⓜ'), row('\u{10400}'), row('ſ')],
     );
     const { rows } = await run(file, pro.key, `?format=csv&domain=${domain}`);
     expect(outcomesOf({ rows })).to.deep.equal([
       ...['été created', 'istanbul created', 'οδοσ created', '\u1e96-1 created', 'k created'],
       ...['twice created', 'twice conflict', 'HEALTH invalid', 'Ⓜ invalid', '\u{10428} created'],
+      'ſ created',
     ]);
     for (const code of [
       ...[
@@ -263,8 +264,9 @@ describe('letters of either case: on a domain', () => {
     ]) {
       expect((await visit(code)).status, code).to.equal(302);
     }
-    // A final sigma is another letter.
-    expect((await visit('οδος')).status).to.equal(404);
+    expect((await visit('ſ')).status).to.equal(302);
+    // A final sigma and a long s are other letters.
+    for (const code of ['οδος', 's', 'S']) expect((await visit(code)).status, code).to.equal(404);
     expect(await details('E\u0301TÉ', pro.key, domain)).to.include({ shortCode: 'été' });
   });
 
@@ -296,6 +298,7 @@ describe('letters of either case: on the default domain', () => {
     folderFixture(),
   ];
   const insensitive = { CODES_CASE: 'insensitive' };
+  const ownDomains = ['go.sensitive.example', 'go.insensitive.example'];
   const bench = new Bench();
 
   /** Starts the product, which should exit. */
@@ -336,6 +339,12 @@ describe('letters of either case: on the default domain', () => {
       expect((await bench.visit('SPRING-Sale')).status).to.equal(302);
       const found = await bench.api('/v2/links/SPRING-SALE', key);
       expect(found.json()).to.include({ shortCode: 'spring-sale' });
+      const ofDomains = [];
+      for (const domain of ownDomains) {
+        const added = await bench.admin('POST', '/admin/domains', { domain, account: 'default' });
+        ofDomains.push((added.json() as DomainResponse).caseInsensitive);
+      }
+      expect(ofDomains).to.deep.equal([false, true]);
       expectRefused(
         await bench.shorten(key, { url: destination, alias: 'Spring-SALE' }),
         ...([400, taken] as const),
@@ -356,9 +365,13 @@ describe('letters of either case: on the default domain', () => {
       expect(outcomesOf({ rows })).to.deep.equal(['café created', 'spring-sale-2 created']);
       expect((await bench.visit(encodeURIComponent('CAFÉ'))).status).to.equal(302);
       // An own domain chooses for itself.
-      const domain = 'go.sensitive.example';
-      await bench.admin('POST', '/admin/domains', { domain, account: 'default' });
-      for (const alias of ['Case', 'case']) await bench.link(key, { alias, domain });
+      for (const [index, domain] of ownDomains.entries()) {
+        const body = { domain, account: 'default', caseInsensitive: index === 1 };
+        await bench.admin('POST', '/admin/domains', body);
+      }
+      for (const alias of ['Case', 'case']) {
+        await bench.link(key, { alias, domain: 'go.sensitive.example' });
+      }
       await check();
       const backup = path.join(backups.path, 'linklog.backup');
       const saved = await linklog(['backup', backup, '--json'], dataDir);

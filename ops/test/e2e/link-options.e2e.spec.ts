@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, expectRefused, keyFixture, passwordForm, sharedProduct } from './harness.js';
+import { importCalls } from './imports-harness.js';
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
 const browser = { 'User-Agent': firefox, Accept: 'text/html' };
@@ -33,9 +34,12 @@ describe('options of a link', () => {
     expect(await change(code, none)).not.to.have.any.keys(Object.keys(none));
     expect(await change(code, options)).to.deep.include(options);
     expect(await change(code, { forwardPath: false })).not.to.have.property('forwardPath');
-    const urls = [{ url: destination, ...options }];
+    const permanent = { url: destination, redirectStatus: 301 };
+    const urls = [{ url: destination, ...options }, permanent];
     const batch = await bench.api('/v2/shorten/batch', pro.key, { method: 'POST', body: { urls } });
-    expect((batch.json() as { results: readonly object[] }).results[0]).to.deep.include(options);
+    const { results } = batch.json() as { results: readonly object[] };
+    expect(results[0]).to.deep.include(options).and.not.have.property('warning');
+    expect(results[1]).to.include({ warning });
     const history = await bench.api(`/v2/links/${code}/history`, pro.key);
     const { events } = history.json() as { events: readonly { readonly data: object }[] };
     expect(events[0]?.data).to.deep.include(options);
@@ -185,19 +189,43 @@ describe('options of a link', () => {
       await bench.expectClicks(shortCode, pro.key, 1);
     });
 
-    it('does not apply to disabled, blocked and deleted links', async () => {
-      const { shortCode } = await bench.link(pro.key, { expiredUrl: after });
-      const gone = () =>
-        eventuallyPasses(async () => {
-          expect((await bench.visit(shortCode, { headers: browser })).status).to.equal(410);
+    it('redirects browsers after the end, before the expiredRedirect of the domain', async () => {
+      const [domain, ofDomain] = ['go.link-options.example', 'https://domain-over.example/'];
+      await bench.admin('POST', '/admin/domains', { domain, account: 'link-options' });
+      const body = { expiredRedirect: ofDomain };
+      await bench.api(`/v2/domains/${domain}`, pro.key, { method: 'PATCH', body });
+      const ended = { url: destination, domain, expiresAt: '2021-05-01T00:00:00.000Z' };
+      const links = [
+        { ...ended, code: 'own-end', expiredUrl: after },
+        { ...ended, code: 'plain-end' },
+      ];
+      const file = links.map((link) => `${JSON.stringify(link)}\n`).join('');
+      await importCalls(bench).run(file, pro.key, '?format=linklog');
+      for (const [code, location] of [
+        ['own-end', after],
+        ['plain-end', ofDomain],
+      ] as const) {
+        await eventuallyPasses(async () => {
+          const visit = await bench.visit(code, { headers: { ...browser, Host: domain } });
+          expect([visit.status, visit.headers.location]).to.deep.equal([302, location]);
         });
-      await change(shortCode, { disabled: true });
-      await gone();
-      await change(shortCode, { disabled: false });
-      await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'abuse' });
-      await gone();
-      await bench.api(`/v2/links/${shortCode}`, pro.key, { method: 'DELETE' });
-      await gone();
+        expect((await bench.visit(code, { headers: { Host: domain } })).status).to.equal(410);
+      }
+    });
+
+    it('does not apply to disabled, blocked and deleted links', async () => {
+      for (const end of [
+        (code: string) => change(code, { disabled: true }),
+        (code: string) => bench.admin('POST', `/admin/links/${code}/block`, { reason: 'abuse' }),
+        (code: string) => bench.api(`/v2/links/${code}`, pro.key, { method: 'DELETE' }),
+      ]) {
+        const { shortCode } = await bench.link(pro.key, { expiredUrl: after });
+        await end(shortCode);
+        await eventuallyPasses(async () => {
+          const { status, headers } = await bench.visit(shortCode, { headers: browser });
+          expect([status, headers.location]).to.deep.equal([410, undefined]);
+        });
+      }
     });
   });
 
@@ -297,6 +325,23 @@ describe('options of a link', () => {
         const { clickCount, bots } = stats.json() as { clickCount: number; bots: number };
         expect([clickCount, bots]).to.deep.equal([2, previewers.length + 1]);
       });
+    });
+
+    it('is escaped, with HTML and javascript: in every field', async () => {
+      const html = '"><script>alert(1)</script>';
+      const harmful = {
+        title: `javascript:alert(1)${html}`,
+        description: `${html}<!--'`,
+        image: `https://img.example/a.png?q=${html}&b='`,
+      };
+      const link = await bench.link(pro.key, { card: harmful });
+      expect(link).to.deep.include({ card: harmful });
+      const headers = { 'User-Agent': 'Twitterbot/1.0' };
+      const { status, text, headers: sent } = await bench.visit(link.shortCode, { headers });
+      expect(status).to.equal(200);
+      expect(text).not.to.match(/<script|<!--|=['"]?javascript:(?!alert\(1\)&quot;)|\son\w+=/i);
+      expect(text).to.include('javascript:alert(1)&quot;&gt;&lt;script&gt;alert(1)');
+      expect(sent['content-security-policy']).to.include("default-src 'none'");
     });
 
     it('does not show the destination of a link with a limit or a password', async () => {

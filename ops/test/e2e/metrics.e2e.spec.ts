@@ -325,7 +325,7 @@ describe('product: metrics of the running product', () => {
       const value = (name: string): number => total(series, name);
       expect(value('linklog_postgres_pool_connections')).to.be.within(1, 44);
       expect(value('linklog_postgres_pool_waiting_requests')).to.equal(0);
-      expect(value('linklog_dependency_up')).to.equal(7);
+      expect(value('linklog_dependency_up')).to.equal(8);
       expect(value('linklog_edge_shared_cache_circuit')).to.equal(1);
       expect(value('linklog_outbox_appended_events_total')).to.be.at.least(
         value('linklog_outbox_append_duration_seconds_count'),

@@ -253,6 +253,29 @@ describe('people', () => {
       expect(actorNames[id]).to.match(/^Person/);
     });
 
+    it('appear in the feed of the account by their ids alone', async () => {
+      const { key } = await bench.key('PRO', { account: 'fed' });
+      const browser = new Browser();
+      const claims = newPerson();
+      const { token } = await at.invite(key, { role: 'viewer', email: claims['email'] });
+      await at.signIn(claims, { browser, start: await at.begin(browser, token) });
+      await eventuallyPasses(async () => {
+        const response = await bench.api('/v2/events', key);
+        const { events } = response.json() as { events: { type: string; data: object }[] };
+        const found = events.flatMap(({ type, data }) =>
+          /Person|Invitation/.test(type) ? [[type.split('.')[1], Object.keys(data)]] : [],
+        );
+        expect(found).to.have.deep.members([
+          ['InvitationCreated', ['role', 'expiresAt']],
+          ['PersonAdded', ['issuer', 'role', 'source']],
+          ['InvitationAccepted', ['person']],
+        ]);
+        for (const secret of ['name', 'email', 'sub']) {
+          expect(response.text).to.not.contain(claims[secret]);
+        }
+      });
+    });
+
     it('leave no account without an owner', async () => {
       const { key } = await bench.key('PRO', { account: 'epsilon' });
       const browser = new Browser();

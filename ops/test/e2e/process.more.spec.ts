@@ -64,6 +64,7 @@ describe('product: process', () => {
   for (const [env, name] of [
     [{ DATABASE_URL: 'mysql://user:short-secret@localhost/x' }, 'DATABASE_URL'],
     [{ GEOIP_FILE: '/dev/null' }, 'GEOIP_FILE'],
+    [{ DESTINATION_SCHEMES: 'mailto,javascript' }, 'DESTINATION_SCHEMES'],
     [{ DATA_DIR: '/dev/null/data' }, 'DATA_DIR'],
     [{ DATA_DIR: '/proc/linklog/data' }, 'DATA_DIR'],
   ] as const) {

@@ -73,8 +73,10 @@ describe('product: with other settings', () => {
   });
 
   it('DESTINATION_SCHEMES permits destinations that only redirect', async () => {
-    const urls = ['mailto:a@example.com?subject=ä', 'TEL:+49123', 'myapp://open/x\\y@z'];
-    const locations = ['mailto:a@example.com?subject=%C3%A4', 'TEL:+49123', 'myapp://open/x\\y@z'];
+    // An own host is one of web destinations only.
+    const same = ['TEL:+49123', 'myapp://open/x\\y@z', 'myapp://short.own.example/abc'];
+    const urls = ['mailto:a@example.com?subject=ä', ...same];
+    const locations = ['mailto:a@example.com?subject=%C3%A4', ...same];
     for (const [index, url] of urls.entries()) {
       const { shortCode } = await bench.link(pro.key, { url });
       const visit = await bench.visit(shortCode);

@@ -471,7 +471,7 @@ describe('shared statistics on two nodes', () => {
       expect((await bench.api(`${path}/${id}`, pro.key, { method: 'DELETE' })).status).to.equal(
         204,
       );
-      for (const index of [0, 1]) expect((await open(index)).status).to.be.oneOf([404, 429]);
+      expect(await statusesOf(2)).to.deep.equal([404, 404]);
       const log = bench.product.stderr();
       expect(log).to.include('/s/:token').and.not.to.include(pathname);
     } finally {

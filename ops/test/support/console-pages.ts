@@ -24,6 +24,7 @@ export const developerRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'domains', path: '/domains', needs: ['form'] },
   { name: 'webhooks', path: '/webhooks', needs: ['form'] },
   { name: 'keys', path: '/keys', needs: ['li.card', 'form'] },
+  { name: 'people', path: '/people', needs: ['main dl'] },
   { name: 'sessions', path: '/sessions', needs: ['main li'] },
   { name: 'none', path: '/nowhere', needs: ['h1'] },
 ];
@@ -36,6 +37,7 @@ export const operatorRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'a link of any account', path: `/links/${code}`, needs: ['.history li'] },
   { name: 'its settings', path: `/links/${code}/settings`, needs: ['input[name=url]'] },
   { name: 'domains of all accounts', path: '/domains', needs: ['main p.soft'] },
+  { name: 'people of all accounts', path: '/people', needs: ['main dl'] },
   { name: 'projections', path: '/projections', needs: ['li.card'] },
   { name: 'platform', path: '/platform', needs: ['input[type=checkbox]'] },
   { name: 'sessions', path: '/sessions', needs: ['main li'] },

@@ -53,11 +53,16 @@ interface ConsolePage {
   readonly faults: readonly string[];
 }
 
+interface WindowOptions extends BrowserContextOptions {
+  /** The origin of a page to which the console leads. */
+  readonly other?: string;
+}
+
 /** Opens the console of a listener, such as `http://127.0.0.1:40123`, in a window without cookies. */
 export const openConsole = async (
   browser: Browser,
   listener: string,
-  options: BrowserContextOptions = {},
+  { other = listener, ...options }: WindowOptions = {},
 ): Promise<ConsolePage> => {
   const context = await browser.newContext({ locale: 'en', ...options });
   const page = await context.newPage();
@@ -72,7 +77,8 @@ export const openConsole = async (
   });
   page.on('request', (request) => {
     const url = request.url();
-    if (!url.startsWith(`${listener}/`) && !/^(?:blob|data):/.test(url)) faults.push(url);
+    const isOwn = [listener, other].some((origin) => url.startsWith(`${origin}/`));
+    if (!isOwn && !/^(?:blob|data):/.test(url)) faults.push(url);
   });
   await page.goto(`${listener}/console`);
   return { page, faults };
@@ -106,7 +112,7 @@ export const consoleFixture = (bench: { readonly product: Product }) => {
   let opened: ConsolePage;
   let listener: string;
   let provoked: string[];
-  const openWindow = async (at: string, options: BrowserContextOptions): Promise<void> => {
+  const openWindow = async (at: string, options: WindowOptions): Promise<void> => {
     listener = at;
     opened = await openConsole(browser, at, { acceptDownloads: true, ...options });
   };
@@ -133,17 +139,14 @@ export const consoleFixture = (bench: { readonly product: Product }) => {
     },
   });
   /** Replaces the window, by default with one of the developers' console. */
-  const open = async (
-    at = bench.product.api,
-    options: BrowserContextOptions = {},
-  ): Promise<void> => {
+  const open = async (at = bench.product.api, options: WindowOptions = {}): Promise<void> => {
     await close();
     await openWindow(at, options);
   };
   return {
     page,
     open,
-    openAsOperator: async (options: BrowserContextOptions = {}): Promise<void> => {
+    openAsOperator: async (options: WindowOptions = {}): Promise<void> => {
       await open(bench.product.admin, options);
       await signInAsOperator(page, bench.product.adminToken, 'ann');
     },

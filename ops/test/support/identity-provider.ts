@@ -44,13 +44,17 @@ export class Browser {
   }
 
   /** Follows redirects up to the first other response. */
-  async follow(url: string): Promise<HttpResponse & { readonly url: string }> {
+  async follow(
+    url: string,
+    isEnd: (next: string) => boolean = () => false,
+  ): Promise<HttpResponse & { readonly url: string }> {
     let at = url;
     for (let step = 0; step < 12; step += 1) {
       const response = await this.get(at);
       const { location } = response.headers;
       if (location === undefined) return Object.assign(response, { url: at });
       at = new URL(location, at).href;
+      if (isEnd(at)) return Object.assign(response, { url: at });
     }
     throw new Error(`too many redirects from ${url}`);
   }
@@ -106,6 +110,12 @@ export const startIdentityProvider = async () => {
         features: {
           devInteractions: { enabled: false },
           backchannelLogout: { enabled: true },
+          rpInitiatedLogout: {
+            // The default page loads fonts of another server.
+            logoutSource: (ctx, form) => {
+              ctx.body = `<!doctype html>${form}<button form="op.logoutForm" name="logout" value="yes">Yes, sign me out</button>`;
+            },
+          },
         },
         findAccount: (_ctx, sub) => {
           const claims = people.get(sub);
@@ -155,6 +165,19 @@ export const startIdentityProvider = async () => {
     replace(other: RequestListener | null): void {
       listener = other ?? serve;
     },
+    /** Signs a person in at the provider. @returns the callback, which the browser has not requested yet */
+    async authorize(location: string, claims: Claims, browser: Browser) {
+      this.become(claims);
+      const { url } = await browser.follow(location, (next) =>
+        next.includes('/console/oidc/callback'),
+      );
+      return { browser, callback: url };
+    },
+    /** Signs in this person from now on; `null`: refuses. */
+    become(claims: Claims | null): void {
+      if (claims) people.set(claims.sub, claims);
+      current = claims?.sub ?? null;
+    },
     /** Signs a person in at a console. @param start the path, or the address of an invitation's start */
     async signIn(
       console: string,
@@ -164,8 +187,7 @@ export const startIdentityProvider = async () => {
         start = '/console/oidc/start',
       }: { browser?: Browser; start?: string } = {},
     ) {
-      if (claims) people.set(claims.sub, claims);
-      current = claims?.sub ?? null;
+      this.become(claims);
       const response = await browser.follow(new URL(start, console).href);
       return { browser, response };
     },

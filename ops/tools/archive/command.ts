@@ -5,7 +5,7 @@ import { ArchiveUnavailable, type ArchiveStore } from '../../../projectors/log/a
 import type { Config } from '../../config/config.js';
 import { ConfigError } from '../../platform/errors.js';
 import { reportUnreadable } from '../audit/replay/replay.js';
-import type { Command, CommandContext } from '../cli/command.js';
+import type { AddCommands } from '../cli/command.js';
 import { runOnDatabase, type LongWork } from '../cli/database.js';
 import { CliError } from '../cli/errors.js';
 import { secondsSince } from '../cli/long-work.js';
@@ -81,7 +81,7 @@ const compare = async (
   }
 };
 
-export const addArchiveCommands = (program: Command, context: CommandContext): void => {
+export const addArchiveCommands: AddCommands = (program, context) => {
   const group = program.command('archive').description('compare EventStoreDB with the log');
 
   group

@@ -6,7 +6,7 @@ import { openBackup } from './format.js';
 import { checkBackup, restoreInto, type RestorePhase } from './restore.js';
 import { publishedAddresses } from '../../app/data-dir.js';
 import type { Config } from '../../config/config.js';
-import type { Command, CommandContext } from '../cli/command.js';
+import type { AddCommands } from '../cli/command.js';
 import { runOnDatabase, withNewInstallation } from '../cli/database.js';
 import { CliError } from '../cli/errors.js';
 import { interruptible, secondsSince, showProgress, type Progress } from '../cli/long-work.js';
@@ -153,10 +153,7 @@ const restore = async (config: Config, file: string): Promise<Output> => {
   };
 };
 
-export const addBackupCommands = (
-  program: Command,
-  { readConfig, print }: CommandContext,
-): void => {
+export const addBackupCommands: AddCommands = (program, { readConfig, print }) => {
   program
     .command('backup')
     .description('write the whole log to a file while the service runs')

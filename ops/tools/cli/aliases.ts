@@ -1,8 +1,8 @@
 import { notEmpty, required } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { changed } from './output.js';
 
-export const addAliasCommands = (program: Command, { connect, print }: CommandContext): void => {
+export const addAliasCommands: AddCommands = (program, { connect, print }) => {
   const aliases = program.command('aliases').description('allow accounts to use reserved aliases');
 
   aliases

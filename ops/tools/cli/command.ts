@@ -38,3 +38,6 @@ export class Command extends CommanderCommand {
     return this.notes([`\n${title}:`, ...lines.map((line) => `  $ linklog ${line}`)].join('\n'));
   }
 }
+
+/** Adds the commands of a module to the program, or to a group. */
+export type AddCommands = (program: Command, context: CommandContext) => void;

@@ -1,7 +1,7 @@
 /** `linklog completion`: scripts that complete commands, options and choices in a shell, generated from the program. */
 import type { Argument, Command as CommanderCommand, Option } from 'commander';
 import { choicesOf, oneOf } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 
 interface Values {
   readonly choices: readonly string[];
@@ -223,7 +223,7 @@ type Shell = keyof typeof scripts;
 const shells = Object.keys(scripts) as Shell[];
 
 /** Needs the whole program. */
-export const addCompletionCommand = (program: Command, { print }: CommandContext): void => {
+export const addCompletionCommand: AddCommands = (program, { print }) => {
   program
     .command('completion')
     .description('print a script that completes commands and options in a shell')

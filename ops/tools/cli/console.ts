@@ -1,7 +1,7 @@
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { keyArgument } from './keys.js';
 
-export const addConsoleCommand = (program: Command, { connect, print }: CommandContext): void => {
+export const addConsoleCommand: AddCommands = (program, { connect, print }) => {
   program
     .command('console')
     .description('create a one-time URL of the console, valid for 10 minutes')

@@ -1,6 +1,6 @@
 import type { OperatorsDomain } from '../../../schemas/http/domains.js';
 import { notEmpty, required } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { changed, count, table } from './output.js';
 
 const head = ['DOMAIN', 'ACCOUNT', 'LINKS', 'ADDED BY', 'ACTIVE SINCE'];
@@ -15,10 +15,7 @@ const rowOf = (domain: OperatorsDomain): readonly string[] => [
 
 type AddOptions = Readonly<Partial<{ account: string; caseInsensitive: true }>>;
 
-export const addDomainCommands = (
-  program: Command,
-  { connect, print, confirm }: CommandContext,
-): void => {
+export const addDomainCommands: AddCommands = (program, { connect, print, confirm }) => {
   const domains = program
     .command('domains')
     .description('add, list and remove domains of accounts');

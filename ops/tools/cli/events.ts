@@ -1,6 +1,6 @@
 import { feedEventNames } from '../../../schemas/feed.js';
 import { oneOf } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { followEvents, type FeedEvent } from './follow-events.js';
 import { untilEnded } from './long-work.js';
 import { eventNameOf, plain, writeOut } from './output.js';
@@ -30,7 +30,7 @@ interface TailOptions {
 const eventType = oneOf('event type', feedEventNames);
 const eventTypes = (list: string): string => list.split(',').map(eventType).join();
 
-export const addEventCommands = (program: Command, context: CommandContext): void => {
+export const addEventCommands: AddCommands = (program, context) => {
   const { connect, isJson, print } = context;
   const events = program.command('events').description('follow the events of an account');
 

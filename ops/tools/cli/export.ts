@@ -1,6 +1,6 @@
 import { exportFormats, type ExportFormat } from '../../../schemas/http/export.js';
 import { oneOf } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { untilReaderExits } from './long-work.js';
 import { writeOut } from './output.js';
 
@@ -9,7 +9,7 @@ interface ExportOptions {
   readonly format: ExportFormat;
 }
 
-export const addExportCommand = (program: Command, { connect }: CommandContext): void => {
+export const addExportCommand: AddCommands = (program, { connect }) => {
   program
     .command('export')
     .description('print all links of an account, from one snapshot')

@@ -23,7 +23,7 @@ import {
 } from '../import-sources/other-service.js';
 import { oneOf, required } from './arguments.js';
 import type { Query } from './client.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands, CommandContext } from './command.js';
 import { CliError, isTemporary, messageOf } from './errors.js';
 import { endedOf, progressOf, readFailedRows } from './imports.js';
 import { interruptible } from './long-work.js';
@@ -218,7 +218,7 @@ const runImport = async (
   }
 };
 
-export const addImportCommand = (program: Command, context: CommandContext): void => {
+export const addImportCommand: AddCommands = (program, context) => {
   const formats = ['auto', ...importFormats];
 
   program

@@ -10,7 +10,7 @@ import { jsonText } from '../../platform/parse.js';
 import { linklogCommand } from '../../platform/process/own-command.js';
 import { notEmpty, oneOf } from './arguments.js';
 import type { AdminClient } from './client.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { untilReaderExits } from './long-work.js';
 import { count, counted, formatFields, plain, table, writeOut, type Output } from './output.js';
 
@@ -106,7 +106,7 @@ const listedOf = (found: ImportResponse): readonly string[] => [
   found.startedAt,
 ];
 
-export const addImportsCommands = (program: Command, context: CommandContext): void => {
+export const addImportsCommands: AddCommands = (program, context) => {
   const { connect, isJson, print } = context;
   const imports = program.command('imports').description('list, show and stop imports');
   const id = ['<id>', 'id of the import', notEmpty('id')] as const;

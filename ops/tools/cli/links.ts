@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
 import { text as readAll } from 'node:stream/consumers';
 import { csvRow } from '../../../schemas/csv.js';
-import { linkStatuses, type LinkStatus } from '../../../schemas/folds/link-status.js';
-import { linkSorts, type LinkSort } from '../../../schemas/http/list-links.js';
+import { linkStatuses } from '../../../schemas/folds/link-status.js';
+import { linkSorts } from '../../../schemas/http/list-links.js';
 import type { HistoryResponse } from '../../../schemas/http/history.js';
 import type { OperatorsLink } from '../../../schemas/http/operators.js';
 import { subjectOf } from '../../../schemas/link-subject.js';
@@ -17,7 +17,7 @@ import {
   several,
   wholeNumber,
 } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { CliError, messageOf } from './errors.js';
 import { changed, count, eventNameOf, formatFields, plain, table } from './output.js';
 import { readPassword } from './password.js';
@@ -62,17 +62,8 @@ const rowOf = (link: OperatorsLink): readonly string[] => [
   ...[link.createdAt.slice(0, 10), plain(link.url)],
 ];
 
+/** The other options are the filter. */
 interface ListOptions {
-  readonly account?: string;
-  readonly domain?: string;
-  readonly status?: LinkStatus;
-  readonly search?: string;
-  readonly tag?: readonly string[];
-  readonly destination?: string;
-  readonly createdAfter?: string;
-  readonly createdBefore?: string;
-  readonly tz?: string;
-  readonly sort?: LinkSort;
   readonly limit: number;
   readonly after?: string;
   readonly csv?: true;
@@ -144,36 +135,21 @@ const changeOf = async (options: EditOptions): Promise<object> => {
 
 const version = wholeNumber('version');
 
+/** The other options are fields of the request. */
 interface CreateOptions extends Omit<OptionFlags, 'rules'> {
-  readonly alias?: string;
-  readonly domain?: string;
-  readonly title?: string;
-  readonly note?: string;
   readonly tag?: readonly string[];
-  readonly expiresIn?: number;
-  readonly expiresAt?: string;
-  readonly startsAt?: string;
-  readonly maxClicks?: number;
   readonly password?: true;
-  readonly account: string;
 }
 
 const csvColumns = [
-  ...['domain', 'shortCode', 'shortUrl', 'account', 'status', 'url', 'title', 'note', 'tags'],
-  ...['clickCount', 'lastAccessed', 'createdAt', 'startsAt', 'expiresAt', 'maxClicks'],
-];
+  ...(['domain', 'shortCode', 'shortUrl', 'account', 'status', 'url', 'title', 'note'] as const),
+  ...(['tags', 'clickCount', 'lastAccessed', 'createdAt', 'startsAt', 'expiresAt'] as const),
+  'maxClicks',
+] as const;
 
-/** The cells in the order of `csvColumns`. `null` is empty; tags have no commas. */
-const csvCellsOf = (link: OperatorsLink): readonly string[] =>
-  [
-    ...[link.domain, link.shortCode, link.shortUrl, link.account, link.status, link.url],
-    ...[link.title, link.note, link.tags.join(), link.clickCount, link.lastAccessed],
-    ...[link.createdAt, link.startsAt, link.expiresAt, link.maxClicks],
-  ].map((value) => String(value ?? ''));
-
-/** Returns the rows without the final LF, which `print` adds. */
+/** Returns the rows without the final LF, which `print` adds. `null` is empty; tags have no commas. */
 const csvOf = (links: readonly OperatorsLink[]): string =>
-  [csvColumns, ...links.map(csvCellsOf)]
+  [csvColumns, ...links.map((link) => csvColumns.map((name) => String(link[name] ?? '')))]
     .map((row) => csvRow(row))
     .join('')
     .replace(/\n$/, '');
@@ -184,10 +160,7 @@ const historyRowOf = ({ time, type, actor, data }: HistoryResponse['events'][num
   return [time, eventNameOf(type), actor ?? '', typeof why === 'string' ? why : ''];
 };
 
-export const addLinkCommands = (
-  program: Command,
-  { connect, print, confirm }: CommandContext,
-): void => {
+export const addLinkCommands: AddCommands = (program, { connect, print, confirm }) => {
   const links = program
     .command('links')
     .description('create, show, change, delete and block links of any account');

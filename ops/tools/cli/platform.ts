@@ -1,7 +1,7 @@
 import { Option } from 'commander';
 import type { PlatformResponse, SwitchPlatformRequest } from '../../../schemas/http/operators.js';
 import { oneOf } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { CliError } from './errors.js';
 import { changed, formatFields } from './output.js';
 
@@ -36,10 +36,7 @@ const requestOf = (options: Switches): SwitchPlatformRequest => {
   return { maintenance, features };
 };
 
-export const addPlatformCommands = (
-  program: Command,
-  { connect, print, confirm }: CommandContext,
-): void => {
+export const addPlatformCommands: AddCommands = (program, { connect, print, confirm }) => {
   const platform = program
     .command('platform')
     .description('show and switch maintenance and features');

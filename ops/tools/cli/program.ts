@@ -4,7 +4,7 @@ import { linklogCommand } from '../../platform/process/own-command.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { didYouMean } from './arguments.js';
 import { createAdminClient } from './client.js';
-import { Command, type CommandContext } from './command.js';
+import { Command, type AddCommands, type CommandContext } from './command.js';
 import { addCompletionCommand } from './completion.js';
 import { confirm } from './confirmation.js';
 import { CliError, failureOf } from './errors.js';
@@ -40,8 +40,6 @@ Examples:
 
 The running service is found by DATA_DIR (default: .data), otherwise by ADMIN_HOST and ADMIN_PORT.
 Exit codes: 0 success, 1 failure, 2 invalid arguments, 78 invalid configuration, 130 interrupted.`;
-
-type AddCommands = (program: Command, context: CommandContext) => void;
 
 const backups = async (): Promise<AddCommands> =>
   (await import('../backup/command.js')).addBackupCommands;

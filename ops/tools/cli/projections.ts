@@ -8,7 +8,7 @@ import type { ProjectionWork } from '../../../schemas/events/catalogue.js';
 import { projectionHealth, type HealthResponse } from '../../../schemas/http/health.js';
 import type { Config } from '../../config/config.js';
 import { oneOf } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { runOnDatabase, withDatabase, type CommandDatabase } from './database.js';
 import { secondsSince } from './long-work.js';
 import { count, counted, table, type Output } from './output.js';
@@ -124,10 +124,7 @@ const redrive = async (config: Config, name: ReaderName, actor: string): Promise
 const names = `one of ${readerNames.join(', ')}`;
 
 /** Adds `rebuild` to the groups of operators and analysts. */
-export const addRebuildCommand = (
-  group: Command,
-  { readConfig, print, actor, confirm }: CommandContext,
-): void => {
+export const addRebuildCommand: AddCommands = (group, { readConfig, print, actor, confirm }) => {
   group
     .command('rebuild')
     .description('rebuild a projection from the log and swap it with the live one')
@@ -158,7 +155,7 @@ Examples:
     });
 };
 
-export const addProjectionCommands = (program: Command, context: CommandContext): void => {
+export const addProjectionCommands: AddCommands = (program, context) => {
   const { readConfig, connect, print, actor } = context;
   const group = program.command('projections').description('show, rebuild and redrive projections');
 

@@ -1,5 +1,5 @@
 import { durationOf, linkArgument, linkDescription, notEmpty } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { table } from './output.js';
 import { readPassword } from './password.js';
 
@@ -11,10 +11,7 @@ interface ShareOptions {
 
 const head = ['ID', 'CREATED', 'EXPIRES', 'PASSWORD', 'DESTINATION'];
 
-export const addShareCommands = (
-  program: Command,
-  { connect, print, confirm }: CommandContext,
-): void => {
+export const addShareCommands: AddCommands = (program, { connect, print, confirm }) => {
   const shares = program
     .command('shares')
     .description('share the statistics of a link of any account by a secret address');

@@ -15,7 +15,7 @@ import { topics } from '../../../schemas/events/topics.js';
 import type { Config } from '../../config/config.js';
 import { hasCode } from '../../platform/errors.js';
 import { LockHeld } from '../../platform/process/process-lock.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { runOnDatabase, type LongWork } from './database.js';
 import { CliError, messageOf } from './errors.js';
 import { counted, type Output } from './output.js';
@@ -113,7 +113,7 @@ const ship = async (config: Config, folder: string): Promise<Output> => {
   };
 };
 
-export const addSpoolCommands = (program: Command, { readConfig, print }: CommandContext): void => {
+export const addSpoolCommands: AddCommands = (program, { readConfig, print }) => {
   const group = program.command('spool').description('ship visits of edges that no longer run');
   group
     .command('ship')

@@ -13,27 +13,18 @@ import {
 } from '../../../schemas/http/statistics.js';
 import { defaultDomainOf, filteredDomain } from '../../../schemas/link-subject.js';
 import { linkArgument, linkDescription, several } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { subjectNamed, withDatabase } from './database.js';
 import { CliError } from './errors.js';
 import { count, formatFields, plain, table } from './output.js';
 
-interface StatsOptions {
-  readonly account: string;
-  readonly domain?: string;
-  readonly tag?: readonly string[];
-  readonly destination?: string;
-  readonly search?: string;
-  readonly csv?: true;
-  readonly include: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly interval?: string;
-  readonly tz?: string;
-  readonly limit?: string;
-}
-
 const filters = ['domain', 'tag', 'destination', 'search'] as const;
+
+/** The other options are the query. */
+interface StatsOptions extends Partial<Record<(typeof filters)[number], unknown>> {
+  readonly account: string;
+  readonly csv?: true;
+}
 
 /** The width in terminal columns, without those of the axis. */
 const plotWidth = 72;
@@ -139,7 +130,7 @@ const csvOf = (stats: Stats): string =>
     { escape_formulas: true },
   ).trimEnd();
 
-export const addStatsCommand = (program: Command, { readConfig, print }: CommandContext): void => {
+export const addStatsCommand: AddCommands = (program, { readConfig, print }) => {
   program
     .command('stats')
     .description('show the statistics of a link or of an account')

@@ -3,7 +3,7 @@ import type {
   TestedWebhookResponse,
 } from '../../../schemas/http/webhooks.js';
 import { notEmpty, required, timeOf } from './arguments.js';
-import type { Command, CommandContext } from './command.js';
+import type { AddCommands } from './command.js';
 import { count, plain, table, type Output } from './output.js';
 
 const head = ['ID', 'ACCOUNT', 'STATUS', 'LAG', 'LAST DELIVERY', 'URL', 'REASON'];
@@ -30,10 +30,7 @@ const testTimeoutMs = 20_000;
 /** The service validates the format of a cursor. @throws CliError */
 const replayStart = (word: string): string => (/^\d{4}-/.test(word) ? timeOf(word) : word);
 
-export const addWebhookCommands = (
-  program: Command,
-  { connect, print, confirm }: CommandContext,
-): void => {
+export const addWebhookCommands: AddCommands = (program, { connect, print, confirm }) => {
   const webhooks = program
     .command('webhooks')
     .description('list, test and replay webhooks of any account');
@@ -48,11 +45,8 @@ export const addWebhookCommands = (
       'webhooks list --json | jq \'.webhooks[] | select(.status == "disabled")\'',
     )
     .action(async ({ account }: { readonly account?: string }) => {
-      const { webhooks: found } = await (
-        await connect()
-      ).get('listWebhooks', {
-        query: { account },
-      });
+      const client = await connect();
+      const { webhooks: found } = await client.get('listWebhooks', { query: { account } });
       const text = found.length === 0 ? 'There are no webhooks.' : table(head, found.map(rowOf));
       print({ json: { webhooks: found }, text });
     });

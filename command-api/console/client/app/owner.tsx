@@ -8,10 +8,13 @@ import { richText } from '../components/rich-text.js';
 interface Owned {
   /** Those of the session's key. Operators have none. */
   readonly scopes: readonly Scope[];
+  /** Of the key or person. */
   readonly keyId: string | null;
   /** The page of the plans; `null`: none. */
   readonly plansUrl: string | null;
   readonly shortUrlHost: string;
+  /** Whether the session can change nothing, like those of auditors. */
+  readonly isReadOnly: boolean;
 }
 
 export const Owner = createContext<Owned>({
@@ -19,19 +22,20 @@ export const Owner = createContext<Owned>({
   keyId: null,
   plansUrl: null,
   shortUrlHost: location.origin,
+  isReadOnly: false,
 });
 
 export const useOwner = (): Owned => useContext(Owner);
 
 export const useScope = (scope: Scope): boolean => useOwner().scopes.includes(scope);
 
-interface Props {
+export interface ScopeProps {
   readonly scope: Scope;
   readonly children?: ComponentChildren;
 }
 
 /** Content that needs a scope. Without the scope, names it. */
-export const NeedsScope = ({ scope, children }: Props) =>
+export const NeedsScope = ({ scope, children }: ScopeProps) =>
   useScope(scope) ? (
     <>{children}</>
   ) : (

@@ -1,12 +1,14 @@
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { ConsoleChanges } from '../../../../schemas/http/console.js';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { ConsoleChanges, SignInWays } from '../../../../schemas/http/console.js';
+import type { Role } from '../../../../schemas/roles.js';
 import { Dialog } from '../components/dialog.js';
 import { CallForm } from '../components/forms.js';
+import { permissionsOf } from '../components/roles.js';
 import { Trouble } from '../components/trouble.js';
 import { Changes, readChanges, useChanges } from './changes.js';
 import { onSignedOut, send, type Result, type Failure } from './api.js';
-import { fieldsOf, useAction } from './hooks.js';
+import { fieldsOf, useAction, useLoad } from './hooks.js';
 import { texts } from '../../texts.js';
 import { richText } from '../components/rich-text.js';
 import { leaveTo } from '../components/unsaved.js';
@@ -22,60 +24,128 @@ interface SessionOptions<Session> {
   readonly describe: (session: Session) => ComponentChildren;
 }
 
+/** The response to the start of a sign-in that accepts an invitation. */
+interface Invited {
+  /** The page of the identity provider. */
+  readonly location: string;
+  readonly account: string;
+  readonly role: Role;
+}
+
 interface Props<Session> extends SessionOptions<Session> {
   readonly children: (session: Session, signOut: () => void) => ComponentChildren;
 }
 
 type SignIn = (body: object) => Promise<Result<unknown>>;
 
-const SignInForm = (props: { readonly fields: ComponentChildren; readonly signIn: SignIn }) => (
-  <CallForm verb={text.signIn} call={(data) => props.signIn(fieldsOf(data))}>
-    {props.fields}
-  </CallForm>
-);
+interface SignInProps {
+  readonly fields: ComponentChildren;
+  readonly signIn: SignIn;
+  /** Where the page of the identity provider opens. `_top` prevents that the router follows the link. */
+  readonly target?: '_top' | '_blank';
+}
+
+/** The ways to sign in: with the identity provider, and with the fields of a form. */
+const SignInForm = ({ fields, signIn, target = '_top' }: SignInProps) => {
+  const { value, failure, reload } = useLoad(() => send<SignInWays>('/session/ways'), '');
+  return (
+    <div class="stack">
+      <Trouble failure={failure} onRetry={reload} />
+      {value?.oidc != null && (
+        <a class="button primary" href="/console/oidc/start" target={target}>
+          {text.signInWith(value.oidc)}
+        </a>
+      )}
+      {value?.keys === true && (
+        <CallForm verb={text.signIn} call={(data) => signIn(fieldsOf(data))}>
+          {fields}
+        </CallForm>
+      )}
+    </div>
+  );
+};
 
 /** The fragment of the address after the user has ended all sessions. */
 export const allEnded = '#ended';
 
 /**
- * Reads the token of a one-time address, `#t=…`, or `allEnded`, and removes it from the address bar and the history.
- * Browsers do not send fragments.
+ * Reads the token of a one-time address, `#t=…`, that of an invitation, `#i=…`, or `allEnded`, and removes it from the
+ * address bar and the history. Browsers do not send fragments.
  */
-const takeFragment = (): { readonly token: string | null; readonly isAllEnded: boolean } => {
+const takeFragment = () => {
   const { hash } = location;
-  const token = new URLSearchParams(hash.slice(1)).get('t');
+  const values = new URLSearchParams(hash.slice(1));
+  const [token, invitation] = [values.get('t'), values.get('i')];
   const isAllEnded = hash === allEnded;
-  if (token !== null || isAllEnded) {
+  if (token !== null || invitation !== null || isAllEnded) {
     history.replaceState(null, '', location.pathname + location.search);
   }
-  return { token, isAllEnded };
+  return { token, invitation, isAllEnded };
 };
 
-/** Asks before a one-time address opens an account, because its sender may be an attacker. */
-const OneTimeAddress = (props: {
-  readonly token: string;
-  readonly owner: ComponentChildren;
+const noAddress: ReturnType<typeof takeFragment> = {
+  token: null,
+  invitation: null,
+  isAllEnded: false,
+};
+
+const Invitation = ({ account, role }: Invited) => (
+  <>
+    {richText(text.invited, {
+      account: <strong>{account}</strong>,
+      role: <strong>{texts.people.roles[role]}</strong>,
+    })}{' '}
+    {permissionsOf(role)}
+  </>
+);
+
+/** Asks before an address opens an account, because its sender may be an attacker. */
+const OfferForm = (props: {
+  readonly verb: string;
+  readonly accept: () => Promise<Result<unknown>>;
   /** The owner of the current session, which ends; `null`: none. */
   readonly current: ComponentChildren;
-  readonly signIn: SignIn;
   readonly onRefused: () => void;
+  /** What is offered. */
+  readonly children: ComponentChildren;
 }) => {
   const { isBusy, failure, run } = useAction();
-  const accept = () => run(() => props.signIn({ token: props.token, accept: true }));
   return (
     <div class="stack">
-      <p>{richText(text.openOffer, { owner: props.owner })}</p>
+      <p>{props.children}</p>
       {props.current !== null && <p>{richText(text.replacesSession, { owner: props.current })}</p>}
       <Trouble failure={failure} />
       <div class="row">
-        <button type="button" class="primary" aria-disabled={isBusy} onClick={() => void accept()}>
-          {text.open}
+        <button
+          type="button"
+          class="primary"
+          aria-disabled={isBusy}
+          onClick={() => void run(props.accept)}
+        >
+          {props.verb}
         </button>
         <button type="button" onClick={props.onRefused}>
           {text.decline}
         </button>
       </div>
     </div>
+  );
+};
+
+/** Continues when the user returns from another tab, where a session was started. */
+const SessionEnded = (props: {
+  readonly children: ComponentChildren;
+  readonly onReturn: () => void;
+}) => {
+  useEffect(() => {
+    document.addEventListener('visibilitychange', props.onReturn);
+    return () => document.removeEventListener('visibilitychange', props.onReturn);
+  }, []);
+  return (
+    <Dialog title={text.sessionEnded}>
+      <p>{text.signInAgain}</p>
+      {props.children}
+    </Dialog>
   );
 };
 
@@ -93,14 +163,15 @@ const Welcome = ({ children }: { readonly children: ComponentChildren }) => (
 export const SessionGate = <Session,>({ children, ...options }: Props<Session>) => {
   const [session, setSession] = useState<Session | null>();
   const [failure, setFailure] = useState<Failure>();
-  const [offer, setOffer] = useState<{ readonly token: string; readonly owner: Session }>();
+  const [address, setAddress] = useState(takeFragment);
+  /** What the address offers, in words. */
+  const [offer, setOffer] = useState<ComponentChildren>(null);
   const [isEnded, setEnded] = useState(false);
-  const [areAllEnded, setAllEnded] = useState(false);
   const [first, setFirst] = useState<ConsoleChanges | null>(null);
   const waiting = useRef<(() => void)[]>([]);
+  const { token, invitation, isAllEnded } = address;
 
   const readSession = async (): Promise<void> => {
-    setFailure(undefined);
     // The changes are read before the data of the pages, so that no later change is missed.
     const [result, read] = await Promise.all([send<Session | undefined>(path), readChanges()]);
     setFirst(read);
@@ -109,14 +180,34 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
   };
   const readAgain = async (): Promise<void> => {
     const result = await send<Session | undefined>(path);
-    // The key may have other scopes now. If the session has ended, the next call asks to sign in.
-    if (result.ok && result.value) setSession(result.value);
+    // The owner may have other scopes now. If the session has ended, the next call asks to sign in.
+    if (result.ok && result.value) start(result.value);
   };
   const seen = useChanges(first, () => void readAgain());
 
+  const startInvited = () => send<Invited>('/oidc/start', { method: 'POST', body: { invitation } });
+  const readOffer = async (): Promise<Result<ComponentChildren>> => {
+    if (token !== null) {
+      const result = await send<Session>(path, { method: 'POST', body: { token, accept: false } });
+      if (!result.ok) return result;
+      const owner = options.describe(result.value);
+      return { ...result, value: richText(text.openOffer, { owner }) };
+    }
+    const result = invitation === null ? null : await startInvited();
+    return result?.ok
+      ? { ...result, value: <Invitation {...result.value} /> }
+      : (result ?? { ok: true, status: 200, value: null });
+  };
+  const open = async (): Promise<void> => {
+    setFailure(undefined);
+    const result = await readOffer();
+    if (result.ok) {
+      setOffer(result.value);
+      await readSession();
+    } else setFailure(result.failure);
+  };
+
   useLayoutEffect(() => {
-    const { token, isAllEnded } = takeFragment();
-    setAllEnded(isAllEnded);
     onSignedOut(
       () =>
         new Promise((resolve) => {
@@ -124,17 +215,13 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
           setEnded(true);
         }),
     );
-    void (async () => {
-      if (token !== null) {
-        const body = { token, accept: false };
-        const result: Result<Session> = await send(path, { method: 'POST', body });
-        if (result.ok) setOffer({ token, owner: result.value });
-        else setFailure(result.failure);
-        if (!result.ok) return;
-      }
-      await readSession();
-    })();
+    void open();
   }, []);
+
+  const closeOffer = (): void => {
+    setOffer(null);
+    setAddress(noAddress);
+  };
 
   const start = (next: Session): void => {
     // Another owner must not see the pages of the previous one.
@@ -142,7 +229,7 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
       leaveTo('/console');
       return;
     }
-    setOffer(undefined);
+    closeOffer();
     setEnded(false);
     setSession(next);
     if (first === null) void readChanges().then(setFirst);
@@ -155,37 +242,47 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
     return result;
   };
 
+  const accept = async (): Promise<Result<unknown>> => {
+    if (token !== null) return signIn({ token, accept: true });
+    const result = await startInvited();
+    if (result.ok) leaveTo(result.value.location);
+    return result;
+  };
+
   const signOut = async (): Promise<void> => {
-    const result = await send(path, { method: 'DELETE' });
-    if (result.ok) leaveTo('/console');
+    const result = await send<{ readonly location: string } | undefined>(path, {
+      method: 'DELETE',
+    });
+    if (result.ok) leaveTo(result.value?.location ?? '/console');
     else setFailure(result.failure);
   };
 
   if (failure) {
     return (
       <Welcome>
-        <Trouble failure={failure} onRetry={() => void readSession()} />
+        <Trouble failure={failure} onRetry={() => void open()} />
       </Welcome>
     );
   }
   if (session === undefined) return <p class="welcome" aria-busy="true" />;
-  if (offer) {
+  if (offer !== null) {
     return (
       <Welcome>
-        <OneTimeAddress
-          token={offer.token}
-          owner={options.describe(offer.owner)}
+        <OfferForm
+          verb={token === null ? text.accept : text.open}
+          accept={accept}
           current={session && options.describe(session)}
-          signIn={signIn}
-          onRefused={() => setOffer(undefined)}
-        />
+          onRefused={closeOffer}
+        >
+          {offer}
+        </OfferForm>
       </Welcome>
     );
   }
   if (session === null) {
     return (
       <Welcome>
-        {areAllEnded && (
+        {isAllEnded && (
           <p class="notice" role="status">
             {text.allSessionsEnded}
           </p>
@@ -198,10 +295,9 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
     <Changes.Provider value={seen}>
       {children(session, () => void signOut())}
       {isEnded && (
-        <Dialog title={text.sessionEnded}>
-          <p>{text.signInAgain}</p>
-          <SignInForm fields={options.fields} signIn={signIn} />
-        </Dialog>
+        <SessionEnded onReturn={() => void readAgain()}>
+          <SignInForm fields={options.fields} signIn={signIn} target="_blank" />
+        </SessionEnded>
       )}
     </Changes.Provider>
   );

@@ -9,7 +9,7 @@ import { Dialog } from '../components/dialog.js';
 import { Check } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Changes } from './changes.js';
-import { useOwner } from './owner.js';
+import { NeedsScope, type ScopeProps, useOwner } from './owner.js';
 
 const { common, app: text } = texts;
 
@@ -120,7 +120,7 @@ export interface ConsolePage {
   readonly title?: string;
   /** Absent: the page is not one of the console. */
   readonly component?: ComponentType;
-  /** The scope without which the page is not in the menu. */
+  /** The scope without which the page is not in the menu, and only names the scope. */
   readonly scope?: Scope;
 }
 
@@ -185,9 +185,13 @@ export const Shell = ({ name, pages, shortcuts, onSignOut, children }: Props) =>
       <main id="content" tabIndex={-1}>
         <MaintenanceBanner />
         <Router>
-          {pages.map(({ path: at, component = NoPage }) => (
-            <Route key={at} path={at} component={component} />
-          ))}
+          {pages.map(({ path: at, title, scope, component = NoPage }) =>
+            scope === undefined || scopes.includes(scope) ? (
+              <Route key={at} path={at} component={component} />
+            ) : (
+              <Route key={at} path={at} component={LackingPage} {...{ title, scope }} />
+            ),
+          )}
           <Route default component={NoPage} />
         </Router>
       </main>
@@ -235,6 +239,12 @@ const NoPage = () => (
     <p>
       <a href="/console">{text.firstPage}</a>
     </p>
+  </Page>
+);
+
+const LackingPage = ({ title, scope }: ScopeProps & { readonly title: string | undefined }) => (
+  <Page title={title ?? text.noPage}>
+    <NeedsScope scope={scope} />
   </Page>
 );
 

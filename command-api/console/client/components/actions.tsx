@@ -3,6 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { texts } from '../../texts.js';
 import { callApi, type Result } from '../app/api.js';
 import { fieldsOf, useAction } from '../app/hooks.js';
+import { useOwner } from '../app/owner.js';
 import { CopyButton } from './copy-button.js';
 import { Dialog } from './dialog.js';
 import { Select } from './field.js';
@@ -64,6 +65,8 @@ export interface Action {
   readonly isRemoval?: boolean;
   /** The field of the response that is shown once. */
   readonly secret?: keyof typeof secrets;
+  /** What the secret is for, if it is not the usual use. */
+  readonly secretUse?: string;
   /** Replaces the report and the reload. */
   readonly onDone?: (value: never) => void;
 }
@@ -112,16 +115,17 @@ export const rotation = (
 
 interface NewSecretProps {
   readonly kind: keyof typeof secrets;
+  readonly use?: string | undefined;
   readonly secret: string;
   readonly onClose: () => void;
 }
 
 /** A new key or secret, which cannot be shown again. */
-const NewSecret = ({ kind, secret, onClose }: NewSecretProps) => (
+const NewSecret = ({ kind, use = secrets[kind].use, secret, onClose }: NewSecretProps) => (
   <Dialog title={secrets[kind].title}>
     <div class="stack">
       <p>
-        {text.shownOnce} {secrets[kind].use}
+        {text.shownOnce} {use}
       </p>
       <p class="row">
         <code class="long">{secret}</code> <CopyButton text={secret} what={secrets[kind].name} />
@@ -146,6 +150,7 @@ const reportOf = ({ action: { done = '' }, value }: Finished): string =>
 
 /** The actions of a page: their buttons, forms, dialogs, reports and errors. @param reload loads the changed data */
 export const useActions = (reload: () => void) => {
+  const { isReadOnly } = useOwner();
   const { isBusy, failure, run } = useAction();
   const { notice, announce } = useNotice();
   const [opened, setOpened] = useState<Action | null>(null);
@@ -174,9 +179,9 @@ export const useActions = (reload: () => void) => {
     run,
     isBusy,
     succeed,
-    /** Buttons for actions. Equal positions keep their focus. */
+    /** Buttons for actions, none for auditors. Equal positions keep their focus. */
     buttons: (actions: readonly Action[], style = 'small') =>
-      actions.map((action, index) => (
+      (isReadOnly ? [] : actions).map((action, index) => (
         <button
           key={index}
           type="button"
@@ -229,6 +234,7 @@ export const useActions = (reload: () => void) => {
         {withSecret?.action.secret && (
           <NewSecret
             kind={withSecret.action.secret}
+            use={withSecret.action.secretUse}
             secret={secretOf(withSecret)}
             onClose={() => {
               setWithSecret(null);

@@ -9,9 +9,12 @@ import { useId, useState } from 'preact/hooks';
 import { ownZoneOf } from '../../format.js';
 import { texts } from '../../texts.js';
 
-interface Props {
+interface Labelled {
   readonly label: string;
   readonly hint?: ComponentChildren;
+}
+
+interface Props extends Labelled {
   readonly children: (control: { readonly id: string; 'aria-describedby'?: string }) => JSX.Element;
 }
 
@@ -30,10 +33,7 @@ export const Field = ({ label, hint, children }: Props) => {
   );
 };
 
-type InputProps = InputHTMLAttributes & {
-  readonly label: string;
-  readonly hint?: ComponentChildren;
-};
+type InputProps = InputHTMLAttributes & Labelled;
 
 export const Input = ({ label, hint, ...rest }: InputProps) => (
   <Field label={label} hint={hint}>
@@ -41,22 +41,19 @@ export const Input = ({ label, hint, ...rest }: InputProps) => (
   </Field>
 );
 
-type TextAreaProps = TextareaHTMLAttributes & {
-  readonly label: string;
-  readonly hint?: ComponentChildren;
-};
+/** A field for a URL, also without scheme. */
+export const UrlInput = (props: InputProps) => (
+  <Input inputMode="url" maxLength={2_048} {...props} />
+);
 
-export const TextArea = ({ label, hint, ...rest }: TextAreaProps) => (
+export const TextArea = ({ label, hint, ...rest }: TextareaHTMLAttributes & Labelled) => (
   <Field label={label} hint={hint}>
     {(control) => <textarea {...rest} {...control} />}
   </Field>
 );
 
-type SelectProps = SelectHTMLAttributes & {
-  readonly label: string;
-  readonly hint?: ComponentChildren;
-  readonly options: readonly (readonly [value: string, text: string])[];
-};
+type SelectProps = SelectHTMLAttributes &
+  Labelled & { readonly options: readonly (readonly [value: string, text: string])[] };
 
 export const Select = ({ label, hint, options, value, ...rest }: SelectProps) => (
   <Field label={label} hint={hint}>

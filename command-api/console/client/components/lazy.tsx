@@ -1,9 +1,17 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { Page } from '../app/shell.js';
 import { Trouble } from './trouble.js';
 
-/** A component of a separate file, which is loaded when it is shown first. */
-export const lazy = <Props extends object>(load: () => Promise<ComponentType<Props>>) => {
+/**
+ * A component of a separate file, which is loaded when it is shown first.
+ *
+ * @param title of a page that cannot be loaded; absent: the component is a part of a page
+ */
+export const lazy = <Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+  title?: string,
+) => {
   let loaded: ComponentType<Props> | undefined;
   return (props: Props) => {
     const [attempt, setAttempt] = useState(0);
@@ -22,7 +30,7 @@ export const lazy = <Props extends object>(load: () => Promise<ComponentType<Pro
     }, [attempt]);
     if (Component) return <Component {...props} />;
     if (Component === undefined) return <p aria-busy="true" />;
-    return (
+    const trouble = (
       <Trouble
         failure={offline}
         onRetry={() => {
@@ -31,6 +39,7 @@ export const lazy = <Props extends object>(load: () => Promise<ComponentType<Pro
         }}
       />
     );
+    return title === undefined ? trouble : <Page title={title}>{trouble}</Page>;
   };
 };
 

@@ -1,6 +1,6 @@
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { texts } from '../../texts.js';
-import { Check, Input, Select, TextArea } from './field.js';
+import { Check, Input, Select, TextArea, UrlInput } from './field.js';
 
 const { options: text, values } = texts;
 const names = values.fields;
@@ -17,16 +17,9 @@ export const OptionFields = ({ link }: { readonly link?: LinkDetails }) => (
   <details open={link?.card !== undefined || link?.expiredUrl !== undefined}>
     <summary>{text.options}</summary>
     <div class="stack">
-      <Check
-        name="forwardQuery"
-        defaultChecked={link?.forwardQuery ?? false}
-        label={names.forwardQuery}
-      />
-      <Check
-        name="forwardPath"
-        defaultChecked={link?.forwardPath ?? false}
-        label={names.forwardPath}
-      />
+      {(['forwardQuery', 'forwardPath'] as const).map((name) => (
+        <Check key={name} name={name} defaultChecked={link?.[name] ?? false} label={names[name]} />
+      ))}
       <div class="columns">
         <Select
           label={names.redirectStatus}
@@ -35,11 +28,9 @@ export const OptionFields = ({ link }: { readonly link?: LinkDetails }) => (
           options={statuses}
           hint={text.statusHint}
         />
-        <Input
+        <UrlInput
           label={names.expiredUrl}
           name="expiredUrl"
-          inputMode="url"
-          maxLength={2_048}
           defaultValue={link?.expiredUrl ?? ''}
           hint={text.expiredUrlHint}
         />
@@ -54,13 +45,7 @@ export const OptionFields = ({ link }: { readonly link?: LinkDetails }) => (
             maxLength={200}
             defaultValue={link?.card?.title ?? ''}
           />
-          <Input
-            label={text.image}
-            name="cardImage"
-            inputMode="url"
-            maxLength={2_048}
-            defaultValue={link?.card?.image ?? ''}
-          />
+          <UrlInput label={text.image} name="cardImage" defaultValue={link?.card?.image ?? ''} />
         </div>
         <TextArea
           label={names.description}

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { texts } from '../../texts.js';
 import type { Loaded } from '../app/hooks.js';
+import { useOwner } from '../app/owner.js';
 import type { Action, useActions } from './actions.js';
 import { Trouble } from './trouble.js';
 
@@ -39,6 +40,7 @@ export const nextPage = (
 /** A list of resources with their actions, the form of a new one, and the dialogs of all of them. */
 export const ResourceList = <Item,>(props: Props<Item>) => {
   const { tools, loaded, items, describe, none, layout = 'stack', create, next = null } = props;
+  const { isReadOnly } = useOwner();
   return (
     <>
       {tools.feedback}
@@ -49,7 +51,7 @@ export const ResourceList = <Item,>(props: Props<Item>) => {
           <li key={id} class="card stack">
             <div class="row spread">
               {heading}
-              {actions && (
+              {actions && !isReadOnly && (
                 <div class="row" role="group" aria-label={name}>
                   {control}
                   {tools.buttons(actions)}

@@ -66,6 +66,13 @@ const adviceOf = (failure: Failure, plansUrl: string | null) => {
   }
 };
 
+/** What is wrong with the values of a page. */
+export const Alert = ({ children }: { readonly children: string }) => (
+  <p class="bad" role="alert">
+    {children}
+  </p>
+);
+
 /** The message of a failure. It gets the focus, so that the user notices it. */
 export const Trouble = ({ failure, onRetry, children }: Props) => {
   const left = useCountdown(failure);

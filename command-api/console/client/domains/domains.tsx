@@ -7,7 +7,7 @@ import { fieldsOf, useAction } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { type Action, question, useActions } from '../components/actions.js';
 import { CopyButton } from '../components/copy-button.js';
-import { Input } from '../components/field.js';
+import { UrlInput } from '../components/field.js';
 import { NewDomainFields, newDomainIn } from '../components/new-domain.js';
 import { useDomains } from '../components/own-domains.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
@@ -93,12 +93,10 @@ const editRedirects = (domain: DomainResponse): Action => ({
       <>
         <p class="hint">{text.editHint}</p>
         {redirects.map((name) => (
-          <Input
+          <UrlInput
             key={name}
             label={text.redirects[name]}
             name={name}
-            inputMode="url"
-            maxLength={2_048}
             defaultValue={domain[name] ?? ''}
             hint={text.redirectHints[name]}
           />

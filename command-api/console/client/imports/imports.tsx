@@ -5,7 +5,6 @@ import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { useApi, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import { NeedsScope, useScope } from '../app/owner.js';
 import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 import { formatNames } from './labels.js';
@@ -41,7 +40,7 @@ const OneImport = ({ id }: { readonly id: string }) => {
 export const ImportPage = () => {
   const { id = '' } = useRoute().params;
   // A new key resets the state for another import.
-  return useScope('links:import') ? <OneImport key={id} id={id} /> : <Imports />;
+  return <OneImport key={id} id={id} />;
 };
 
 const badges: Readonly<Record<ImportResponse['status'], string>> = {
@@ -88,12 +87,12 @@ const Table = ({ imports }: { readonly imports: readonly ImportResponse[] }) => 
   </ScrollTable>
 );
 
-const FormAndList = () => {
+export const Imports = () => {
   const loaded = useApi<ImportListResponse>('/v2/imports');
   useReloadOnReturn(loaded);
   const { value, failure, isLoading, reload } = loaded;
   return (
-    <>
+    <Page title={texts.app.import}>
       <NewImport onChecked={reload} />
       <section class="card stack" aria-label={text.earlier} aria-busy={isLoading}>
         <h2>{text.earlier}</h2>
@@ -101,14 +100,6 @@ const FormAndList = () => {
         {value?.imports.length === 0 && <p class="soft">{text.none}</p>}
         {value !== undefined && value.imports.length > 0 && <Table imports={value.imports} />}
       </section>
-    </>
+    </Page>
   );
 };
-
-export const Imports = () => (
-  <Page title={texts.app.import}>
-    <NeedsScope scope="links:import">
-      <FormAndList />
-    </NeedsScope>
-  </Page>
-);

@@ -9,7 +9,7 @@ import { Page } from '../app/shell.js';
 import { type Action, question, rotation, useActions } from '../components/actions.js';
 import { Select } from '../components/field.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
-import { NeedsScope, useOwner } from '../app/owner.js';
+import { useOwner } from '../app/owner.js';
 import { richText } from '../components/rich-text.js';
 import { keyLifetimes, KeyName, ScopeFields, ScopeTags } from './scope-fields.js';
 
@@ -157,9 +157,7 @@ const List = () => {
 /** The key of the session and its descendants. */
 export const Keys = () => (
   <Page title={texts.app.keys}>
-    <NeedsScope scope="keys:manage">
-      <List />
-    </NeedsScope>
+    <List />
     <p>
       <a href="/console/sessions">{texts.sessions.title}</a>
     </p>

@@ -13,7 +13,7 @@ import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import type { Failure } from '../app/api.js';
 import { useAction, useApi } from '../app/hooks.js';
-import { useScope } from '../app/owner.js';
+import { useOwner } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { History } from '../components/history.js';
 import { lazy } from '../components/lazy.js';
@@ -34,6 +34,7 @@ interface Props {
   readonly path: string;
   /** Whether the user may change links, and the settings are not shown anyway. */
   readonly canWrite: boolean;
+  readonly canCreate: boolean;
   readonly onChanged: () => void;
 }
 
@@ -73,7 +74,7 @@ const isPast = (time: string | null): time is string =>
   time !== null && Date.parse(time) <= Date.now();
 
 const reasonOf = (props: Props): readonly [reason: ComponentChildren, way: ComponentChildren] => {
-  const { link, canWrite } = props;
+  const { link, canWrite, canCreate } = props;
   const setting = (title: string): ComponentChildren =>
     canWrite && <a href={linkPage(link, 'settings')}>{title}</a>;
   switch (link.status) {
@@ -92,7 +93,9 @@ const reasonOf = (props: Props): readonly [reason: ComponentChildren, way: Compo
     case 'deleted':
       return [
         text.isDeleted,
-        <a href={withQuery('/console/new', { url: link.url })}>{text.createAnother}</a>,
+        canCreate && (
+          <a href={withQuery('/console/new', { url: link.url })}>{text.createAnother}</a>
+        ),
       ];
   }
 };
@@ -112,8 +115,8 @@ const QrCode = lazy(() => import('./qr-code.js').then((module) => module.QrCode)
 
 const tabs = [
   ['', common.statistics],
-  ['qr', common.qrCode],
-  ['settings', common.settings],
+  ['qr', common.qrCode, 'qr:read'],
+  ['settings', common.settings, 'links:write'],
   ['history', common.history],
 ] as const;
 
@@ -125,8 +128,11 @@ const LinkStatistics = ({ code }: { readonly code: string }) => (
 );
 
 const OneLink = (props: { readonly address: AddressedLink; readonly tab: string }) => {
-  const { address, tab } = props;
-  const canWrite = useScope('links:write');
+  const { address } = props;
+  const { scopes } = useOwner();
+  const offered = tabs.filter(([, , scope]) => scope === undefined || scopes.includes(scope));
+  const tab = offered.some(([name]) => name === props.tab) ? props.tab : '';
+  const canWrite = scopes.includes('links:write');
   const path = linkPath('/v2/links', address);
   const { value: link, failure, reload } = useApi<LinkDetails>(path);
   return (
@@ -140,12 +146,13 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
               link={link}
               path={path}
               canWrite={canWrite && tab !== 'settings'}
+              canCreate={scopes.includes('links:create')}
               onChanged={reload}
             />
           }
         />
       )}
-      {!isMissing(failure) && <LinkTabs tabs={tabs} address={address} tab={tab} />}
+      {!isMissing(failure) && <LinkTabs tabs={offered} address={address} tab={tab} />}
       {!failure && tab === '' && <LinkStatistics code={address.shortCode} />}
       {link && tab === '' && <LiveEvents {...address} />}
       {link && tab === 'qr' && <QrCode link={address} />}

@@ -26,7 +26,7 @@ export const useLinkRoute = (): LinkRoute => {
 };
 
 interface TabsProps extends LinkRoute {
-  readonly tabs: readonly (readonly [name: string, title: string])[];
+  readonly tabs: readonly (readonly [name: string, title: string, ...unknown[]])[];
 }
 
 export const LinkTabs = ({ tabs, address, tab }: TabsProps) => (

@@ -13,7 +13,7 @@ import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { Check, Field, Input, Select, withValue } from '../components/field.js';
 import { saveFile } from '../components/save.js';
-import { Trouble } from '../components/trouble.js';
+import { Alert, Trouble } from '../components/trouble.js';
 
 const { common, link: text } = texts;
 
@@ -146,11 +146,7 @@ const LogoField = ({ onLogo }: LogoProps) => {
           />
         )}
       </Field>
-      {fault !== null && (
-        <p class="bad" role="alert">
-          {text.logoFaults[fault]}
-        </p>
-      )}
+      {fault !== null && <Alert>{text.logoFaults[fault]}</Alert>}
     </>
   );
 };
@@ -263,11 +259,7 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
           <Input label={text.dark} type="color" value={dark} onInput={withValue(setDark)} />
           <Input label={text.light} type="color" value={light} onInput={withValue(setLight)} />
         </div>
-        {!canScan && (
-          <p class="bad" role="alert">
-            {text.lowContrast}
-          </p>
-        )}
+        {!canScan && <Alert>{text.lowContrast}</Alert>}
         <LogoField key={removals} onLogo={setLogo} />
         {logo && (
           <button

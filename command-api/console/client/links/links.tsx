@@ -8,6 +8,7 @@ import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf } from '../app/hooks.js';
+import { useScope } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { type Action, question, useActions } from '../components/actions.js';
 import { Begin } from '../components/begin.js';
@@ -131,6 +132,8 @@ const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
 export const Links = () => {
   const list = useLinkList<LinkPage>(false);
   const { filter, query, value, isLoading } = list;
+  const canCreate = useScope('links:create');
+  const canWrite = useScope('links:write');
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   /** The results of bulk changes, because the list may be outdated for a second. */
   const [changed, setChanged] = useState<ReadonlyMap<string, LinkDetails>>(new Map());
@@ -171,17 +174,23 @@ export const Links = () => {
           <a class="button" href={exportAddressOf(filter)} download>
             {text.export}
           </a>
-          <a class="button primary" href="/console/new">
-            {common.newLink}
-          </a>
+          {canCreate && (
+            <a class="button primary" href="/console/new">
+              {common.newLink}
+            </a>
+          )}
         </div>
       }
     >
-      {isWhole && links.length === 0 ? (
+      {isWhole && links.length === 0 && canCreate ? (
         <Begin />
       ) : (
-        <LinkList list={list} links={links} selection={{ selected, onSelect: select }}>
-          <Bulk selected={selected} onChanged={show} />
+        <LinkList
+          list={list}
+          links={links}
+          {...(canWrite && { selection: { selected, onSelect: select } })}
+        >
+          {canWrite && <Bulk selected={selected} onChanged={show} />}
           {failed.length > 0 && <Failures failed={failed} />}
         </LinkList>
       )}

@@ -5,6 +5,7 @@ import { describeEvent, isVisit, linkOf, type LiveEvent, newestOf } from '../../
 import { texts } from '../../texts.js';
 import type { Failure } from '../app/api.js';
 import { useScope } from '../app/owner.js';
+import { Alert } from '../components/trouble.js';
 import { followEvents, type Position } from './follow-events.js';
 import { publishEvents } from './recent-visits.js';
 
@@ -120,11 +121,7 @@ const Stream = ({ path }: { readonly path: string }) => {
           {hasFailed ? texts.components.tryAgain : isPaused ? text.continue : text.pause}
         </button>
       </div>
-      {hasFailed && state.kind !== 'offline' && (
-        <p class="bad" role="alert">
-          {state.message}
-        </p>
-      )}
+      {hasFailed && state.kind !== 'offline' && <Alert>{state.message}</Alert>}
       <p class="unseen" role="status">
         {announced > 0 && text.newEvents(announced)}
       </p>

@@ -22,7 +22,7 @@ import { Check, TextArea, withValue } from '../components/field.js';
 import { Tags } from '../components/link-texts.js';
 import { saveFile } from '../components/save.js';
 import { ScrollTable } from '../components/tables.js';
-import { messageOf, Trouble } from '../components/trouble.js';
+import { Alert, messageOf, Trouble } from '../components/trouble.js';
 
 const { common, make: notes } = texts;
 
@@ -225,11 +225,7 @@ export const ManyLinks = ({ domain }: { readonly domain: ComponentChildren }) =>
           placeholder={exampleLines}
           onInput={withValue(setText)}
         />
-        {links.length > maxLinks && (
-          <p class="bad" role="alert">
-            {notes.tooMany(links.length, maxLinks)}
-          </p>
-        )}
+        {links.length > maxLinks && <Alert>{notes.tooMany(links.length, maxLinks)}</Alert>}
         <PastedPreview pasted={pasted} isPlain={isPlain} onPlain={setPlain} />
         {domain}
         <Tags hint={notes.tagsOfAll} />

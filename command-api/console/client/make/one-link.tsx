@@ -20,7 +20,7 @@ import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { CopyButton } from '../components/copy-button.js';
 import { LimitFields } from '../components/end-fields.js';
-import { Input, withValue } from '../components/field.js';
+import { Input, withValue, UrlInput } from '../components/field.js';
 import { LinkTexts } from '../components/link-texts.js';
 import { OptionFields } from '../components/option-fields.js';
 import { richText } from '../components/rich-text.js';
@@ -199,12 +199,10 @@ const Form = (props: {
     <>
       {isChanged && <LeaveGuard />}
       <form ref={form} class="card stack" onSubmit={submit} onInput={() => setChanged(true)}>
-        <Input
+        <UrlInput
           label={common.destination}
           name="url"
-          inputMode="url"
           required
-          maxLength={2_048}
           placeholder={exampleUrl}
           value={typed}
           onInput={withValue(setTyped)}

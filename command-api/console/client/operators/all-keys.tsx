@@ -4,6 +4,7 @@ import { formatDate, formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, useAddressedPage } from '../app/hooks.js';
+import { useOwner } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { question, useActions, type Action } from '../components/actions.js';
 import { Input, Select, withValue } from '../components/field.js';
@@ -96,6 +97,7 @@ const actionsOf = ({ id, name, active, scopes }: KeyWithUsageResponse): readonly
 export const AllKeys = () => {
   const loaded = useAddressedPage<z.infer<typeof keyPageResponse>>('/admin/keys');
   const tools = useActions(loaded.reload);
+  const { isReadOnly } = useOwner();
   const setPlan = async (id: string, plan: string): Promise<void> => {
     await tools.run(() => callApi(`/admin/keys/${id}`, { method: 'PATCH', body: { plan } }));
     loaded.reload();
@@ -113,7 +115,7 @@ export const AllKeys = () => {
             <bdi>{name}</bdi>
           </strong>{' '}
           <span class="badge">{text.ofAccount(account)}</span>{' '}
-          {!isRoot && <span class="badge">{plan}</span>}{' '}
+          {(!isRoot || isReadOnly) && <span class="badge">{plan}</span>}{' '}
           {!active && <span class="badge disabled">{text.switchedOff}</span>}
         </p>
       ),

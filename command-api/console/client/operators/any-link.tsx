@@ -3,6 +3,7 @@ import { type AddressedLink, linkPath, subjectOfLink } from '../../link-address.
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, useApi } from '../app/hooks.js';
+import { useOwner } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { Input } from '../components/field.js';
 import { CallForm } from '../components/forms.js';
@@ -58,6 +59,7 @@ const LinkStatistics = ({ code }: { readonly code: string }) => (
 
 const OneLink = (props: { readonly address: AddressedLink; readonly tab: string }) => {
   const { address, tab } = props;
+  const { isReadOnly } = useOwner();
   const path = linkPath(base, address);
   const { value: link, failure, reload } = useApi<OperatorsLink>(path);
   return (
@@ -68,13 +70,19 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
           <LinkSummary link={link}>
             <span class="badge">{text.ofAccount(link.account)}</span>
           </LinkSummary>
-          {link.status !== 'deleted' && (
+          {link.status !== 'deleted' && !isReadOnly && (
             <Block address={address} isBlocked={link.status === 'blocked'} onChanged={reload} />
           )}
-          <LinkTabs tabs={tabs} address={address} tab={tab} />
+          <LinkTabs
+            tabs={tabs.filter(([name]) => name !== 'settings' || !isReadOnly)}
+            address={address}
+            tab={tab}
+          />
           {tab === 'statistics' && <LinkStatistics code={address.shortCode} />}
           {tab === '' && <History key={link.version} base={base} link={address} />}
-          {tab === 'settings' && <Settings link={link} path={path} onChanged={reload} />}
+          {tab === 'settings' && !isReadOnly && (
+            <Settings link={link} path={path} onChanged={reload} />
+          )}
         </>
       )}
     </Page>

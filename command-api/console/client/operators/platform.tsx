@@ -7,6 +7,7 @@ import type {
 import { callApi } from '../app/api.js';
 import { Changes } from '../app/changes.js';
 import { fieldsOf, onSubmit, useAction, useApi } from '../app/hooks.js';
+import { useOwner } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { formatTime } from '../../format.js';
 import { question, useActions, type Action } from '../components/actions.js';
@@ -16,6 +17,7 @@ import { Trouble } from '../components/trouble.js';
 import { texts } from '../../texts.js';
 
 const { common, operators: text } = texts;
+const { history: values } = texts.values;
 
 const path = '/admin/platform';
 
@@ -103,6 +105,7 @@ const Maintenance = (props: {
 };
 
 const Switches = () => {
+  const { isReadOnly } = useOwner();
   const loaded = useApi<PlatformResponse>(path);
   const { value, failure, reload } = loaded;
   const [switched, setSwitched] = useState<PlatformResponse>();
@@ -117,15 +120,21 @@ const Switches = () => {
       <Maintenance platform={platform} onSwitched={setSwitched} />
       <section class="card" aria-labelledby="features">
         <h2 id="features">{text.features}</h2>
-        {(Object.keys(features) as (keyof typeof features)[]).map((name) => (
-          <Switch
-            key={name}
-            label={features[name]}
-            isOn={platform.features[name]}
-            bodyOf={(isOn) => ({ features: { [name]: isOn } })}
-            onSwitched={setSwitched}
-          />
-        ))}
+        {(Object.keys(features) as (keyof typeof features)[]).map((name) =>
+          isReadOnly ? (
+            <p key={name}>
+              {features[name]}: {platform.features[name] ? values.yes : values.no}
+            </p>
+          ) : (
+            <Switch
+              key={name}
+              label={features[name]}
+              isOn={platform.features[name]}
+              bodyOf={(isOn) => ({ features: { [name]: isOn } })}
+              onSwitched={setSwitched}
+            />
+          ),
+        )}
         <p class="hint">{text.featuresHint}</p>
       </section>
     </>
@@ -158,6 +167,7 @@ const Granted = ({ overrides, next }: OverridePage) =>
   );
 
 const ReservedAliases = () => {
+  const { isReadOnly } = useOwner();
   const { isBusy, failure, run } = useAction();
   const [done, setDone] = useState<AliasOverrideResponse>();
   const granted = useApi<OverridePage>('/admin/reserved-aliases?limit=1000');
@@ -182,28 +192,32 @@ const ReservedAliases = () => {
     >
       <h2 id="reserved">{text.reservedAliases}</h2>
       <p class="hint">{text.reservedHint}</p>
-      <div class="columns">
-        <Input label={common.alias} name="alias" required />
-        <Input label={common.account} name="account" required />
-      </div>
-      <Trouble failure={failure} />
-      <div class="row">
-        <button aria-disabled={isBusy}>{text.grant}</button>
-        <button
-          type="button"
-          aria-disabled={isBusy}
-          onClick={({ currentTarget: { form } }) => {
-            // The account is not required.
-            const alias = form?.elements.namedItem('alias');
-            if (form && alias instanceof HTMLInputElement && alias.reportValidity()) {
-              void set(form, false);
-            }
-          }}
-        >
-          {text.revokeAlias}
-        </button>
-        <span role="status">{done && describeOverride(done)}</span>
-      </div>
+      {!isReadOnly && (
+        <>
+          <div class="columns">
+            <Input label={common.alias} name="alias" required />
+            <Input label={common.account} name="account" required />
+          </div>
+          <Trouble failure={failure} />
+          <div class="row">
+            <button aria-disabled={isBusy}>{text.grant}</button>
+            <button
+              type="button"
+              aria-disabled={isBusy}
+              onClick={({ currentTarget: { form } }) => {
+                // The account is not required.
+                const alias = form?.elements.namedItem('alias');
+                if (form && alias instanceof HTMLInputElement && alias.reportValidity()) {
+                  void set(form, false);
+                }
+              }}
+            >
+              {text.revokeAlias}
+            </button>
+            <span role="status">{done && describeOverride(done)}</span>
+          </div>
+        </>
+      )}
       <Trouble failure={granted.failure} onRetry={granted.reload} />
       {granted.value && <Granted {...granted.value} />}
     </form>

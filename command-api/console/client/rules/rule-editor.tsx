@@ -11,7 +11,7 @@ import {
   toRequest,
 } from '../../rules-form.js';
 import { texts } from '../../texts.js';
-import { Input, withValue } from '../components/field.js';
+import { Input, withValue, UrlInput } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Conditions } from './conditions.js';
 import { RulePreview } from './rule-list.js';
@@ -58,11 +58,9 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
           onChange(entries.with(index, { ...entry, ...changed }));
         };
         const url = (
-          <Input
+          <UrlInput
             label={isSplit ? text.urlOfEntry(index + 1) : text.url}
-            inputMode="url"
             required
-            maxLength={2_048}
             value={entry.url}
             onInput={withValue((value) => change({ url: value }))}
           />

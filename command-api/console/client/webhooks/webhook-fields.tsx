@@ -3,7 +3,7 @@ import type { WebhookResponse } from '../../../../schemas/http/webhooks.js';
 import { eventNames, formatDate, formatEventType, formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
 import { fieldsOf } from '../app/hooks.js';
-import { Check, Input } from '../components/field.js';
+import { Check, Input, UrlInput } from '../components/field.js';
 import { DomainSelect } from '../components/own-domains.js';
 
 const { common, webhooks: text } = texts;
@@ -48,12 +48,10 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
   const chosen: readonly string[] = terms?.types ?? [];
   return (
     <>
-      <Input
+      <UrlInput
         label={texts.components.url}
         name="url"
         required
-        inputMode="url"
-        maxLength={2_048}
         placeholder={text.urlExample}
         defaultValue={terms?.url ?? ''}
         hint={text.urlHint}

@@ -11,7 +11,6 @@ import { fromLocalTime } from '../../rules-form.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { useApi, useReloadOnReturn } from '../app/hooks.js';
-import { NeedsScope, useScope } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { type Action, question, rotation, useActions } from '../components/actions.js';
 import { Input, Select, withValue } from '../components/field.js';
@@ -47,28 +46,22 @@ const describe = (webhook: WebhookResponse): Description => ({
   content: <WebhookSummary webhook={webhook} />,
 });
 
-const List = () => {
+export const Webhooks = () => {
   const loaded = useApi<z.infer<typeof webhookListResponse>>('/v2/webhooks');
   useReloadOnReturn(loaded);
   return (
-    <ResourceList
-      tools={useActions(loaded.reload)}
-      loaded={loaded}
-      items={loaded.value?.webhooks}
-      describe={describe}
-      none={text.none}
-      create={create}
-    />
+    <Page title={texts.app.webhooks}>
+      <ResourceList
+        tools={useActions(loaded.reload)}
+        loaded={loaded}
+        items={loaded.value?.webhooks}
+        describe={describe}
+        none={text.none}
+        create={create}
+      />
+    </Page>
   );
 };
-
-export const Webhooks = () => (
-  <Page title={texts.app.webhooks}>
-    <NeedsScope scope="webhooks:manage">
-      <List />
-    </NeedsScope>
-  </Page>
-);
 
 const ReplayFields = () => {
   const [isWhole, setWhole] = useState(false);
@@ -197,5 +190,5 @@ const OneWebhook = ({ id }: { readonly id: string }) => {
 export const WebhookPage = () => {
   const { id = '' } = useRoute().params;
   // A new key resets the state for another webhook.
-  return useScope('webhooks:manage') ? <OneWebhook key={id} id={id} /> : <Webhooks />;
+  return <OneWebhook key={id} id={id} />;
 };

@@ -102,7 +102,7 @@ export const operators: typeof english.operators = (number) => ({
   noneGranted: 'Kein Konto darf einen reservierten Alias verwenden.',
   moreGranted: (shown) => `Die ersten ${number(shown)} werden angezeigt.`,
   changesHint:
-    'Änderungen an Schlüsseln, Domains, Webhooks, reservierten Aliassen, Schaltern und Projektionen, die neuesten ' +
+    'Änderungen an Schlüsseln, Personen, Domains, Webhooks, reservierten Aliassen, Schaltern und Projektionen, die neuesten ' +
     'zuerst. Änderungen eines Links stehen in seinem Verlauf.',
   noChanges: 'Es gibt keine weiteren Änderungen.',
   createKey: 'Schlüssel erstellen',

@@ -56,8 +56,14 @@ export const app: typeof english.app = {
   decline: 'Nein, danke',
   allSessionsEnded: 'Sie sind überall abgemeldet.',
   sessionEnded: 'Ihre Sitzung ist beendet',
+  signInWith: (provider) => `Mit ${provider} anmelden`,
+  invited: 'Sie sind in das Konto {account} eingeladen, mit der Rolle {role}.',
+  accept: 'Annehmen',
+  switchAccount: 'Konto wechseln',
+  switch: 'Wechseln',
   signInAgain: 'Melden Sie sich wieder an, um fortzufahren. Ihre Eingaben bleiben erhalten.',
   owner: 'Konto {account}, Schlüssel {key}',
+  person: 'Konto {account}, {key}',
   operators: 'Betreiber',
   adminToken: 'Admin-Token',
   adminTokenHint: '{variable} oder die Datei {file} im Datenverzeichnis.',
@@ -70,6 +76,7 @@ export const app: typeof english.app = {
   domains: 'Domains',
   webhooks: 'Webhooks',
   keys: 'Schlüssel',
+  people: 'Personen',
   api: 'API',
   health: 'Zustand',
   projections: 'Projektionen',
@@ -172,8 +179,7 @@ export const components: typeof english.components = {
     whitespace: 'Die URL enthält Leerraum oder einen Zeilenumbruch. Entfernen Sie ihn.',
     tooLong: 'Die URL ist zu lang. Erlaubt sind 2.048 Zeichen.',
   },
-  needsScope:
-    'Dafür ist die Berechtigung „{name}“ ({scope}) nötig, die der Schlüssel dieser Sitzung nicht hat.',
+  needsScope: 'Dafür ist die Berechtigung „{name}“ ({scope}) nötig, die diese Sitzung nicht hat.',
 };
 
 export const sessions: typeof english.sessions = {

@@ -4,3 +4,4 @@ export * from './links.js';
 export * from './statistics.js';
 export * from './resources.js';
 export * from './operators.js';
+export * from './people.js';

@@ -97,7 +97,7 @@ export const operators = (number: FormatNumber) => ({
   noneGranted: 'No account may use a reserved alias.',
   moreGranted: (shown: number) => `The first ${number(shown)} are shown.`,
   changesHint:
-    'Changes of keys, domains, webhooks, reserved aliases, switches and projections, newest first. Changes of a ' +
+    'Changes of keys, people, domains, webhooks, reserved aliases, switches and projections, newest first. Changes of a ' +
     'link are in its history.',
   noChanges: 'There are no more changes.',
   createKey: 'Create the key',

@@ -56,8 +56,14 @@ export const app = {
   decline: 'No, thanks',
   allSessionsEnded: 'You are signed out everywhere.',
   sessionEnded: 'Your session has ended',
+  signInWith: (provider: string) => `Sign in with ${provider}`,
+  invited: 'You are invited to account {account} with the role {role}.',
+  accept: 'Accept',
+  switchAccount: 'Switch account',
+  switch: 'Switch',
   signInAgain: 'Sign in again to continue. Your input is kept.',
   owner: 'account {account}, key {key}',
+  person: 'account {account}, {key}',
   operators: 'Operators',
   adminToken: 'Admin token',
   adminTokenHint: '{variable}, or the file {file} in the data directory.',
@@ -70,6 +76,7 @@ export const app = {
   domains: 'Domains',
   webhooks: 'Webhooks',
   keys: 'Keys',
+  people: 'People',
   api: 'API',
   health: 'Health',
   projections: 'Projections',
@@ -169,8 +176,7 @@ export const components = {
     whitespace: 'The URL contains white space or a line break. Remove it.',
     tooLong: 'The URL is too long. The limit is 2,048 characters.',
   },
-  needsScope:
-    'This needs the scope “{name}” ({scope}), which the key of this session does not have.',
+  needsScope: 'This needs the scope “{name}” ({scope}), which this session does not have.',
 };
 
 export const sessions = {

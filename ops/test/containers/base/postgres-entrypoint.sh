@@ -4,7 +4,7 @@ set -euo pipefail
 
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   mkdir --parents --mode=0700 "$PGDATA"
-  initdb --username="$POSTGRES_USER" --pwfile=<(printf '%s\n' "$POSTGRES_PASSWORD") \
+  initdb --username="$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" \
     --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8
   printf '%s\n' "listen_addresses = '*'" "unix_socket_directories = '/var/run/postgresql'" \
     >>"$PGDATA/postgresql.conf"

@@ -7,7 +7,7 @@ import { subjectOf } from '../../../../schemas/link-subject.js';
 import { labelOf, tableOf, type Lists } from '../../../../command-api/statistics/tables.js';
 import { dimensionNames, type Dimension } from '../../../../schemas/statistics/document.js';
 import type { Config } from '../../../config/config.js';
-import type { Command, CommandContext } from '../../cli/command.js';
+import type { AddCommands } from '../../cli/command.js';
 import { linkArgument, linkDescription, notEmpty, timeOf } from '../../cli/arguments.js';
 import { runOnDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
@@ -193,7 +193,7 @@ const asOf = (
   });
 };
 
-export const addAsOfCommand = (audit: Command, { readConfig, print }: CommandContext): void => {
+export const addAsOfCommand: AddCommands = (audit, { readConfig, print }) => {
   audit
     .command('as-of')
     .description('show a link, a key, people or the platform at a time in the past, from the log')

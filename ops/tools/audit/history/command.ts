@@ -9,7 +9,7 @@ import { publicDataOf, withoutSecrets } from '../../../../schemas/events/redact.
 import { linkOfSubject } from '../../../../schemas/link-subject.js';
 import type { Config } from '../../../config/config.js';
 import { linkArgument, linkDescription } from '../../cli/arguments.js';
-import type { Command, CommandContext } from '../../cli/command.js';
+import type { AddCommands } from '../../cli/command.js';
 import { writeFromDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import {
@@ -206,7 +206,7 @@ const history = async (config: Config, link: string, options: Options): Promise<
   return unreadable.outcome();
 };
 
-export const addHistoryCommand = (group: Command, context: CommandContext): void => {
+export const addHistoryCommand: AddCommands = (group, context) => {
   group
     .command('history')
     .description('show the changes and visits of a link from the log')

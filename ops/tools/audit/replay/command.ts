@@ -7,7 +7,7 @@ import type { PlacedEvent } from './order.js';
 import { replay, reportUnreadable } from './replay.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
 import type { Config } from '../../../config/config.js';
-import type { Command, CommandContext } from '../../cli/command.js';
+import type { AddCommands } from '../../cli/command.js';
 import { linkArgument, oneOf, several, timeOf } from '../../cli/arguments.js';
 import { writeFromDatabase, subjectNamed } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
@@ -123,7 +123,7 @@ const run = async (config: Config, options: Options): Promise<Output> => {
   };
 };
 
-export const addReplayCommand = (group: Command, context: CommandContext): void => {
+export const addReplayCommand: AddCommands = (group, context) => {
   group
     .command('replay')
     .description('write the events of the log in a defined order as JSON Lines, CSV or Parquet')

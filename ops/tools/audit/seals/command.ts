@@ -19,7 +19,7 @@ import {
   keyIdOf,
   type SignedCheckpoint,
 } from '../../../../projectors/log/seals/signed-checkpoint.js';
-import type { Command, CommandContext } from '../../cli/command.js';
+import type { AddCommands } from '../../cli/command.js';
 import { runOnDatabase, withDatabase, type CommandDatabase } from '../../cli/database.js';
 import { CliError, messageOf } from '../../cli/errors.js';
 import { count, counted, formatFields, table, type Output } from '../../cli/output.js';
@@ -188,10 +188,7 @@ const retire = async (config: Config): Promise<Output> => {
   };
 };
 
-export const addSealCommands = (
-  audit: Command,
-  { readConfig, print, confirm }: CommandContext,
-): void => {
+export const addSealCommands: AddCommands = (audit, { readConfig, print, confirm }) => {
   const group = audit
     .command('seal')
     .description('show the key that seals the log, and its last checkpoints')

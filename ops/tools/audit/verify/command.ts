@@ -9,7 +9,7 @@ import {
 } from './report.js';
 import { verify as verifyAll } from './verify.js';
 import type { Config } from '../../../config/config.js';
-import type { Command, CommandContext } from '../../cli/command.js';
+import type { AddCommands } from '../../cli/command.js';
 import { several } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
@@ -123,7 +123,7 @@ interface Options {
   readonly checkpoint?: string;
 }
 
-export const addVerifyCommand = (audit: Command, { readConfig, print }: CommandContext): void => {
+export const addVerifyCommand: AddCommands = (audit, { readConfig, print }) => {
   audit
     .command('verify')
     .description('rebuild all tables from the log and compare every row with the live tables')

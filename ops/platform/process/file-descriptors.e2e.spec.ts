@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { connect, type Socket } from 'node:net';
+import { folderFixture } from '../../test/support/fixtures.js';
+import { sendRequest } from '../../test/support/http.js';
+import { launch } from '../../test/support/process.js';
+import { startEmbeddedProduct } from '../../test/support/product.js';
+import { eventually, within } from '../../test/support/waiting.js';
+
+/** Runs the product with a limit of open files. */
+const limitedTo = (files: number): readonly string[] => [
+  ...['sh', '-c', `ulimit -n ${files} && exec "$@"`, 'sh'],
+];
+
+/** The first number is the default of old systems divided by 16. */
+const tooFew = [64, 128];
+
+describe('product: a limit of open files', function () {
+  this.timeout(120_000);
+  const folder = folderFixture();
+
+  for (const files of tooFew) {
+    it(`of ${files} ends the start with exit code 78 and one line`, async () => {
+      const { ended } = launch({ DATA_DIR: folder.path }, undefined, limitedTo(files));
+      const { exitCode, stdout, stderr } = await within(30_000, 'the start did not end', ended);
+      expect({ exitCode, stdout }).to.deep.equal({ exitCode: 78, stdout: '' });
+      expect(stderr).to.match(
+        new RegExp(`^linklog: the limit of open files is ${files}, and[^\\n]+\\n$`),
+      );
+    });
+  }
+
+  it('of the least accepted number is enough to serve, and its end is logged', async () => {
+    const product = await startEmbeddedProduct({ runner: limitedTo(256) });
+    const sockets: Socket[] = [];
+    const lines = () => product.stderr();
+    try {
+      const { key } = await product.createKey({ plan: 'PRO' });
+      const created = await sendRequest(`${product.api}/v2/shorten`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${key}` },
+        body: { url: 'https://example.com/' },
+      });
+      expect(created.status, created.text).to.equal(201);
+      const { hostname, port } = new URL(product.edge);
+      for (let count = 0; count < 300; count += 1) {
+        sockets.push(connect(Number(port), hostname).on('error', () => undefined));
+      }
+      await eventually('the few file descriptors are logged', () =>
+        lines().includes('few file descriptors are left: new connections may be closed'),
+      );
+      for (const socket of sockets) socket.destroy();
+      const { shortUrl } = created.json() as { readonly shortUrl: string };
+      await eventually('links redirect again', async () => {
+        const response = await sendRequest(shortUrl).catch(() => null);
+        return response?.status === 302;
+      });
+      await product.stop();
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      await product.cleanup();
+    }
+  });
+});
