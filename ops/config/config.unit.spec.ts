@@ -34,7 +34,6 @@ describe('configuration', () => {
         codesCase: 'sensitive',
         corsOrigins: [],
         console: true,
-        consoleUrl: null,
         drainDelayMs: 0,
       },
       ...{ upgradeUrl: 'https://example.com/billing', plansUrl: null, plans: defaultPlanTable },
@@ -127,7 +126,6 @@ describe('configuration', () => {
       ...{ upgradeUrl: 'https://example.org/pay', plansUrl: 'https://example.org/pay' },
       ...{ adminToken: 'a-token-of-16-ch', metricsToken: 'a-token-of-the-scraper' },
       ...{ maxImportBytes: 1_048_576, makesFirstKey: false, drainDelayMs: 60_000, console: false },
-      consoleUrl: 'https://links.example.com:8443',
       corsOrigins: ['https://app.example.com', 'http://localhost:3000', 'https://xn--fa-hia.de'],
       ...{ dataDir: '/var/lib/linklog', databaseUrl: 'postgres://user:secret@db:5432/linklog' },
       kafka: {
@@ -153,7 +151,7 @@ describe('configuration', () => {
       tracing: { protocol: 'http/json' },
       spool: { root: '/mnt/spool', maxBytes: 1_048_576, fsync: true },
       safety: { blocklistFile: null, safeBrowsing: null },
-      ...{ signIn: { oidc: null, keys: true }, consoleOrigins: { api: null, admin: null } },
+      ...{ signIn: { oidc: null, keys: true }, consoleOrigins: { api: 'https://links.example.com:8443', admin: null } },
     });
   });
 

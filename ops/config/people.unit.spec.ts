@@ -100,7 +100,7 @@ describe('configuration: sign-in of people', () => {
 
   const visible = 'must have 1 to 1000 visible ASCII characters';
   const noIssuer = 'must be an https URL, or an http URL of this machine';
-  const noOrigin = 'must be a scheme, host and optional port, such as https://links.example.com';
+  const noOrigin = 'must be a scheme, host and optional port, such as https://go.example.com';
   const noRole = (entry: string): string =>
     'must be <group>=<account>:<role>, <group>=operator or <group>=auditor, separated by ' +
     `commas; this is none: ${entry}`;

@@ -54,7 +54,7 @@ const actionsOf = (person: PersonResponse): readonly Action[] => {
 };
 
 const describeInvitation = ({ id, role, email, expiresAt }: InvitationResponse): Description => {
-  const name = email ?? text.anyone;
+  const name = email ?? text.anyPerson;
   return {
     id,
     name,

@@ -34,7 +34,7 @@ export const people: typeof english.people = {
   removed: 'Die Person wurde entfernt.',
   invitations: 'Einladungen',
   noInvitations: 'Keine Einladung ist offen.',
-  anyone: 'Alle, die die Adresse haben',
+  anyPerson: 'Alle, die die Adresse haben',
   withdraw: 'Zurückziehen',
   withdrawn: 'Die Einladung wurde zurückgezogen.',
   invite: 'Einladen',

@@ -6,6 +6,7 @@ import * as exported from './index.js';
 import { LinklogError, type Linklog } from './index.js';
 import { operations } from './operations.js';
 
+const person = 'usr_6hQz1mV0bT8kXw2RfL4d';
 const id = '0192f0a1-0000-7000-8000-000000000001';
 
 /** One call of each method. */
@@ -62,6 +63,14 @@ const calls: Readonly<Record<string, (client: Linklog) => unknown>> = {
   testWebhook: ({ webhooks }) => webhooks.test(id),
   getDeliveries: ({ webhooks }) => webhooks.deliveries(id, { status: 'failed' }).pages().next(),
   retryDelivery: ({ webhooks }) => webhooks.retry(id, id),
+  getPeople: ({ people }) => people.list({ limit: 2 }).pages().next(),
+  changePerson: ({ people }) => people.change(person, { role: 'editor' }),
+  removePerson: ({ people }) => people.remove(person, { revokeKeys: '1' }),
+  invitePerson: ({ invitations }) => invitations.create({ role: 'viewer' }),
+  getInvitations: ({ invitations }) => invitations.list().pages().next(),
+  getInvitation: ({ invitations }) => invitations.get(id),
+  withdrawInvitation: ({ invitations }) => invitations.withdraw(id),
+  getMe: ({ me }) => me.get(),
   replayWebhook: ({ webhooks }) => webhooks.replay(id, { after: 'start' }),
 };
 
