@@ -1,14 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ConsoleChanges, SignInWays } from '../../../../schemas/http/console.js';
-import type { Role } from '../../../../schemas/roles.js';
 import { Dialog } from '../components/dialog.js';
 import { CallForm } from '../components/forms.js';
-import { permissionsOf } from '../components/roles.js';
 import { Trouble } from '../components/trouble.js';
 import { Changes, readChanges, useChanges } from './changes.js';
 import { onSignedOut, send, type Result, type Failure } from './api.js';
-import { fieldsOf, useAction, useLoad } from './hooks.js';
+import { fieldsOf, useLoad } from './hooks.js';
+import { Invitation, type Invited, OfferForm } from './offer.js';
 import { texts } from '../../texts.js';
 import { richText } from '../components/rich-text.js';
 import { leaveTo } from '../components/unsaved.js';
@@ -22,14 +21,6 @@ interface SessionOptions<Session> {
   /** The owner of a session. Another owner must not see the current page. */
   readonly ownerOf: (session: Session) => string;
   readonly describe: (session: Session) => ComponentChildren;
-}
-
-/** The response to the start of a sign-in that accepts an invitation. */
-interface Invited {
-  /** The page of the identity provider. */
-  readonly location: string;
-  readonly account: string;
-  readonly role: Role;
 }
 
 interface Props<Session> extends SessionOptions<Session> {
@@ -87,49 +78,6 @@ const noAddress: ReturnType<typeof takeFragment> = {
   token: null,
   invitation: null,
   isAllEnded: false,
-};
-
-const Invitation = ({ account, role }: Invited) => (
-  <>
-    {richText(text.invited, {
-      account: <strong>{account}</strong>,
-      role: <strong>{texts.people.roles[role]}</strong>,
-    })}{' '}
-    {permissionsOf(role)}
-  </>
-);
-
-/** Asks before an address opens an account, because its sender may be an attacker. */
-const OfferForm = (props: {
-  readonly verb: string;
-  readonly accept: () => Promise<Result<unknown>>;
-  /** The owner of the current session, which ends; `null`: none. */
-  readonly current: ComponentChildren;
-  readonly onRefused: () => void;
-  /** What is offered. */
-  readonly children: ComponentChildren;
-}) => {
-  const { isBusy, failure, run } = useAction();
-  return (
-    <div class="stack">
-      <p>{props.children}</p>
-      {props.current !== null && <p>{richText(text.replacesSession, { owner: props.current })}</p>}
-      <Trouble failure={failure} />
-      <div class="row">
-        <button
-          type="button"
-          class="primary"
-          aria-disabled={isBusy}
-          onClick={() => void run(props.accept)}
-        >
-          {props.verb}
-        </button>
-        <button type="button" onClick={props.onRefused}>
-          {text.decline}
-        </button>
-      </div>
-    </div>
-  );
 };
 
 /** Continues when the user returns from another tab, where a session was started. */
