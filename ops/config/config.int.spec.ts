@@ -97,6 +97,7 @@ describe('configuration: secrets in files', () => {
       EVENTSTORE_URL: 'esdb://ops:secret@archive:2113?tls=false',
       KAFKA_SASL_PASSWORD: 'secret',
       METRICS_TOKEN: 'a-token-of-the-scraper',
+      OIDC_CLIENT_SECRET: 'the secret of the client',
       REDIS_URL: 'redis://:secret@cache:6379',
       SAFE_BROWSING_API_KEY: 'key',
     };
@@ -104,6 +105,8 @@ describe('configuration: secrets in files', () => {
       KAFKA_BROKERS: 'kafka:9092',
       KAFKA_SASL_MECHANISM: 'plain',
       KAFKA_SASL_USERNAME: 'linklog',
+      OIDC_ISSUER: 'https://id.example.com',
+      OIDC_CLIENT_ID: 'linklog',
     };
     const files = Object.entries(values).map(([name, value]) => {
       const file = path.join(folder.path, name);

@@ -151,7 +151,10 @@ describe('configuration', () => {
       tracing: { protocol: 'http/json' },
       spool: { root: '/mnt/spool', maxBytes: 1_048_576, fsync: true },
       safety: { blocklistFile: null, safeBrowsing: null },
-      ...{ signIn: { oidc: null, keys: true }, consoleOrigins: { api: 'https://links.example.com:8443', admin: null } },
+      ...{
+        signIn: { oidc: null, keys: true },
+        consoleOrigins: { api: 'https://links.example.com:8443', admin: null },
+      },
     });
   });
 
