@@ -61,14 +61,14 @@ const attributes = (sequence: number, account = 'acme', number = 1) => ({
 const added = (
   role: Role | InstallationRole,
   source: RoleSource,
-  ...place: Parameters<typeof attributes>
-) => newEvent('PersonAdded', { ...profile, role, source }, attributes(...place));
+  ...values: Parameters<typeof attributes>
+) => newEvent('PersonAdded', { ...profile, role, source }, attributes(...values));
 const changed = (
   data: Parameters<typeof newEvent<'PersonChanged'>>[1],
-  ...place: Parameters<typeof attributes>
-) => newEvent('PersonChanged', data, attributes(...place));
-const removed = (...place: Parameters<typeof attributes>) =>
-  newEvent('PersonRemoved', {}, attributes(...place));
+  ...values: Parameters<typeof attributes>
+) => newEvent('PersonChanged', data, attributes(...values));
+const removed = (...values: Parameters<typeof attributes>) =>
+  newEvent('PersonRemoved', {}, attributes(...values));
 
 /** The history of a person with a role in an account. */
 const having = (role: Role, source: RoleSource = 'invitation', account = 'acme') => [
@@ -170,9 +170,12 @@ describe('people: sign-in', () => {
   });
 
   it('keeps the role of a group against an invitation, from the same sign-in too', () => {
-    const both = byGroups({ acme: 'viewer' }, { invitation: { account: 'acme', role: 'owner' } });
-    ignores(having('viewer', 'group'), both);
-    accepts([], both, added('viewer', 'group', 1));
+    const twoAccounts = byGroups(
+      { acme: 'viewer' },
+      { invitation: { account: 'acme', role: 'owner' } },
+    );
+    ignores(having('viewer', 'group'), twoAccounts);
+    accepts([], twoAccounts, added('viewer', 'group', 1));
   });
 
   it('gives the role of an invitation where the role of a group ended', () => {
@@ -185,7 +188,7 @@ describe('people: sign-in', () => {
     );
   });
 
-  it('makes a person without an account the owner of a new one, and nobody else', () => {
+  it('makes a person without an account the owner of a new one; another person keeps its accounts', () => {
     const signUp = 'personal-1';
     const own = added('owner', 'signUp', 1, signUp);
     accepts([], signIn({ signUp }), own);
@@ -278,12 +281,12 @@ describe('people: removal', () => {
   it('refuses the last owner, also as one of several accounts', () => {
     refuses(having('owner'), remove(), 'lastOwner');
     accepts(having('owner'), remove(['acme'], others('acme')), removed(2));
-    const both = [
+    const twoAccounts = [
       ...having('viewer', 'invitation', 'shop'),
       personAdded(subject, { role: 'owner' }, { sequence: 2 }),
     ];
-    refuses(both, remove(['shop', 'acme']), 'lastOwner');
-    accepts(both, remove(['shop']), removed(3, 'shop'));
+    refuses(twoAccounts, remove(['shop', 'acme']), 'lastOwner');
+    accepts(twoAccounts, remove(['shop']), removed(3, 'shop'));
   });
 
   it('refuses roles that came from a group, also as one of several accounts', () => {

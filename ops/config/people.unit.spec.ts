@@ -139,7 +139,7 @@ describe('configuration: sign-in of people', () => {
     ].map((entry) => ['OIDC_ROLES', entry, noRole(entry)] as const),
     ['OIDC_ROLES', 'a=operator,,b=operator', noRole('')],
     ['OIDC_ROLES', 'a=operator, c ', noRole('c')],
-    ['OIDC_SIGN_UP', 'anyone', 'must be invited or personal'],
+    ['OIDC_SIGN_UP', 'all', 'must be invited or personal'],
     ['OIDC_NAME', 'x'.repeat(51), 'must have 1 to 50 characters'],
     ['OIDC_NAME', 'a\nb', 'must have 1 to 50 characters'],
     ...['CONSOLE_URL', 'ADMIN_CONSOLE_URL'].flatMap((name) =>

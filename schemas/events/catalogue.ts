@@ -551,7 +551,7 @@ const personEvents = defineEvents('accounts', {
 /** Subject: the invitation's id. */
 const invitationEvents = defineEvents('accounts', {
   InvitationCreated: {
-    description: 'Somebody was invited to an account.',
+    description: 'A person was invited to an account.',
     version: 1,
     data: z.strictObject({
       role: roleName.describe('The role that the invitation gives.'),

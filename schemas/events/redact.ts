@@ -2,12 +2,16 @@ import { z } from 'zod';
 import { catalogue, type LinklogEvent } from './catalogue.js';
 import { writeSequence } from './envelope.js';
 
-const wrappers = [z.ZodOptional, z.ZodExactOptional, z.ZodNullable];
-
 /** Also for a schema that makes a secret one optional or nullable: such schemas do not inherit its metadata. */
-const isSecret = (schema: z.core.$ZodType): boolean =>
-  z.globalRegistry.get(schema)?.['secret'] === true ||
-  wrappers.some((wrapper) => schema instanceof wrapper && isSecret(schema.unwrap() as z.ZodType));
+const isSecret = (schema: unknown): boolean => {
+  if (!(schema instanceof z.ZodType)) return false;
+  if (z.globalRegistry.get(schema)?.['secret'] === true) return true;
+  const isWrapper =
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodExactOptional ||
+    schema instanceof z.ZodNullable;
+  return isWrapper && isSecret(schema.unwrap());
+};
 
 export const secretFieldsOf = (data: z.ZodObject): readonly string[] =>
   Object.entries(data.shape)

@@ -28,7 +28,7 @@ export const inviteRequest = z
     {
       role,
       email: optional(email).meta({
-        description: 'Only a person with this verified address can accept. Default: anybody.',
+        description: 'Only a person with this verified address can accept. Default: every person.',
       }),
     },
     { error: roleMessage },

@@ -99,11 +99,11 @@ describe('people: roles of groups', () => {
     );
   });
 
-  it('are never lowered by a further group', () => {
+  it('are never lowered by an additional group', () => {
     fc.assert(
-      fc.property(anyGroups, fc.string(), anyMapping, (groups, further, mapping) => {
+      fc.property(anyGroups, fc.string(), anyMapping, (groups, additional, mapping) => {
         const before = rolesOfGroups(groups, mapping);
-        const after = rolesOfGroups([...groups, further], mapping);
+        const after = rolesOfGroups([...groups, additional], mapping);
         for (const [account, role] of before) {
           const now = after.get(account);
           expect(now && order.indexOf(now)).to.be.at.least(order.indexOf(role));

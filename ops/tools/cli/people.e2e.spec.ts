@@ -112,7 +112,7 @@ describe('CLI: people of accounts, on a running service', () => {
     expect(printed).to.match(/\nPERSON +NAME +ROLE +SOURCE +ADDED\n/);
     const addedAt = String(first?.['addedAt']);
     expect(printed).to.include(`\n${id}  Dora  admin  operator  ${addedAt}\n`);
-    const none = await linklog('audit', 'as-of', set, '--people', 'cli-nobody');
-    expect(none.stdout).to.include(`no person had a role in the account cli-nobody`);
+    const none = await linklog('audit', 'as-of', set, '--people', 'cli-unknown');
+    expect(none.stdout).to.include(`no person had a role in the account cli-unknown`);
   });
 });

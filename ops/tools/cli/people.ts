@@ -6,7 +6,7 @@ import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
 import { changed, plain, table } from './output.js';
 
-/** The ID of a person. Names and e-mail addresses are not unique, and belong to nobody for ever. @throws CliError */
+/** The ID of a person. Names and e-mail addresses are not unique. @throws CliError */
 const personArgument = (text: string): string => {
   if (isPersonId(text)) return text;
   throw new CliError(

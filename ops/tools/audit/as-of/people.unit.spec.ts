@@ -93,22 +93,22 @@ describe('audit as-of: people', () => {
       let now = 0;
       const sequences = new Map<string, number>();
       /** The roles by account and person, before each step. */
-      const held = new Set<string>();
+      const current = new Set<string>();
       const events: PersonEvent[] = [];
       const changes: { time: number; account: string; id: string; role: Role | null }[] = [];
       for (const { person, account, role, pause } of history) {
         now += pause;
         const id = idOf(person);
         const key = `${account} ${id}`;
-        if (role === null && !held.has(key)) continue;
+        if (role === null && !current.has(key)) continue;
         const sequence = (sequences.get(id) ?? 0) + 1;
         sequences.set(id, sequence);
         const attributes = { account, time: at(now / 1_000), sequence };
         if (role === null) events.push(personRemoved(id, sequence, attributes));
-        else if (held.has(key)) events.push(personChanged(id, sequence, { role }, attributes));
+        else if (current.has(key)) events.push(personChanged(id, sequence, { role }, attributes));
         else events.push(personAdded(id, { role }, attributes));
-        if (role === null) held.delete(key);
-        else held.add(key);
+        if (role === null) current.delete(key);
+        else current.add(key);
         changes.push({ time: now, account, id, role });
       }
       const { log } = logOf(events);
