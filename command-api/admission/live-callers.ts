@@ -21,7 +21,7 @@ export const callerIn = (ctx: Context): Caller => {
   return { keyHash: keyHash ?? null, sessionHash: sessionHash ?? null };
 };
 
-/** Tells which callers may continue: those with the scope, and with a live session if they have one. */
+/** Finds which callers may continue: those with the scope, and with a live session if they have one. */
 export const findLiveCallers = async (
   pool: Pool,
   callers: readonly Caller[],

@@ -51,13 +51,13 @@ export type SignInOutcome =
     }
   | { readonly type: 'invitationInvalid' | 'invitationOfAnother' };
 
-type DoneWithPerson = {
+interface DoneWithPerson {
   readonly type: 'done';
   readonly person: Person;
   /** The live keys that the person created in the accounts. */
   readonly keys: readonly string[];
   readonly outboxPosition: OutboxPosition;
-};
+}
 
 export type PersonOutcome =
   DoneWithPerson | { readonly type: 'refused'; readonly refusal: PersonRefusal };
@@ -77,7 +77,7 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
     return { person, accountsWithOtherOwner: await accountsWithOtherOwner(tx, accounts, id) };
   };
 
-  /** Creates the root key of accounts that never had one. Nobody knows its secret. */
+  /** Creates the root key of accounts that never had one. Its secret is not stored. */
   const firstRoots = async (tx: Client, accounts: readonly string[], metadata: Actor) => {
     const { rows } = await tx.query<{ account: string }>(
       `SELECT account FROM unnest($1::text[]) AS new (account)
@@ -227,7 +227,7 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
         return { type: 'done', person: result.state, keys, outboxPosition };
       }),
 
-    /** Invites somebody. The token is not stored. */
+    /** Invites a person. The token is not stored. */
     invite: (
       invited: { readonly account: string; readonly role: Role; readonly email: string | null },
       metadata: Actor,

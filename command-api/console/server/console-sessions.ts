@@ -20,7 +20,7 @@ interface NewSessionOfPerson extends NewSession {
   readonly account: string;
   /** The session at the identity provider; `null`: unknown. */
   readonly sid: string | null;
-  /** One that is too long for a URL is not kept. */
+  /** Not stored if it is too long for a URL. */
   readonly idToken: string;
 }
 
@@ -51,7 +51,7 @@ const tagBytes = 16;
 /** Characters of an ID token that fits into the URL that ends the session at the provider. */
 const maxIdToken = 8_192;
 
-/** Only the browser has the token, so that nobody can decrypt the text with the database alone. */
+/** Only the browser has the token, so that the database alone does not suffice to decrypt the text. */
 const keyOf = (token: string): Buffer => createHash('sha256').update(`encrypt ${token}`).digest();
 
 const encrypt = (text: string, token: string): Buffer => {
@@ -158,7 +158,7 @@ export const createConsoleSessions = (
     { id, account, sid, idToken, ...session }: NewSessionOfPerson,
   ): Promise<string> {
     const token = await this.start(client, session);
-    const kept = idToken.length > maxIdToken ? null : idToken;
+    const stored = idToken.length > maxIdToken ? null : idToken;
     await client.query({
       name: 'console-session-of-person',
       text: `
@@ -167,7 +167,7 @@ export const createConsoleSessions = (
             last_account = coalesce(nullif($5, ''), last_account) WHERE id = $2
         )
         UPDATE ledger.console_sessions SET person_id = $2, sid = $3, id_token = $4 WHERE token_hash = $1`,
-      values: [hashToken(token), id, sid, kept && encrypt(kept, token), account],
+      values: [hashToken(token), id, sid, stored && encrypt(stored, token), account],
     });
     return token;
   },

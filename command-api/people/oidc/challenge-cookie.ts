@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 
-const kept = z.object({
+const signInStart = z.object({
   state: z.string().max(200),
   nonce: z.string().max(200),
   verifier: z.string().max(200),
@@ -13,7 +13,7 @@ const kept = z.object({
   /** The token of an invitation. */
   invitation: z.string().max(64).nullable(),
 });
-export type SignInStart = z.infer<typeof kept>;
+export type SignInStart = z.infer<typeof signInStart>;
 
 export const callbackPath = '/console/oidc/callback';
 /** How long a person may take to sign in at the provider (s). */
@@ -41,7 +41,7 @@ export const readStart = (ctx: Context): SignInStart | null => {
   if (typeof state !== 'string' || !/^[\w-]{16,200}$/.test(state)) return null;
   const text = Buffer.from(ctx.cookies.get(nameOf(state)) ?? '', 'base64url').toString();
   try {
-    const start = kept.safeParse(JSON.parse(text));
+    const start = signInStart.safeParse(JSON.parse(text));
     return start.success && start.data.state === state ? start.data : null;
   } catch {
     // No JSON.

@@ -55,7 +55,7 @@ const textIn = (claims: Claims, name: string): string | null => {
         .join('');
 };
 
-/** Anybody can have an address that was not verified. */
+/** A person can name the address of another one: only a verified address counts. */
 const emailIn = (claims: Claims): string | null =>
   claims['email_verified'] === true ? textIn(claims, 'email') : null;
 
@@ -116,7 +116,7 @@ const load = async (settings: OidcSettings) => {
     } catch (cause) {
       throw new ProviderUnavailable(`${new URL(url).origin} does not respond`, { cause });
     }
-    if (response.status < 500) return response as unknown as Response;
+    if (response.status < 500) return response;
     await response.body?.cancel();
     throw new ProviderUnavailable(`${new URL(url).origin} responds with ${response.status}`);
   };
@@ -140,6 +140,8 @@ const load = async (settings: OidcSettings) => {
         execute: [
           // Otherwise the library relies on TLS instead of the signature.
           client.enableNonRepudiationChecks,
+          // Only for a provider on this machine.
+          // eslint-disable-next-line typescript/no-deprecated
           ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
         ],
       },
@@ -153,7 +155,11 @@ export const createProvider = (settings: OidcSettings) => {
   let libraries: Promise<Libraries> | undefined;
   let known: { readonly configuration: Promise<Configuration>; readonly until: number } | undefined;
 
-  /** The libraries, and the configuration of the provider, which is read again after an hour or a failure. */
+  /**
+   * The libraries, and the configuration of the provider, which is read again after an hour or a failure.
+   *
+   * @throws ProviderUnavailable also if it is no configuration, or that of another issuer
+   */
   const connect = async () => {
     libraries ??= load(settings);
     const loaded = await libraries;
@@ -165,7 +171,11 @@ export const createProvider = (settings: OidcSettings) => {
         if (known === read) known = undefined;
       });
     }
-    return { ...loaded, configuration: await known.configuration };
+    try {
+      return { ...loaded, configuration: await known.configuration };
+    } catch (cause) {
+      throw new ProviderUnavailable('the configuration of the provider cannot be read', { cause });
+    }
   };
 
   const exchange = async (
@@ -249,7 +259,8 @@ export const createProvider = (settings: OidcSettings) => {
       bounded(
         (async () => {
           const { jose, configuration, fetchFromProvider } = await connect();
-          const { jwks_uri: jwksUri = '', issuer } = configuration.serverMetadata();
+          const { jwks_uri: jwksUri, issuer } = configuration.serverMetadata();
+          if (jwksUri === undefined) return null;
           const keys = jose.createRemoteJWKSet(new URL(jwksUri), {
             timeoutDuration: deadlineMs,
             [jose.customFetch]: fetchFromProvider,

@@ -92,7 +92,7 @@ export const oidcRoutes = (deps: OidcDeps): readonly Route<RequestState>[] => {
   const start = async (ctx: Context, asked: Pick<SignInStart, 'account' | 'invitation'>) => {
     const redirectUri = originOf(ctx) + callbackPath;
     const { location, challenge } = await provider.start(redirectUri);
-    return { location, kept: keepStart({ ...challenge, redirectUri, ...asked }) };
+    return { location, cookies: keepStart({ ...challenge, redirectUri, ...asked }) };
   };
 
   const startPage: Handler<RequestState> = (ctx, state) => {
@@ -102,10 +102,10 @@ export const oidcRoutes = (deps: OidcDeps): readonly Route<RequestState>[] => {
       invitation: null,
     };
     const work = async (): Promise<Reply> => {
-      const { location, kept } = await start(ctx, asked);
+      const { location, cookies } = await start(ctx, asked);
       return {
         ...{ type: 'raw', status: 303, contentType: '', body: null },
-        headers: { Location: location, ...kept },
+        headers: { Location: location, ...cookies },
       };
     };
     return wait(state, work, text(503, messages.providerUnavailable, { 'Retry-After': '1' }));
@@ -116,8 +116,8 @@ export const oidcRoutes = (deps: OidcDeps): readonly Route<RequestState>[] => {
     if (!invited) return failure(404, messages.invitationNotFound);
     const { account, role } = invited;
     const work = async (): Promise<Reply> => {
-      const { location, kept } = await start(ctx, { account, invitation });
-      return json(200, { location, account, role }, kept);
+      const { location, cookies } = await start(ctx, { account, invitation });
+      return json(200, { location, account, role }, cookies);
     };
     return wait(state, work, providerUnavailable);
   });
@@ -187,8 +187,8 @@ export const oidcRoutes = (deps: OidcDeps): readonly Route<RequestState>[] => {
       idToken,
     });
     await sessions.end(cookie.read(ctx));
-    const kept = cookie.keep(ctx, token)['Set-Cookie'];
-    ctx.set('Set-Cookie', [cleared['Set-Cookie'], kept]);
+    const session = cookie.keep(ctx, token)['Set-Cookie'];
+    ctx.set('Set-Cookie', [cleared['Set-Cookie'], session]);
     // The page reads the session itself: browsers do not send a `Strict` cookie after a redirect from another site.
     return {
       ...{ type: 'raw', status: 303, contentType: '', body: null },
@@ -240,7 +240,10 @@ export const oidcRoutes = (deps: OidcDeps): readonly Route<RequestState>[] => {
 
   return [
     { method: 'GET', path: '/oidc/start', handler: startPage },
-    { method: 'POST', path: '/oidc/start', handler: startInvited },
+    // Operators are not invited.
+    ...(listener === 'api'
+      ? [{ method: 'POST', path: '/oidc/start', handler: startInvited } as const]
+      : []),
     { method: 'GET', path: '/oidc/callback', handler: callback },
     { method: 'POST', path: '/oidc/logout', handler: logout },
   ];

@@ -118,9 +118,9 @@ describe('people under concurrency', () => {
     for (let count = 0; count < 5; count += 1) {
       const person = await join(key, 'editor');
       const Cookie = person.browser.cookieOf(bench.product.api);
-      const all = (path: string) =>
+      const openEach = (path: string) =>
         Promise.all(bench.product.apis.map((api) => open(`${api}/console/v2/${path}`, Cookie)));
-      const [streams, exports] = [await all('events'), await all('export?format=jsonl')];
+      const [streams, exports] = [await openEach('events'), await openEach('export?format=jsonl')];
       const ended = streams.map(closing);
       const path = `/v2/people/${await person.idOf()}`;
       const removed = await bench.api(path, key, { method: 'DELETE' });

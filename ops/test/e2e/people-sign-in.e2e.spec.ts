@@ -40,6 +40,8 @@ describe('a sign-in at a hostile provider', () => {
     expect(await attempt()).to.deep.equal({ status: 303, text: '', account: 'acme' });
   });
 
+  const without = (name: string) => (claims: object) =>
+    Object.fromEntries(Object.entries(claims).filter(([other]) => other !== name));
   const hour = 3_600;
   const forgeries = {
     'the issuer of another provider': {
@@ -47,8 +49,8 @@ describe('a sign-in at a hostile provider', () => {
     },
     'the audience of another client': { claims: (claims) => ({ ...claims, aud: 'another' }) },
     'another nonce': { claims: (claims) => ({ ...claims, nonce: 'another' }) },
-    'no nonce': { claims: ({ nonce: _nonce, ...claims }) => claims },
-    'no subject': { claims: ({ sub: _sub, ...claims }) => claims },
+    'no nonce': { claims: without('nonce') },
+    'no subject': { claims: without('sub') },
     'an expired token': {
       claims: (claims) => ({
         ...claims,

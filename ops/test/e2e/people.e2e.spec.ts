@@ -99,8 +99,8 @@ describe('people', () => {
     it('have the name of their last sign-in, and no address that is not verified', async () => {
       const claims = newPerson({ groups: ['owners'], email_verified: false });
       expect(await (await at.signIn(claims)).me()).to.deep.include({ email: null });
-      const { me } = await at.signIn({ ...claims, name: 'Someone else', email_verified: true });
-      expect(await me()).to.deep.include({ name: 'Someone else', email: claims['email'] });
+      const { me } = await at.signIn({ ...claims, name: 'Another name', email_verified: true });
+      expect(await me()).to.deep.include({ name: 'Another name', email: claims['email'] });
     });
 
     it('are refused without a role, and not stored', async () => {
@@ -113,7 +113,7 @@ describe('people', () => {
       expect(people.map(({ email }) => email)).to.not.include(claims['email']);
     });
 
-    it('are told why a sign-in failed, and keep their session', async () => {
+    it('receive the reason why a sign-in failed, and keep their session', async () => {
       const { browser, session } = await at.signIn(newPerson({ groups: ['owners'] }));
       const { response } = await provider.signIn(bench.product.api, null, {
         browser: new Browser(),
@@ -196,7 +196,7 @@ describe('people', () => {
       expect(roles).to.deep.equal(['admin', 'admin', 'owner']);
     });
 
-    it('cannot use one that was withdrawn, and accounts have at most 100', async () => {
+    it('cannot use a withdrawn invitation, and accounts have at most 100', async () => {
       const { key: other } = await bench.key('PRO', { account: 'many' });
       const { id, token } = await at.invite(other, { role: 'viewer' });
       const path = `/v2/people/invitations/${id}`;
@@ -314,28 +314,28 @@ describe('people', () => {
       const make = (scopes: readonly string[]) =>
         admin.ask('POST', '/console/v2/keys', { name: 'mine', scopes });
       expect((await make(['people:manage'])).json()).to.deep.include({ scope: 'people:manage' });
-      const made = (await make(['links:read'])).json() as {
+      const created = (await make(['links:read'])).json() as {
         id: string;
         rootId: string;
         key: string;
       };
-      expect(made.rootId).to.equal(root.id);
+      expect(created.rootId).to.equal(root.id);
       // The key of the second root has a scope that the role lacks.
       const change = (id: string) =>
         admin.ask('PATCH', `/console/v2/keys/${id}`, { name: 'changed' });
       expect((await change(below.id)).status).to.equal(404);
       expect((await change(root.id)).status).to.equal(404);
-      expect((await change(made.id)).status).to.equal(200);
+      expect((await change(created.id)).status).to.equal(200);
       const listed = (await admin.ask('GET', '/console/v2/keys')).json() as {
         keys: { id: string }[];
       };
-      expect(listed.keys.map(({ id }) => id)).to.deep.equal([made.id]);
+      expect(listed.keys.map(({ id }) => id)).to.deep.equal([created.id]);
       const id = await admin.idOf();
       const removed = await bench.api(`/v2/people/${id}?revokeKeys=1`, root.key, {
         method: 'DELETE',
       });
-      expect(removed.json()).to.deep.equal({ keys: [made.id] });
-      expect((await bench.api('/v2/usage', made.key)).status).to.equal(401);
+      expect(removed.json()).to.deep.equal({ keys: [created.id] });
+      expect((await bench.api('/v2/usage', created.key)).status).to.equal(401);
       expect(await admin.session()).to.equal(null);
     });
 
