@@ -4,8 +4,8 @@ import { fixture } from '../../../ops/test/support/fixture.js';
 import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 const secret = (byte: number): Buffer => Buffer.alloc(32, byte);
-const stored = { boundTo: secret(1), actor: null };
-const developer = { ...stored, browser: null };
+const developer = { boundTo: secret(1), actor: null, browser: null };
+const stored = { boundTo: secret(1), actor: null, personId: null };
 
 describe('command API: sessions of the console', () => {
   const database = databaseFixture('console');
@@ -47,7 +47,7 @@ describe('command API: sessions of the console', () => {
     const token = await operators.start(database.pool, operator);
     expect(await sessions.find(token)).to.equal(null);
     await sessions.end(token);
-    expect(await operators.find(token)).to.deep.equal({ boundTo: secret(1), actor: 'maria' });
+    expect(await operators.find(token)).to.deep.equal({ ...stored, actor: 'maria' });
     const other = await operators.start(database.pool, operator);
     await operators.end(token);
     expect(await operators.find(token)).to.equal(null);

@@ -12,12 +12,17 @@ describe('product: console', () => {
   const bench = sharedProduct();
   const { newVisitor, sendFromPage, signIn, session, operator, expectSignedOut } =
     consoleCalls(bench);
-  let addresses: { readonly upgradeUrl: string | null; readonly shortUrlHost: string };
+  /** What sessions of keys have beside the key. */
+  let expectedOfKeys: {
+    readonly upgradeUrl: string | null;
+    readonly shortUrlHost: string;
+    readonly person: null;
+  };
 
   before(async () => {
     const { key } = await bench.key('PRO');
     const shortUrlHost = new URL((await bench.link(key)).shortUrl).origin;
-    addresses = { upgradeUrl: null, shortUrlHost };
+    expectedOfKeys = { upgradeUrl: null, shortUrlHost, person: null };
   });
 
   describe('signing in with a key', () => {
@@ -26,7 +31,7 @@ describe('product: console', () => {
       const response = await signIn({ key });
       const expected = {
         ...{ account, key: { id, name, plan: 'HOBBY', scopes: [...scopeNames] } },
-        ...addresses,
+        ...expectedOfKeys,
       };
       expectBody(response, 200, expected);
       expect(setCookie(response)).to.match(
@@ -208,7 +213,7 @@ describe('product: console', () => {
       const { id, name, account } = await bench.key('INDIE', { account: 'acme' });
       const token = await createToken({ key: id });
       const key = { id, name, plan: 'INDIE', scopes: [...scopeNames] };
-      const whose = { account, key, ...addresses };
+      const whose = { account, key, ...expectedOfKeys };
       const { Cookie } = await session();
       const { apis, api } = bench.product;
       for (const at of apis) {
@@ -242,7 +247,7 @@ describe('product: console', () => {
     it('requires the admin token and a name, which becomes the actor', async () => {
       const { admin, admins, adminToken, apis } = bench.product;
       const response = await operator('maria', { headers: { 'X-Actor': 'other' } });
-      const known = { actor: 'maria', shortUrlHost: addresses.shortUrlHost };
+      const known = { actor: 'maria', shortUrlHost: expectedOfKeys.shortUrlHost, role: null };
       expectBody(response, 200, known);
       expect(setCookie(response)).to.match(
         /^linklog_operator=[\w-]{43}; Path=\/console; .*HttpOnly; SameSite=Strict$/,

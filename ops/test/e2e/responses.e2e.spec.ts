@@ -128,7 +128,7 @@ describe('responses of all listeners', () => {
           .filter((name) => ['get', 'post', 'patch', 'delete'].includes(name))
           .map((method) => `${method.toUpperCase()} ${path.replace(/^\/v2/, '')}`),
       );
-      const others = ['GET /usage', 'GET /health', 'GET /health/ready'];
+      const others = ['GET /usage', 'GET /me', 'GET /health', 'GET /health/ready'];
       expect(documented).to.have.members([...operationList, ...others]);
     });
 
