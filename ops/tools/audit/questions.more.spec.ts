@@ -6,6 +6,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { createPeople } from '../../../command-api/people/handler.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { readConfig } from '../../config/config.js';
@@ -98,6 +99,10 @@ const describedHistory = (logSettings: () => Readonly<Record<string, string>>) =
     return response.json() as { id: string; key: string };
   };
 
+  const environment = (): Record<string, string> => ({
+    ...{ ...settings(), DATA_DIR: bench.product.dataDir },
+  });
+
   const history = fixture(async () => {
     const website = await act('alice', 'POST', '/keys', { name: 'website', plan: 'HOBBY' });
     const oldShop = await act('alice', 'POST', '/keys', { name: 'old shop', plan: 'FREE' });
@@ -130,13 +135,22 @@ const describedHistory = (logSettings: () => Readonly<Record<string, string>>) =
     await act('bob', 'POST', '/links/spring-sale/block', { reason: 'phishing' });
     const reported = await now();
     await act('alice', 'POST', '/links/spring-sale/unblock', { reason: 'a mistake' });
+    const person = await withDatabase(readConfig(environment()), ({ pool, outbox }) =>
+      createPeople(pool, outbox).signIn({
+        profile: {
+          issuer: 'https://id.example.com',
+          identity: 'maria',
+          name: 'María',
+          email: null,
+        },
+        groupRoles: new Map([['acme', 'owner']]),
+        ...{ invitation: null, mayGetAccount: false, request: { requestId: 'req-4712' } },
+      }),
+    );
+    if (person.type !== 'signedIn') throw new Error(`the sign-in is ${person.type}`);
     await waitUntilProjected(bench.product.edges);
     const moments: Moments = { created, used, reported, ended: await now() };
-    return { websiteId: website.id, oldShopId: oldShop.id, moments };
-  });
-
-  const environment = (): Record<string, string> => ({
-    ...{ ...settings(), DATA_DIR: bench.product.dataDir },
+    return { websiteId: website.id, oldShopId: oldShop.id, personId: person.id, moments };
   });
 
   /** Runs a command of the document with the times of this run. */
@@ -183,7 +197,8 @@ const describedHistory = (logSettings: () => Readonly<Record<string, string>>) =
 
   /** Expects the documented answers of kcat on Kafka, or of SQL on the embedded log. */
   const expectAnswers = async (tool: 'kcat' | 'sql'): Promise<void> => {
-    const { moments, oldShopId } = history;
+    const { moments, oldShopId, personId } = history;
+    const people = { '2026-05-15T16:00:00.000Z': moments.ended };
     const may = { '2026-05-01': moments.created, '2026-06-01': tomorrow() };
     const answers: readonly (readonly [number, readonly string[], Record<string, string>?])[] = [
       [1, ['alice false']],
@@ -194,6 +209,7 @@ const describedHistory = (logSettings: () => Readonly<Record<string, string>>) =
       [7, ['alice linklog.LinkUnblocked.v1', 'bob linklog.LinkBlocked.v1']],
       [11, ['1 news.example.com null', '2 null null'], may],
       [12, ['1 true', '3 false'], may],
+      [13, [`linklog.PersonAdded.v1 owner ${personId} ${personId}`], people],
     ];
     for (const [question, expected, at] of answers) {
       const answer = valuesOf(await run(question, tool, at));
@@ -206,7 +222,7 @@ const describedHistory = (logSettings: () => Readonly<Record<string, string>>) =
   return { bench, folder, history, environment, run, expectAnswers };
 };
 
-describe('audit: twelve questions', () => {
+describe('audit: thirteen questions', () => {
   needs('jq', 'kcat', ...kafkaPrograms);
 
   describe('on the embedded log', () => {
@@ -217,7 +233,7 @@ describe('audit: twelve questions', () => {
     it('are answered by SQL', () => expectAnswers('sql'));
 
     it('are answered by linklog', async () => {
-      const { moments, oldShopId, websiteId } = history;
+      const { moments, oldShopId, websiteId, personId } = history;
       const { created, used, reported, ended } = moments;
       const may = { '2026-05-01': created, '2026-06-01': tomorrow() };
       const answers: readonly (readonly [
@@ -263,6 +279,10 @@ describe('audit: twelve questions', () => {
         ],
         [11, 1, may, '1 null news.example.com', '2 null null'],
         [12, 0, may, '3 false', '1 true'],
+        [
+          ...([13, 0, { '2026-05-15T16:00:00Z': ended }] as const),
+          new RegExp(`^${personId} +María +owner +group `, 'm'),
+        ],
       ];
       for (const [question, index, at, ...expected] of answers) {
         const text = await run(question, 'linklog', at, index);
@@ -318,8 +338,8 @@ describe('audit: twelve questions', () => {
 
   // A suite, because mocha runs tests before suites.
   describe('of the document', () => {
-    it('are twelve, and all their commands were run', () => {
-      expect(new Set(commands.map(({ question }) => question)).size).to.equal(12);
+    it('are thirteen, and all their commands were run', () => {
+      expect(new Set(commands.map(({ question }) => question)).size).to.equal(13);
       const missing = commands.filter((command) => !executed.has(command));
       expect(missing.map(({ text }) => text)).to.deep.equal([]);
     });
