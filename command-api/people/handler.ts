@@ -204,7 +204,7 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
         if (result.decision.type === 'refused') return result.decision;
         const { rows } = await tx.query<{ id: string }>(
           `SELECT id FROM ledger.api_keys
-             WHERE created_by = $1 AND account = ANY ($2::text[]) AND status <> 'revoked'
+             WHERE created_by = $1 AND account = ANY ($2::text[]) AND status <> 'revoked' AND ancestors <> '{}'
                AND (expires_at IS NULL OR expires_at > clock_timestamp()) ORDER BY id`,
           [id, left],
         );

@@ -140,8 +140,7 @@ const load = async (settings: OidcSettings) => {
         execute: [
           // Otherwise the library relies on TLS instead of the signature.
           client.enableNonRepudiationChecks,
-          // Only for a provider on this machine.
-          // eslint-disable-next-line typescript/no-deprecated
+          // oxlint-disable-next-line typescript/no-deprecated -- http is only for a provider on this machine
           ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
         ],
       },

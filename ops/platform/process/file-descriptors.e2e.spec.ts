@@ -51,6 +51,7 @@ describe('product: a limit of open files', function () {
       for (const socket of sockets) socket.destroy();
       const { shortUrl } = created.json() as { readonly shortUrl: string };
       await eventually('links redirect again', async () => {
+        // Until the sockets are closed, the connection is refused or closed.
         const response = await sendRequest(shortUrl).catch(() => null);
         return response?.status === 302;
       });

@@ -191,4 +191,18 @@ describe('sign-in with the identity provider alone', () => {
       ...[403, 'You have no access to this installation'],
     ]);
   });
+
+  it('keeps the root key of an account after its first person was removed with its keys', async () => {
+    const first = await at.signIn(newPerson());
+    const { account } = await first.me();
+    const invited = await first.ask('POST', '/console/v2/people/invitations', { role: 'owner' });
+    const { url } = invited.json() as { url: string };
+    const browser = new Browser();
+    const start = await at.begin(browser, url.split('#i=')[1] ?? '');
+    const second = await at.signIn(newPerson(), { browser, start });
+    const path = `/console/v2/people/${await first.idOf()}?revokeKeys=1`;
+    const removed = await second.ask('DELETE', path);
+    expect(removed.json()).to.deep.equal({ keys: [] });
+    expect(await second.me()).to.deep.include({ account });
+  });
 });
