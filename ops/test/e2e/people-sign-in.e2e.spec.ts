@@ -2,9 +2,12 @@ import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
 import type { ConsoleSession } from '../../../schemas/http/console.js';
 import { fixture } from '../support/fixture.js';
+import { databaseFixture } from '../support/fixtures.js';
 import { startHostileProvider } from '../support/hostile-provider.js';
 import { Browser, clientId, startIdentityProvider } from '../support/identity-provider.js';
 import { sendRequest } from '../support/http.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
+import { eventually } from '../support/waiting.js';
 import { consoleCalls } from './console-harness.js';
 import { productFixture } from './harness.js';
 import { newPerson, peopleAt } from './people-harness.js';
@@ -155,6 +158,49 @@ describe('a sign-in at a hostile provider', () => {
     });
     const { headers } = await browser.get(callback);
     expect(headers.location).to.equal('/console');
+  });
+});
+
+describe('a sign-in while PostgreSQL is silent', () => {
+  const provider = fixture(startHostileProvider, (started) => started.stop());
+  const database = databaseFixture('sign_in');
+  const proxy = fixture(
+    () => startTcpProxy(database.url),
+    (started) => started.close(),
+  );
+  const bench = productFixture(() => ({
+    ...{ OIDC_ISSUER: provider.issuer, OIDC_CLIENT_ID: clientId, OIDC_ROLES: 'owners=acme:owner' },
+    DATABASE_URL: proxy.url,
+  }));
+
+  it('is refused within 6 s, as are calls of sessions, which continue afterwards', async () => {
+    const start = async (browser: Browser): Promise<string> => {
+      const { headers } = await browser.get(`${bench.product.api}/console/oidc/start`);
+      return provider.callbackOf(headers.location ?? '');
+    };
+    const signedIn = new Browser();
+    expect((await signedIn.get(await start(signedIn))).status).to.equal(303);
+    const waiting = new Browser();
+    const callback = await start(waiting);
+    proxy.mute();
+    const requests = [
+      { browser: waiting, url: callback },
+      { browser: signedIn, url: `${bench.product.api}/console/session` },
+      { browser: signedIn, url: `${bench.product.api}/console/v2/me` },
+    ];
+    const outcomes = requests.map(async ({ browser, url }) => {
+      const startedAt = performance.now();
+      const { status, headers } = await browser.get(url);
+      expect(performance.now() - startedAt, url).to.be.below(6_000);
+      return [status, headers['retry-after']];
+    });
+    expect(await Promise.all(outcomes)).to.deep.equal(requests.map(() => [503, '1']));
+    proxy.cut();
+    await eventually('the session continues', async () => {
+      const { status } = await signedIn.get(`${bench.product.api}/console/session`);
+      return status === 200;
+    });
+    expect((await waiting.get(await start(waiting))).status).to.equal(303);
   });
 });
 
