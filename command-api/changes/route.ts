@@ -51,7 +51,9 @@ const listChanges = async (
     next,
     actorNames: await readActorNames(
       pool,
-      new Set(page.flatMap(({ actor }) => (actor === null ? [] : [actor]))),
+      new Set(
+        page.flatMap(({ actor, subject }) => (actor === null ? [subject] : [actor, subject])),
+      ),
     ),
   };
 };

@@ -253,6 +253,10 @@ describe('people in the console', () => {
     await goTo('Changes');
     await page.getByText('by Otto').first().waitFor();
     await page.getByText('Person added').first().waitFor();
+    await page
+      .getByText(/^Vera \(.+\)$/)
+      .first()
+      .waitFor();
     await expectAccessible('changes');
   });
 

@@ -11,6 +11,12 @@ import { Trouble } from '../components/trouble.js';
 
 const text = texts.operators;
 
+/** With the name of a key or a person. */
+const subjectOf = (
+  { subject }: ChangePage['events'][number],
+  { actorNames }: ChangePage,
+): string => (Object.hasOwn(actorNames, subject) ? `${actorNames[subject]} (${subject})` : subject);
+
 /** The changes of keys, domains, webhooks, aliases and the platform, newest first. */
 export const AllChanges = () => {
   const { query } = useLocation();
@@ -25,7 +31,7 @@ export const AllChanges = () => {
           <EventEntry
             key={event.id}
             entry={describeEvent(event)}
-            subject={event.subject}
+            subject={subjectOf(event, value)}
             actorNames={value.actorNames}
           />
         ))}
