@@ -19,6 +19,8 @@ export const advisoryLocks = {
   accountKeys: 7_021_961,
   /** Held while roles of people change, because accounts need an owner. */
   people: 7_021_962,
+  /** Held while a process makes a scheduled backup. */
+  backups: 7_021_963,
   /** With the hash of a root key: held while a stream of the feed takes a slot. */
   streams: 7_021_964,
 } as const;

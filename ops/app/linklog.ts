@@ -43,6 +43,7 @@ import { openProjectorThread } from './projectors-in-thread.js';
 import type { ProjectorService } from './projectors.js';
 import { printRestarted } from './ready-line.js';
 import { registerProcess } from './registration.js';
+import { scheduleBackups } from './scheduled-backups.js';
 import { startInOrder, type Register } from '../platform/process/lifecycle.js';
 
 /** Time for requests in flight, and then for shipping the spool (ms each). The whole stop takes 10 s at most. */
@@ -234,6 +235,11 @@ const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger, sig
             projections: worker,
           })
         : null;
+    const backups =
+      api && config.backups
+        ? scheduleBackups({ settings: config.backups, pool: logPool, metrics, logger })
+        : null;
+    onStop(() => backups?.stop());
     const admin =
       api?.admin ?? (await startMonitoring({ config, activeDomains, health, metrics, logger }));
     exposeConnections(metrics, {

@@ -156,6 +156,11 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   /** The origins of browser applications that may call /v2; `*`: every origin. */
   corsOrigins: vars.CORS_ORIGINS,
   dataDir: path.resolve(vars.DATA_DIR),
+  /** Scheduled backups; `null`: none. */
+  backups:
+    vars.BACKUP_DIR === undefined
+      ? null
+      : { dir: path.resolve(vars.BACKUP_DIR), everyMs: vars.BACKUP_EVERY, keep: vars.BACKUP_KEEP },
   /** `null`: the embedded PostgreSQL. */
   databaseUrl: databaseUrlOf(vars),
   /** `null`: the log is embedded in PostgreSQL. */

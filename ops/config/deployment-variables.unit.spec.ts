@@ -18,11 +18,15 @@ const filesOf = (extension: string, ...folder: readonly string[]): string[] =>
     .filter((name) => name.endsWith(extension))
     .map((name) => [...folder, name].join('/'));
 
+interface Template {
+  readonly spec: { readonly containers: readonly Container[] };
+}
 interface Document {
   readonly kind?: string;
   readonly data?: object;
   readonly spec?: {
-    readonly template?: { readonly spec: { readonly containers: readonly Container[] } };
+    readonly template?: Template;
+    readonly jobTemplate?: { readonly spec: { readonly template: Template } };
   };
 }
 interface Container {
@@ -33,7 +37,8 @@ interface Container {
 const ofManifest = (file: string): string[] =>
   parseAllDocuments(read(file)).flatMap((document) => {
     const { kind, data = {}, spec } = document.toJS() as Document;
-    const containers = spec?.template?.spec.containers ?? [];
+    const template = spec?.jobTemplate?.spec.template ?? spec?.template;
+    const containers = template?.spec.containers ?? [];
     return [
       ...(kind === 'ConfigMap' ? Object.keys(data) : []),
       ...containers.flatMap(({ env = [] }) => env.map(({ name }) => name)),

@@ -137,6 +137,15 @@ const upTo99 = z
   .regex(/^[1-9]\d?$/, 'must be a number from 1 to 99')
   .transform(Number);
 const copies = upTo99.optional();
+/** The result is in milliseconds. */
+const interval = z
+  .string()
+  .regex(/^[1-9]\d{0,3}[mhd]$/, 'must be a time such as 30m, 24h or 7d')
+  .transform(
+    (text) =>
+      Number.parseInt(text) *
+      { m: 60_000, h: 3_600_000, d: 86_400_000 }[text.slice(-1) as 'm' | 'h' | 'd'],
+  );
 const secret = z.string().max(1_000, 'must have at most 1000 characters').optional();
 
 const samplers = [
@@ -245,6 +254,9 @@ export const variables = z.object({
   NOT_FOUND_REDIRECT: redirect,
   EXPIRED_REDIRECT: redirect,
   DNS_SERVERS: dnsServers.default([]),
+  BACKUP_DIR: z.string().optional(),
+  BACKUP_EVERY: interval.default(24 * 3_600_000),
+  BACKUP_KEEP: numberFrom(1, 9_999, 'number').default(14),
   WEBHOOKS: flagOr('1'),
   WEBHOOK_NETWORKS: addressBlocks.optional(),
   IMPORT_MAX_BYTES: byteCount(1, 'must be at least 1').default(67_108_864),

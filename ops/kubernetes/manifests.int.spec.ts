@@ -34,7 +34,12 @@ const manifest = z.object({
   metadata: z.object({ name: z.string() }),
   data: z.record(z.string(), z.string()).optional(),
   stringData: z.record(z.string(), z.string()).optional(),
-  spec: z.object({ template: z.object({ spec: pod }).optional() }).optional(),
+  spec: z
+    .object({
+      template: z.object({ spec: pod }).optional(),
+      jobTemplate: z.object({ spec: z.object({ template: z.object({ spec: pod }) }) }).optional(),
+    })
+    .optional(),
 });
 
 const folders = ['single', 'distributed'] as const;
@@ -57,9 +62,10 @@ describe('Kubernetes manifests', function () {
       parseAllDocuments(textOf(folder, name)).map((document) => manifest.parse(document.toJS())),
     );
   const podsOf = (folder: string) =>
-    manifestsOf(folder).flatMap(({ kind, spec }) =>
-      spec?.template ? [{ kind, ...spec.template.spec }] : [],
-    );
+    manifestsOf(folder).flatMap(({ kind, spec }) => {
+      const template = spec?.jobTemplate?.spec.template ?? spec?.template;
+      return template ? [{ kind, ...template.spec }] : [];
+    });
 
   describe('for kubernetes-validate', () => {
     needs('kubernetes-validate');
@@ -104,7 +110,8 @@ describe('Kubernetes manifests', function () {
       const { data } = manifestsOf(folder).find(({ kind }) => kind === 'ConfigMap') ?? {};
       const delayMs = Number(data?.['DRAIN_DELAY_MS']);
       for (const { kind, terminationGracePeriodSeconds: seconds = 0 } of podsOf(folder)) {
-        if (kind !== 'Job') expect(seconds * 1_000).to.be.greaterThan(delayMs + 10_000);
+        if (kind !== 'Job' && kind !== 'CronJob')
+          expect(seconds * 1_000).to.be.greaterThan(delayMs + 10_000);
       }
     });
   }

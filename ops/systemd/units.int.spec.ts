@@ -37,7 +37,10 @@ describe('systemd units', function () {
     needs('systemd-analyze');
 
     it('are valid, also for each service of a distributed installation', async () => {
-      const files = ['linklog.service', ...roles.map((role) => `linklog@${role}.service`)];
+      const files = [
+        ...['linklog.service', ...roles.map((role) => `linklog@${role}.service`)],
+        ...['linklog-backup.service', 'linklog-backup.timer'],
+      ];
       for (const name of files) {
         const file = path.join(dir.path, name);
         const template = projectFile('ops', 'systemd', name.replace(/@\w+/, '@'));

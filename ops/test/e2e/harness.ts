@@ -269,7 +269,10 @@ export const keyFixture = (bench: Bench, ...args: Parameters<Bench['key']>): Iss
   fixture(() => bench.key(...args));
 
 /** Starts another node on the same PostgreSQL, Kafka and Redis. */
-export const startSecondNode = async ({ dataDir, adminToken }: Product): Promise<Product> => {
+export const startSecondNode = async (
+  { dataDir, adminToken }: Product,
+  env: ProductEnv = {},
+): Promise<Product> => {
   const url = await runningPostgresUrl(dataDir);
   if (url === null) throw new Error('the first node runs no PostgreSQL');
   return startProduct({
@@ -279,6 +282,7 @@ export const startSecondNode = async ({ dataDir, adminToken }: Product): Promise
       // All processes that seal the log share one key.
       SEAL_KEY_FILE: sealKeyFileIn(dataDir),
       ADMIN_TOKEN: adminToken,
+      ...env,
     },
   });
 };

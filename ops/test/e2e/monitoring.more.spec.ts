@@ -2,7 +2,12 @@ import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { parseExposition } from '../support/exposition.js';
-import { eventStoreFixture, kafkaFixture, safeBrowsingFixture } from '../support/fixtures.js';
+import {
+  eventStoreFixture,
+  folderFixture,
+  kafkaFixture,
+  safeBrowsingFixture,
+} from '../support/fixtures.js';
 import { sendRequest } from '../support/http.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { alertRules, metricsIn, monitoringFile } from '../support/prometheus.js';
@@ -32,6 +37,7 @@ describe('product: metrics for Prometheus and Grafana', function () {
   needs('promtool', 'redis-server');
   const safeBrowsing = safeBrowsingFixture();
   const archive = eventStoreFixture();
+  const folder = folderFixture();
   const kafka = kafkaFixture('monitoring');
   /** The metrics by whether the log is in Kafka. */
   const texts = new Map<boolean, string>();
@@ -44,6 +50,7 @@ describe('product: metrics for Prometheus and Grafana', function () {
         SAFE_BROWSING_API_KEY: 'key-of-a-test',
         SAFE_BROWSING_URL: safeBrowsing.url,
         EVENTSTORE_URL: archive.url,
+        BACKUP_DIR: folder.path,
         REDIS_URL: (await testRedis()).url,
         ...(onKafka && { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix }),
       };

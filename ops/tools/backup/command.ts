@@ -1,15 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { takeBackup, type BackupTarget } from './backup.js';
+import { addBackup, newestBackup } from './folder.js';
 import { openBackup } from './format.js';
 import { checkBackup, restoreInto, type RestorePhase } from './restore.js';
 import { publishedAddresses } from '../../app/data-dir.js';
 import type { Config } from '../../config/config.js';
 import type { AddCommands } from '../cli/command.js';
 import { runOnDatabase, withNewInstallation } from '../cli/database.js';
-import { CliError } from '../cli/errors.js';
-import { interruptible, secondsSince, showProgress, type Progress } from '../cli/long-work.js';
+import { durationOf, wholeNumber } from '../cli/arguments.js';
+import { CliError, messageOf } from '../cli/errors.js';
+import {
+  interruptible,
+  secondsSince,
+  showProgress,
+  untilEnded,
+  type Progress,
+} from '../cli/long-work.js';
 import { count, counted, writeOut, type Output } from '../cli/output.js';
 import { linklogCommand } from '../../platform/process/own-command.js';
 import { hasCode } from '../../platform/errors.js';
@@ -39,7 +48,7 @@ const writeToStdout = async (part: Buffer): Promise<void> => {
   }
 };
 
-const backup = async (config: Config, file: string, force: boolean): Promise<Output> => {
+const backup = async (config: Config, file: string, force: boolean) => {
   const toStdout = file === standardStream;
   if (toStdout) {
     refuseTerminal(process.stdout, `"${linklogCommand()} backup - > linklog.backup"`);
@@ -58,22 +67,95 @@ const backup = async (config: Config, file: string, force: boolean): Promise<Out
       ? 'the backup was killed and is incomplete'
       : `the backup was killed; an incomplete file may remain next to ${file}`,
   };
-  const started = performance.now();
-  const outcome = await runOnDatabase(config, messages, (database) =>
+  return runOnDatabase(config, messages, (database) =>
     takeBackup({ ...database, spoolRoot: config.spool.root, target }),
   );
+};
+
+type Outcome = Awaited<ReturnType<typeof backup>>;
+
+const notice = ({ unshippedBytes }: Outcome): Pick<Output, 'notice'> =>
+  unshippedBytes > 0 ? { notice: notShipped(unshippedBytes) } : {};
+
+const describe = (
+  file: string,
+  outcome: Outcome,
+  started: number,
+  more: { readonly json?: object; readonly text?: string } = {},
+): Output => {
   const { records, bytes, unshippedBytes } = outcome;
   const seconds = secondsSince(started);
-  const unshipped = unshippedBytes > 0 && notShipped(unshippedBytes);
-  if (toStdout) return { ...(unshipped && { notice: unshipped }) };
   return {
-    json: { file, events: records, bytes, unshippedBytes, seconds },
+    json: { file, events: records, bytes, unshippedBytes, seconds, ...more.json },
     text:
       `Backed up ${counted(records, 'event')} to ${file}: ${megabytes(bytes)} ` +
-      `in ${seconds.toFixed(2)} s. The file contains secrets`,
-    ...(unshipped && { notice: unshipped }),
+      `in ${seconds.toFixed(2)} s${more.text ?? ''}. The file contains secrets`,
+    ...notice(outcome),
   };
 };
+
+const backupToFile = async (config: Config, file: string, force: boolean): Promise<Output> => {
+  const started = performance.now();
+  const outcome = await backup(config, file, force);
+  return file === standardStream ? notice(outcome) : describe(file, outcome, started);
+};
+
+/** Reads a backup as a restore does before it changes something. @throws BadBackup */
+const verify = async (file: string): Promise<void> => {
+  const written = await openBackup(file);
+  const messages = {
+    stopped: 'the backup was stopped; its file is removed',
+    ended: `the backup was killed; an unverified file may remain: ${file}`,
+  };
+  const progress = showProgress('verify the file');
+  try {
+    await interruptible(messages, (signal) =>
+      checkBackup(written, {
+        ...{ file, signal },
+        progress: (_phase, done, total) => {
+          progress.update(done, total);
+        },
+      }),
+    );
+  } finally {
+    progress.stop();
+    await written.close();
+  }
+};
+
+const backupToFolder = async (config: Config, dir: string, keep: number): Promise<Output> => {
+  const started = performance.now();
+  const { file, deleted, outcome } = await addBackup(dir, keep, async (unverified) => {
+    const written = await backup(config, unverified, false);
+    await verify(unverified);
+    return written;
+  });
+  const text = `, and verified it; ${counted(deleted.length, 'older one')} deleted`;
+  return describe(file, outcome, started, { json: { deleted }, text });
+};
+
+/** After a failed backup of a schedule (ms). */
+const retryAfterMs = 600_000;
+
+/** Adds backups to a folder, until a signal. A failed one is reported and tried again. */
+const repeatBackups = (dir: string, everyMs: number, run: () => Promise<void>): Promise<void> =>
+  untilEnded(async (signal) => {
+    for (;;) {
+      const dueInMs = (await newestBackup(dir)) + everyMs - Date.now();
+      if (dueInMs > 0) {
+        // A clock that is set forward makes a backup due.
+        await sleep(Math.min(dueInMs, retryAfterMs), undefined, { signal });
+        continue;
+      }
+      try {
+        await run();
+      } catch (error) {
+        if (signal.aborted || (error instanceof CliError && error.code === 'INTERRUPTED')) return;
+        process.stderr.write(`linklog: ${messageOf(error)}; trying again in 10 minutes\n`);
+        await sleep(retryAfterMs, undefined, { signal });
+      }
+    }
+  });
 
 const titles: Record<RestorePhase, string> = {
   check: 'check the file',
@@ -153,28 +235,75 @@ const restore = async (config: Config, file: string): Promise<Output> => {
   };
 };
 
+const defaultKeep = 14;
+
+/** @throws CliError */
+const backupCount = (word: string): number => {
+  const number = wholeNumber('number of backups')(word);
+  if (number >= 1) return number;
+  throw new CliError('USAGE', '--keep must be at least 1');
+};
+
+/** @throws CliError */
+const backupInterval = (word: string): number => {
+  const seconds = durationOf(word);
+  if (seconds >= 60) return seconds;
+  throw new CliError('USAGE', '--every must be at least 1m');
+};
+
+interface BackupFlags {
+  readonly force?: boolean;
+  readonly keep?: number;
+  /** Seconds. */
+  readonly every?: number;
+}
+
 export const addBackupCommands: AddCommands = (program, { readConfig, print }) => {
   program
     .command('backup')
     .description('write the whole log to a file while the service runs')
     .argument(
       '<file>',
-      'target file, which only its owner may read, because it contains secrets; - for stdout',
+      'target file, which only its owner may read, because it contains secrets; - for stdout; with --keep or --every, a folder',
     )
     .option('--force', 'replace an existing file')
+    .option(
+      '--keep <count>',
+      `verify the backup, and keep the newest in the folder (${defaultKeep})`,
+      backupCount,
+    )
+    .option(
+      '--every <time>',
+      'add a backup to the folder in this interval, such as 24h',
+      backupInterval,
+    )
     .notes(
       `
 The backup contains everything that the service acknowledged before: links, visits, counts, keys (which
 remain valid), switches, blocks. Run it with the DATA_DIR of the service, which contains the spool. Not
 included: the admin token, idempotency records, and the current windows of the per-minute limits.
 
+With --keep or --every, <file> is a folder. A backup gets its name, linklog-2026-05-20T03-00-00Z.backup,
+when it was read back and is complete.
+
 Examples:
   $ linklog backup linklog-$(date +%F).backup
   $ linklog backup /mnt/backups/linklog.backup --force --json
+  $ linklog backup --every 24h --keep 14 /mnt/backups
   $ docker exec linklog linklog backup - > linklog.backup`,
     )
-    .action(async (file: string, { force = false }: { force?: boolean }) => {
-      print(await backup(readConfig(), file, force));
+    .action(async (file: string, { force = false, keep, every }: BackupFlags) => {
+      if (keep === undefined && every === undefined) {
+        print(await backupToFile(readConfig(), file, force));
+        return;
+      }
+      if (force || file === standardStream) {
+        throw new CliError('USAGE', '--keep and --every need a folder, and never replace a file');
+      }
+      const run = async (): Promise<void> => {
+        print(await backupToFolder(readConfig(), file, keep ?? defaultKeep));
+      };
+      await (every === undefined ? run() : repeatBackups(file, every * 1_000, run));
     });
 
   program
