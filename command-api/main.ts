@@ -31,6 +31,7 @@ import { ownActors } from '../schemas/decision.js';
 import { sharePathOf } from '../schemas/http/shares.js';
 import { scopeNames } from '../schemas/scopes.js';
 import { createAdminApp } from './http/admin.js';
+import type { DoctorReport } from '../schemas/http/doctor.js';
 import type { ProjectionWorker } from './projections/handler.js';
 import { createStreamSlots, openStreams } from './events/streams.js';
 import { createApp, listenerOf, type AppDeps, type RequestState } from './http/app.js';
@@ -77,6 +78,7 @@ interface CommandApiDeps {
   readonly safety: WebSafety;
   readonly health: HealthCheck;
   readonly projections: ProjectionWorker;
+  readonly examine: () => Promise<DoctorReport>;
   readonly metrics: Metrics;
   readonly tracer: Tracer | null;
   readonly logger: Logger;

@@ -10,6 +10,7 @@ import {
   type OperatorOperation,
   type QuerySchema,
 } from '../../schemas/http/operator-routes.js';
+import type { DoctorReport } from '../../schemas/http/doctor.js';
 import { methodOf, pathOf, type OperatorRows, type RouteRow } from '../../schemas/http/route.js';
 import type { PlanTable } from '../../schemas/plans.js';
 import type { ActiveDomains } from '../../ops/ledger/active-domains.js';
@@ -46,6 +47,8 @@ export interface AdminDeps
   /** Whether a name is that of the installation itself. */
   readonly isOwnName: (name: string) => boolean;
   readonly projections: ProjectionWorker;
+  /** Examines the installation, which may take longer than a request. */
+  readonly examine: () => Promise<DoctorReport>;
   readonly codeLengths: CodeLengths;
   readonly activeDomains: ActiveDomains;
   readonly people: People;

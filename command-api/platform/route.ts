@@ -27,6 +27,8 @@ export const platformHandlers = (({ respond, ...ledger }) => ({
     return respond(outboxPosition, 200, responseOf(state));
   },
 
+  examine: async ({ state }) => json(200, await state.uncounted(ledger.examine())),
+
   async listProcesses() {
     const { rows } = await ledger.pool.query<ProcessRow>({
       name: 'processes-list',

@@ -2,7 +2,7 @@ import { openWebSafety } from '../../command-api/safety/web-safety.js';
 import { missingEvents, projectionStatus } from '../../projectors/main.js';
 import type { RedirectEdge } from '../../redirect-edge/main.js';
 import { openCountries } from '../../redirect-edge/visitors/countries.js';
-import { firstFailure, never } from '../platform/concurrency/deferred.js';
+import { coalesce, firstFailure, never } from '../platform/concurrency/deferred.js';
 import { retry } from '../platform/concurrency/retry.js';
 import type { Config } from '../config/config.js';
 import { openFeed } from '../feed/feed.js';
@@ -233,6 +233,10 @@ const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger, sig
             exportPool: database.pool('exports', 4, 'export', true),
             ...{ feed, outbox, delivery, passwords, safety, health, metrics, tracer, logger },
             projections: worker,
+            examine: coalesce(async () => {
+              const { examine } = await import('./doctor.js');
+              return examine(config, { pool: logPool, log, findFaults: eventLog.findFaults });
+            }),
           })
         : null;
     const backups =

@@ -10,7 +10,7 @@ import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
 import { withAdvisoryLock } from '../platform/postgres/own-connection.js';
 import type { Pool } from '../platform/postgres/pool.js';
-import { newestBackup } from '../tools/backup/folder.js';
+import { newestBackup } from './backup-folder.js';
 
 const checkEveryMs = 60_000;
 /** After a failed backup (ms). */

@@ -29,6 +29,7 @@ import {
 } from './operators.js';
 import { operatorsPeopleRoutes } from './people.js';
 import { projectionRoutes } from './projections.js';
+import { doctorRoutes } from './doctor.js';
 import { call, changed, done, found, type OperatorRows, returning } from './route.js';
 import { operatorsShareRoutes } from './shares.js';
 import { asCsv, statsQuery, statsResponse } from './statistics.js';
@@ -46,6 +47,7 @@ export const operatorTable = {
   ...platformRoutes,
   ...operatorsImportRoutes,
   ...projectionRoutes,
+  ...doctorRoutes,
   ...operatorsShareRoutes,
   ...operatorsPeopleRoutes,
   createKey: call('POST /keys', 'Create a key, whose secret is shown once', {

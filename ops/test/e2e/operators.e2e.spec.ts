@@ -237,7 +237,7 @@ describe('command API: operators', () => {
         [derived, 'ApiKeyCreated', id],
         [id, 'ApiKeyCreated', 'admin'],
       ]);
-      expect(actorNames).to.deep.equal({ [id]: name });
+      expect(actorNames).to.deep.equal({ [id]: name, [derived]: 'derived' });
     });
     const first = await changes('?limit=1');
     const second = await changes(`?limit=1&after=${first.next}`);

@@ -35,6 +35,7 @@ Examples:
   $ linklog projections status
   $ linklog projections rebuild stats
   $ linklog spool ship /mnt/old-edge/spool
+  $ linklog doctor
   $ linklog backup linklog.backup
   $ linklog archive verify
 
@@ -62,6 +63,8 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['stats', async () => (await import('./stats.js')).addStatsCommand],
   ['projections', async () => (await import('./projections.js')).addProjectionCommands],
   ['spool', async () => (await import('./spool.js')).addSpoolCommands],
+  ['doctor', async () => (await import('./doctor.js')).addDoctorCommand],
+  ['sql', async () => (await import('./sql.js')).addSqlCommand],
   ['backup', backups],
   ['restore', backups],
   ['archive', async () => (await import('../archive/command.js')).addArchiveCommands],

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { rejection } from '../../test/support/waiting.js';
-import { folderFixture } from '../../test/support/fixtures.js';
-import { addBackup, newestBackup } from './folder.js';
+import { rejection } from '../test/support/waiting.js';
+import { folderFixture } from '../test/support/fixtures.js';
+import { addBackup, newestBackup } from './backup-folder.js';
 
 describe('folder of backups', () => {
   const folder = folderFixture();

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { FileExists, pathExists, syncPath } from '../../platform/files/new-file.js';
-import { nullOn } from '../../platform/errors.js';
+import { FileExists, pathExists, syncPath } from '../platform/files/new-file.js';
+import { nullOn } from '../platform/errors.js';
 
 /** The name of a backup has the time at which it began. Only verified ones have this name. */
 const namePattern = /^linklog-(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\dZ)\.backup$/;
