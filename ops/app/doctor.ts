@@ -34,7 +34,7 @@ const failed = (text: string, remedy: string): Found => ({ state: 'failed', text
 
 type Check = () => Promise<Found | readonly Found[]>;
 
-/** Runs checks at once. A check that rejects or is late has failed. */
+/** Runs checks concurrently. A check that rejects or is late has failed. */
 const runAll = async (checks: Readonly<Record<string, Check>>): Promise<readonly Finding[]> => {
   const run = async ([check, work]: readonly [string, Check]): Promise<readonly Finding[]> => {
     const remedy = 'Correct the reported cause; the log of the service has details';
@@ -229,7 +229,7 @@ const examineProcesses = async (pool: Pool): Promise<readonly Found[]> => {
       .filter((role) => !running.includes(role))
       .map((role) => failed(`no process of ${role}`, `Start it; its last log line has the reason`)),
     ...(versions.length > 1
-      ? [warning(`versions ${versions.join(' and ')} run at once`, 'Complete the upgrade')]
+      ? [warning(`versions ${versions.join(' and ')} are running`, 'Complete the upgrade')]
       : []),
   ];
 };

@@ -23,7 +23,8 @@ const run = promisify(execFile);
 /** The last line that the command wrote. */
 const reasonOf = (error: unknown): string => {
   const { stderr = '' } = error as { readonly stderr?: string };
-  return stderr.trim().split('\n').at(-1) || messageOf(error);
+  const line = stderr.trim().split('\n').at(-1) ?? '';
+  return line === '' ? messageOf(error) : line;
 };
 
 /**

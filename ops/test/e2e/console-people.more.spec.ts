@@ -65,7 +65,7 @@ describe('people in the console', () => {
       if ((await focused.count()) > 0) return;
       await page.keyboard.press('Tab');
     }
-    expect.fail(`Tab does not reach ${element}`);
+    expect.fail(`Tab does not reach ${String(element)}`);
   };
   const press = async (element: Locator, keys: string): Promise<void> => {
     await tabTo(element);

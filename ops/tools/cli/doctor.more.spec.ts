@@ -17,9 +17,9 @@ describe('product: linklog doctor', () => {
       ...{ DATA_DIR: dataDir, SHORT_URL_HOST: edge, BACKUP_DIR: folder.path, ...env },
     }).ended;
     const { findings } = JSON.parse(stdout) as DoctorReport;
-    const of = (state: Finding['state']): readonly string[] =>
+    const listed = (state: Finding['state']): readonly string[] =>
       findings.flatMap((found) => (found.state === state ? [`${found.check}: ${found.text}`] : []));
-    return { exitCode, ok: of('ok'), warning: of('warning'), failed: of('failed') };
+    return { exitCode, ok: listed('ok'), warning: listed('warning'), failed: listed('failed') };
   };
 
   it('finds a healthy installation, on its machine and as an operator’s call', async () => {
@@ -60,7 +60,7 @@ describe('product: linklog doctor', () => {
       'postgres: synchronous_commit is off: acknowledged changes can be lost',
     );
     expect(failed).to.include(`backup: no verified backup in ${folder.path}/none`);
-    expect(warning.join('\n')).to.match(/versions 0\.1\.0 and .+ run at once/);
+    expect(warning.join('\n')).to.match(/versions 0\.1\.0 and .+ are running/);
   });
 
   it('works without the service, and says so', async () => {
