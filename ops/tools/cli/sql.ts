@@ -53,8 +53,8 @@ const textOf = ({ columns, rows, isCut }: Selected): string => {
 };
 
 const jsonOf = ({ columns, rows }: Selected) => ({
-  rows: rows.map((row): object =>
-    Object.fromEntries(row.map((value, index) => [columns[index], value])),
+  rows: rows.map((row) =>
+    Object.fromEntries(row.map((value, index) => [columns[index] ?? '', value] as const)),
   ),
 });
 
