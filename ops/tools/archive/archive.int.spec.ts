@@ -107,9 +107,6 @@ describe('archive: linklog archive', () => {
     return { exitCode, ...found };
   };
 
-  const counts = { removed: 0, waiting: 0, missing: 0, foreign: 0, different: 0, differences: [] };
-  const equal = (events: number) => ({ exitCode: 0, events, equal: events, ...counts });
-
   const lineOf = ({ kind, stream, revision, fields }: ArchiveDifference): string =>
     [kind, `${stream}@${revision}`, ...fields].join(' ');
 
@@ -123,8 +120,15 @@ describe('archive: linklog archive', () => {
   });
 
   it('verify compares all events, or one stream', async () => {
-    expect(await verify()).to.deep.equal(equal(history.length));
-    expect(await verify('--stream', 'visits-a')).to.deep.equal(equal(6));
+    for (const [events, ...args] of [
+      [history.length] as const,
+      [6, '--stream', 'visits-a'] as const,
+    ]) {
+      expect(await verify(...args)).to.deep.equal({
+        ...{ exitCode: 0, events, equal: events, removed: 0, waiting: 0 },
+        ...{ missing: 0, foreign: 0, different: 0, differences: [] },
+      });
+    }
     const { exitCode, stdout } = await linklog(database, 'verify');
     expect(exitCode).to.equal(0);
     expect(stdout).to.match(
@@ -156,24 +160,14 @@ describe('archive: linklog archive', () => {
     ])[] = [
       ['the last event of a stream is missing', (c) => c['link-a'].pop(), ['missing link-a@3']],
       [
-        'the first one is missing',
-        (c) => c['visits-a'].shift(),
-        ['missing visits-a@0', ...order('visits-a', 1, 2, 3, 4, 5)],
-      ],
-      [
         'one in the middle is missing',
         (c) => c['visits-a'].splice(3, 1),
         ['missing visits-a@3', ...order('visits-a', 4, 5)],
       ],
       ['a stream is missing', (c) => delete c['key-k'], ['missing key-k@0']],
       [
-        'all events of a stream but the first are missing',
-        (c) => c['link-a'].splice(1),
-        ['missing link-a@1', 'missing link-a@2', 'missing link-a@3'],
-      ],
-      [
-        'a foreign event is at the end',
-        (c) => c['link-a'].push(...foreign(c['link-a'])),
+        'an event is there twice',
+        (c) => c['link-a'].push(...c['link-a'].slice(3)),
         ['foreign link-a@4'],
       ],
       [
@@ -192,19 +186,9 @@ describe('archive: linklog archive', () => {
         ['foreign link-c@0'],
       ],
       [
-        'an event is there twice',
-        (c) => c['link-a'].push(...c['link-a'].slice(3)),
-        ['foreign link-a@4'],
-      ],
-      [
         'data differ',
         (c) => changeJson(c['link-a'][0], 'data', { url: 'https://other.example/' }),
         ['different link-a@0 data'],
-      ],
-      [
-        'data have one field more',
-        (c) => changeJson(c['visits-a'][5], 'data', { extra: null }),
-        ['different visits-a@5 data'],
       ],
       [
         'the time differs by a millisecond',
@@ -212,29 +196,14 @@ describe('archive: linklog archive', () => {
         ['different visits-a@2 metadata'],
       ],
       [
-        'the actor differs',
-        (c) => changeJson(c['link-a'][1], 'metadata', { actor: 'mallory' }),
-        ['different link-a@1 metadata'],
-      ],
-      [
         'the type differs',
         (c) => Object.assign(c['link-a'][1] ?? {}, { type: 'linklog.LinkUnblocked.v1' }),
         ['different link-a@1 type'],
       ],
       [
-        'the id differs',
-        (c) => Object.assign(c['link-a'][1] ?? {}, { id: uuidv7() }),
-        ['foreign link-a@1', 'missing link-a@1'],
-      ],
-      [
         'two neighbours are swapped',
         (c) => c['visits-a'].splice(1, 2, ...c['visits-a'].slice(1, 3).reverse()),
         order('visits-a', 1, 2),
-      ],
-      [
-        'the order of a stream is reversed',
-        (c) => c['link-a'].reverse(),
-        order('link-a', 0, 1, 2, 3),
       ],
       [
         'an event is in another stream',

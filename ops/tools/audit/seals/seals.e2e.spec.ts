@@ -3,7 +3,6 @@ import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { recordOf, spooledVisit } from '../../../../schemas/testing/events.js';
 import { allSealed, alterRecord, forgeChain } from '../../../test/support/sealing.js';
-import { parseExposition, total } from '../../../test/support/exposition.js';
 import { sendRequest } from '../../../test/support/http.js';
 import type { HealthResponse } from '../../../../schemas/http/health.js';
 import { topics } from '../../../../schemas/events/topics.js';
@@ -137,11 +136,7 @@ describe('audit: linklog audit seal', function () {
       return seals?.state === 'down' && seals.code === 'CHAIN_BROKEN';
     });
     const { text } = await sendRequest(`${admin}/metrics`);
-    expect(total(parseExposition(text), 'linklog_seals_broken_chains', {})).to.equal(1);
-    const lines = running.flatMap(({ stderr }) => stderr().split('\n'));
-    expect(
-      lines.filter((line) => line.includes('does not continue what was sealed')),
-    ).to.have.length(1);
+    expect(text).to.match(/^linklog_seals_broken_chains 1$/m);
 
     const finding = `\n${visits}/${altered}: first bad offset`;
     const args = ['verify', '--seals', '--public-key', file('key.pub.pem')];
