@@ -46,12 +46,8 @@ describe('CLI: confirmation', () => {
     ]) {
       const used = terminal('yes\n', isTTY);
       const error = await rejection(confirm(false, { effect }, used));
-      expect(error)
-        .to.be.instanceOf(CliError)
-        .and.to.include({
-          code: 'USAGE',
-          message: `${effect}; without a terminal, this needs --yes`,
-        });
+      const message = `${effect}; without a terminal, this needs --yes`;
+      expect(error).to.be.instanceOf(CliError).and.to.include({ code: 'USAGE', message });
     }
   });
 

@@ -42,7 +42,7 @@ started   2026-05-20T12:00:00.000Z
 ended     2026-05-20T12:00:05.000Z
 `;
 
-type Respond = (request: IncomingMessage, response: ServerResponse) => void;
+type Respond = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 describe('CLI: linklog import, on a stub of the admin API', () => {
   let server: Server;
@@ -113,14 +113,6 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     expect(await linklog(...args), args.join(' ')).to.deep.equal({ exitCode, stdout: '', stderr });
   };
 
-  it('prints the columns that are not imported', async () => {
-    states = [{ ...done, ignoredColumns: ['Owner', 'a\u001bb'] }];
-    const { stdout } = await linklog('imports', 'show', id);
-    expect(stdout)
-      .to.match(/^ignored columns +Owner, a.*b$/m)
-      .and.to.not.include('\u001b');
-  });
-
   it('sends a file with the options, waits until the import has ended, and prints it', async () => {
     states = [running, { ...running, rows: 500, created: 500 }, done];
     const content = Buffer.alloc(3_000_000, 'code,url\n');
@@ -188,26 +180,27 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     expect(stderr).to.match(/^linklog: the connection to \S+ failed: [^\n]+; trying again\n$/);
   });
 
-  it('reports a refusal before the end of the file', async () => {
-    intercept = () => (_request, response) => {
-      const body = JSON.stringify({ message: 'The domain is not active' });
-      response.writeHead(400, { Connection: 'close' }).end(body);
-    };
-    const file = await fileWith(Buffer.alloc(20_000_000, 'code,url\n'));
-    await expectFailure(['import', file], 1, 'The domain is not active');
-  });
-
-  it('reports a lost connection while the file is sent', async () => {
-    intercept = () => (request) => {
-      request.once('data', () => request.socket.destroy());
-    };
-    const file = await fileWith(Buffer.alloc(20_000_000, 'code,url\n'));
-    const { exitCode, stderr } = await linklog('import', file);
-    expect(exitCode).to.equal(1);
-    expect(stderr).to.match(
+  const message = JSON.stringify({ message: 'The domain is not active' });
+  for (const [what, reply, line] of [
+    [
+      'a refusal before the end of the file',
+      (_request, response) => response.writeHead(400, { Connection: 'close' }).end(message),
+      /^linklog: The domain is not active\n$/,
+    ],
+    [
+      'a lost connection while the file is sent',
+      (request) => request.once('data', () => request.socket.destroy()),
       /^linklog: the connection to \S+ failed: [^\n]+; the change may have taken effect: see "npx linklog imports list"\n$/,
-    );
-  });
+    ],
+  ] as [string, Respond, RegExp][]) {
+    it(`reports ${what}`, async () => {
+      intercept = () => reply;
+      const file = await fileWith(Buffer.alloc(20_000_000, 'code,url\n'));
+      const { exitCode, stderr } = await linklog('import', file);
+      expect(exitCode).to.equal(1);
+      expect(stderr).to.match(line);
+    });
+  }
 
   it('reports files that cannot be read, and options that exclude each other', async () => {
     const missing = path.join(dir, 'missing');
@@ -309,7 +302,11 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     expect(row).to.deep.equal([
       ...[id, 'csv', 'stopped (dry run)', '1,002', '1,000', '2', '0', done.startedAt],
     ]);
+    states = [{ ...stopped, ignoredColumns: ['Owner', 'a\u001bb'] }];
     const shown = await linklog('imports', 'show', id);
+    expect(shown.stdout).to.match(/^ignored columns +Owner, a.*b$/m);
+    expect(shown.stdout).to.not.include('\u001b');
+    states = [stopped];
     expect(shown.stdout).to.match(/^dry run +yes, no link was created$/m);
     expect(shown.stdout).to.match(/^error +a\\u000ab$/m);
     const { stdout } = await linklog('imports', 'stop', id, '--json');
