@@ -20,6 +20,7 @@ import {
 import type { LinklogEvent, PersonEvent } from '../../schemas/events/catalogue.js';
 import { execute, transaction } from '../platform/postgres/pool.js';
 import { writeOnly } from '../platform/postgres/statement.js';
+import type { TestDatabase } from '../test/support/database.js';
 import { databaseFixture } from '../test/support/fixtures.js';
 import { findInvitation, invitations, listInvitations } from './invitations.js';
 import {
@@ -40,6 +41,13 @@ const ben = 'usr_00000000000000000ben';
 
 const foldOf = (...events: readonly PersonEvent[]): Person => events.reduce(evolvePerson, noPerson);
 
+/** Adds events of the log to the ledger. */
+const addTo = ({ pool }: TestDatabase, events: readonly LinklogEvent[]): Promise<unknown> =>
+  transaction(pool, (tx) => {
+    const records = events.map((event, offset) => ({ ...recordOf(event), offset }));
+    return addToLedger(tx, 'ledger', topics.accounts.name, records);
+  });
+
 describe('ledger: people', () => {
   const database = databaseFixture('people');
 
@@ -55,15 +63,7 @@ describe('ledger: people', () => {
       await execute(tx, writeOnly(people.save(new Map([[id, person]]))));
     });
 
-  const addToLog = (...events: readonly LinklogEvent[]): Promise<unknown> =>
-    transaction(database.pool, (tx) =>
-      addToLedger(
-        tx,
-        'ledger',
-        topics.accounts.name,
-        events.map((event, offset) => ({ ...recordOf(event), offset })),
-      ),
-    );
+  const addToLog = (...events: readonly LinklogEvent[]) => addTo(database, events);
 
   const read = (...ids: readonly string[]) => readPeople(database.pool, ids);
 
@@ -240,15 +240,7 @@ describe('ledger: invitations', () => {
 
   beforeEach(() => database.pool.query('TRUNCATE ledger.invitations'));
 
-  const addToLog = (...events: readonly LinklogEvent[]): Promise<unknown> =>
-    transaction(database.pool, (tx) =>
-      addToLedger(
-        tx,
-        'ledger',
-        topics.accounts.name,
-        events.map((event, offset) => ({ ...recordOf(event), offset })),
-      ),
-    );
+  const addToLog = (...events: readonly LinklogEvent[]) => addTo(database, events);
   const read = (...ids: readonly string[]) =>
     transaction(database.pool, (tx) => invitations.lock(tx, ids));
 
