@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../config/config.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
@@ -183,11 +184,32 @@ describe('local servers: npm run stack', function () {
     expect(Object.values(ready.pids).flat().filter(isAlive)).to.deep.equal([]);
   });
 
+  const rejectionOf = async (dir: string, args: readonly string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await startStack(dir, args).ended;
+    expect({ exitCode, stdout }).to.deep.equal({ exitCode: 78, stdout: '' });
+    return stderr;
+  };
+
   it('rejects invalid arguments in one line with exit code 78', async () => {
-    for (const args of [['--apis', '0'], ['--edges', 'two'], ['--unknown'], ['stray']]) {
-      const { exitCode, stdout, stderr } = await startStack(dataDir.path, args).ended;
-      expect(stderr, args.join(' ')).to.match(/^linklog: [^\n]+\n$/);
-      expect({ exitCode, stdout }).to.deep.equal({ exitCode: 78, stdout: '' });
+    for (const args of [['--apis', '0'], ['--edges', 'two'], ['--brokers', '6'], ['stray']]) {
+      expect(await rejectionOf(dataDir.path, args), args.join(' ')).to.match(/^linklog: [^\n]+\n$/);
+    }
+  });
+
+  it('rejects another number of brokers than DATA_DIR has', async () => {
+    for (const [count, refused] of [
+      [3, 1],
+      [1, 3],
+    ] as const) {
+      const dir = path.join(dataDir.path, String(count));
+      for (const broker of ['kafka', 'kafka-2', 'kafka-3'].slice(0, count)) {
+        await mkdir(path.join(dir, broker, 'data'), { recursive: true });
+        await writeFile(path.join(dir, broker, 'data', 'meta.properties'), 'cluster.id=some\n');
+      }
+      expect(await rejectionOf(dir, ['--brokers', String(refused)])).to.equal(
+        `linklog: DATA_DIR ${dir} contains the data of ${count} Kafka brokers, but --brokers is ${refused}; ` +
+          `start with --brokers ${count}, or with another DATA_DIR\n`,
+      );
     }
   });
 });
