@@ -24,7 +24,6 @@ import {
   type PostgresClient,
 } from '../test/conformance/event-log/postgres-harness.js';
 import { Positions, startReader, type LogReader } from '../test/conformance/event-log/reader.js';
-
 import { PartitionsDiffer } from './postgres-partitions.js';
 import { deferred } from '../platform/concurrency/deferred.js';
 import { fixture } from '../test/support/fixture.js';
@@ -57,7 +56,6 @@ describe('platform: embedded log, apart from the suite', () => {
     return reader;
   };
 
-  /** The sizes of the batches in which a new reader gets a partition's backlog. */
   const batchSizes = async (
     records: readonly NewRecord[],
     positions: Positions,

@@ -68,7 +68,6 @@ interface Given {
 }
 
 let runs = 0;
-/** A number for the names of a run. */
 const newRun = (): number => {
   runs += 1;
   return runs;

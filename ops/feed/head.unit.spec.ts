@@ -85,7 +85,6 @@ describe('feed: reader at the head of a topic', () => {
       wakes += 1;
     });
 
-  /** Waits for the reader's subscription number `count`. */
   const isReading = async (count = 1): Promise<void> => {
     await eventually(`the reader has subscribed ${count} times`, () => {
       return given.subscriptions.length === count;

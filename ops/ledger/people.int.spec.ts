@@ -41,7 +41,6 @@ const ben = 'usr_00000000000000000ben';
 
 const foldOf = (...events: readonly PersonEvent[]): Person => events.reduce(evolvePerson, noPerson);
 
-/** Adds events of the log to the ledger. */
 const addTo = ({ pool }: TestDatabase, events: readonly LinklogEvent[]): Promise<unknown> =>
   transaction(pool, (tx) => {
     const records = events.map((event, offset) => ({ ...recordOf(event), offset }));

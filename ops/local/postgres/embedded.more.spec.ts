@@ -76,7 +76,6 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     return child;
   };
 
-  /** Starts another supervisor of this data directory. */
   const startSupervisor = (): ChildProcess => {
     const program = `
       import { startEmbeddedPostgres } from ${JSON.stringify(index)};

@@ -24,7 +24,6 @@ named.addAddress(receiverAddress);
 /** For requests without a response (ms). */
 const timeoutMs = 300;
 
-/** Runs `work` with the URL of a receiver. */
 const withReceiver = async (
   respond: Respond,
   work: (url: string, receiver: RawListener) => Promise<void>,

@@ -57,11 +57,9 @@ describe('platform: transaction', () => {
   const divisionByZero = { text: 'SELECT 1 / 0' };
   const select = (tx: Client) => tx.query('SELECT');
 
-  /** A transaction that locks nothing. */
   const writing = <Result>(write: () => Write<Result>, on: Pool = pool): Promise<Result> =>
     lockingTransaction(on, select, write);
 
-  /** Runs `work` with a pool of one connection. */
   const withPool = async <Result>(
     options: Partial<Parameters<typeof createPool>[0]>,
     work: (pool: Pool) => Promise<Result>,

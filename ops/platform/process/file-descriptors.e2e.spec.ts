@@ -6,7 +6,6 @@ import { launch } from '../../test/support/process.js';
 import { startEmbeddedProduct } from '../../test/support/product.js';
 import { eventually, within } from '../../test/support/waiting.js';
 
-/** Runs the product with a limit of open files. */
 const limitedTo = (files: number): readonly string[] => [
   ...['sh', '-c', `ulimit -n ${files} && exec "$@"`, 'sh'],
 ];

@@ -51,7 +51,6 @@ const history: readonly LinklogEvent[] = [
   ...[maintenanceSwitched(1, true), maintenanceSwitched(2, false)],
 ];
 
-/** The events of each stream of an archive. */
 type Content = Record<string, ProposedEvent[]>;
 
 interface Verified extends Record<string, unknown> {
@@ -147,7 +146,6 @@ describe('archive: linklog archive', () => {
       const text = JSON.stringify({ ...json, ...change });
       return Object.assign(event, { [part]: Buffer.from(text).toString('base64') });
     };
-    /** A copy of the first event with another id. */
     const foreign = (events: readonly ProposedEvent[]): readonly ProposedEvent[] =>
       events.slice(0, 1).map((event) => ({ ...event, id: uuidv7() }));
     const order = (stream: string, ...revisions: readonly number[]): readonly string[] =>

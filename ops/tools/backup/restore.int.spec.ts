@@ -85,7 +85,6 @@ describe('backup: restore', () => {
     }
   };
 
-  /** Restores the backup into a new database. */
   const restoreIn = (work: (node: TestNode) => Promise<void>): Promise<void> =>
     withTarget(async (node, backup) => {
       await checkBackup(backup, { file });
@@ -93,7 +92,6 @@ describe('backup: restore', () => {
       await work(node);
     });
 
-  /** Reads the folded rows of the ledger. */
   const ledgerOf = async ({ pool }: TestNode): Promise<Record<string, unknown>> => {
     const ledger: Record<string, unknown> = {};
     const working: Readonly<Record<string, readonly string[]>> = workingState.columns;

@@ -48,7 +48,6 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
   let server: Server;
   let dir: string;
   let env: Readonly<Record<string, string>>;
-  /** Method and path of each request. */
   let calls: string[];
   let uploads: Buffer[];
   /** The states of the import, of which the last one is repeated. */

@@ -1,11 +1,9 @@
 import type { Respond } from './raw-listener.js';
 
-/** The start of a response. */
 export const ok = 'HTTP/1.1 200 OK\r\n';
 
 export const noContent = 'HTTP/1.1 204 No Content\r\n\r\n';
 
-/** The error of a request that times out. */
 export const timedOut = (timeoutMs: number): string => `no response within ${timeoutMs / 1_000} s`;
 
 /** Responses of receivers, and the expected status or error. `null`: the request times out. */

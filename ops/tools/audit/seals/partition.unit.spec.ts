@@ -33,7 +33,6 @@ const numbered = (values: readonly string[]): readonly LogRecord[] =>
 
 const log20 = numbered(Array.from({ length: 20 }, (_, index) => `event ${index}`));
 
-/** Creates seals that end at these offsets. */
 const sealsOf = (
   records: readonly LogRecord[],
   ends: readonly number[],
