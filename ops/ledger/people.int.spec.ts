@@ -73,26 +73,6 @@ describe('ledger: people', () => {
     { account: 'shop', sequence: 2, time: at(1) },
   );
 
-  it('are read as they were saved, with the roles that they have left', async () => {
-    const auditor = { role: 'auditor', source: 'group' } as const;
-    const installed = withoutAccount(personAdded(maria, auditor, { sequence: 3, time: at(2) }));
-    const events = [
-      inAcme,
-      inShop,
-      installed,
-      personChanged(maria, 4, { role: 'admin', source: 'operator' }, { time: at(3) }),
-      personRemoved(maria, 5, { account: 'shop', time: at(4) }),
-      personRemoved(maria, 6, { time: at(5) }),
-    ];
-    for (let length = 1; length <= events.length; length += 1) {
-      const person = foldOf(...events.slice(0, length));
-      await save(maria, person);
-      expect(await read(maria, ben)).to.deep.equal(new Map([[maria, person]]));
-    }
-    const { rows } = await database.pool.query('SELECT account FROM ledger.roles');
-    expect(rows).to.deep.equal([{ account: '' }]);
-  });
-
   it('are rebuilt from the log as their fold, and repeats change nothing', async () => {
     const steps = fc.array(
       fc.record({

@@ -150,7 +150,7 @@ describe('guarded requests', () => {
       },
     ));
 
-  for (const [what, respond, expected] of hostileResponses) {
+  for (const [what, [respond, expected]] of Object.entries(hostileResponses)) {
     it(`report ${what}`, () =>
       withReceiver(respond, async (url) => {
         const outcome = await post(url);

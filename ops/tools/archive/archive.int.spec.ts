@@ -151,74 +151,62 @@ describe('archive: linklog archive', () => {
     const order = (stream: string, ...revisions: readonly number[]): readonly string[] =>
       revisions.map((revision) => `different ${stream}@${revision} order`);
 
-    const manipulations: readonly (readonly [
-      string,
-      (content: Content & Record<'link-a' | 'visits-a' | 'platform', ProposedEvent[]>) => unknown,
-      ...(readonly string[])[],
-    ])[] = [
-      ['the last event of a stream is missing', (c) => c['link-a'].pop(), ['missing link-a@3']],
-      [
-        'one in the middle is missing',
+    type Manipulate = (
+      content: Content & Record<'link-a' | 'visits-a' | 'platform', ProposedEvent[]>,
+    ) => unknown;
+    const manipulations: Readonly<Record<string, readonly [Manipulate, readonly string[]]>> = {
+      'the last event of a stream is missing': [(c) => c['link-a'].pop(), ['missing link-a@3']],
+      'one in the middle is missing': [
         (c) => c['visits-a'].splice(3, 1),
         ['missing visits-a@3', ...order('visits-a', 4, 5)],
       ],
-      ['a stream is missing', (c) => delete c['key-k'], ['missing key-k@0']],
-      [
-        'an event is there twice',
+      'a stream is missing': [(c) => delete c['key-k'], ['missing key-k@0']],
+      'an event is there twice': [
         (c) => c['link-a'].push(...c['link-a'].slice(3)),
         ['foreign link-a@4'],
       ],
-      [
-        'a foreign event is in the middle',
+      'a foreign event is in the middle': [
         (c) => c['link-a'].splice(2, 0, ...foreign(c['link-a'])),
         [...order('link-a', 2), 'foreign link-a@2', ...order('link-a', 3)],
       ],
-      [
-        'a foreign event replaces one',
+      'a foreign event replaces one': [
         (c) => c.platform.splice(0, 1, ...foreign(c.platform)),
         ['foreign platform@0', 'missing platform@0'],
       ],
-      [
-        'a stream is foreign',
+      'a stream is foreign': [
         (c) => (c['link-c'] = [...foreign(c['link-a'])]),
         ['foreign link-c@0'],
       ],
-      [
-        'data differ',
+      'data differ': [
         (c) => changeJson(c['link-a'][0], 'data', { url: 'https://other.example/' }),
         ['different link-a@0 data'],
       ],
-      [
-        'the time differs by a millisecond',
+      'the time differs by a millisecond': [
         (c) => changeJson(c['visits-a'][2], 'metadata', { time: '2026-05-20T12:00:00.001Z' }),
         ['different visits-a@2 metadata'],
       ],
-      [
-        'the type differs',
+      'the type differs': [
         (c) => Object.assign(c['link-a'][1] ?? {}, { type: 'linklog.LinkUnblocked.v1' }),
         ['different link-a@1 type'],
       ],
-      [
-        'two neighbours are swapped',
+      'two neighbours are swapped': [
         (c) => c['visits-a'].splice(1, 2, ...c['visits-a'].slice(1, 3).reverse()),
         order('visits-a', 1, 2),
       ],
-      [
-        'an event is in another stream',
+      'an event is in another stream': [
         (c) => c['link-b']?.push(...c['link-a'].splice(3)),
         ['different link-a@3 stream'],
       ],
-      [
-        'a stream has another name',
+      'a stream has another name': [
         (c) => {
           c['domain-other.example'] = c['domain-go.example.com'] ?? [];
           delete c['domain-go.example.com'];
         },
         ['different domain-go.example.com@0 stream'],
       ],
-    ];
+    };
 
-    for (const [title, manipulate, expected = []] of manipulations) {
+    for (const [title, [manipulate, expected]] of Object.entries(manipulations)) {
       it(`verify finds that ${title}`, async () => {
         const original = double;
         const streams = new Streams();
@@ -229,7 +217,7 @@ describe('archive: linklog archive', () => {
               const events = original.streams.events(name) ?? [];
               return [name, events.map((event): ProposedEvent => ({ ...event }))];
             }),
-          ) as Parameters<typeof manipulate>[0];
+          ) as Parameters<Manipulate>[0];
           manipulate(content);
           for (const [name, events] of Object.entries(content)) {
             streams.append(name, 'no_stream', events);

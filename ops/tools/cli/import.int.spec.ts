@@ -206,43 +206,29 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     const noSuchFile = `ENOENT: no such file or directory, open '${missing}'`;
     await expectFailure(['import', missing], 1, `${missing} cannot be read: ${noSuchFile}`);
     calls = [];
-    const shlink = ['import', '--from', 'shlink', '--url', 'https://s.example'];
-    const kutt = ['import', '--from', 'kutt'];
+    const [shlink, kutt] = ['--from shlink --url https://s.example', '--from kutt --key-file x'];
     const empty = await fileWith('two words\n');
     const see = '; see "linklog import --help"';
-    const failures: readonly (readonly [readonly string[], string])[] = [
-      [['import'], `the file is missing${see}`],
-      [['import', 'x', '--url', 'https://x.example'], '--url and --key-file require --from'],
-      [['import', 'x', '--from', 'kutt'], '--from excludes a file and --format'],
-      [[...kutt, '--format', 'csv'], '--from excludes a file and --format'],
-      [kutt, `--url is missing${see}`],
-      [shlink, `--key-file is missing${see}`],
-      [[...shlink, '--key-file', missing], `the key cannot be read from ${missing}: ${noSuchFile}`],
-      [
-        [...shlink, '--key-file', empty],
-        `${empty} has no key: a key is one line of visible characters`,
-      ],
-      [
-        [...kutt, '--url', 'https://x.example', '--key-file', 'x', '--visits'],
-        'the API of Kutt has no visits',
-      ],
-      [
-        [...kutt, '--url', 'kutt.example', '--key-file', 'x'],
+    const noZone = 'Zone must be an IANA time zone, such as Europe/Berlin';
+    const failures: Readonly<Record<string, string>> = {
+      '': `the file is missing${see}`,
+      'x --url https://x.example': '--url and --key-file require --from',
+      'x --from kutt': '--from excludes a file and --format',
+      '--from kutt --format csv': '--from excludes a file and --format',
+      '--from kutt': `--url is missing${see}`,
+      [shlink]: `--key-file is missing${see}`,
+      [`${shlink} --key-file ${missing}`]: `the key cannot be read from ${missing}: ${noSuchFile}`,
+      [`${shlink} --key-file ${empty}`]: `${empty} has no key: a key is one line of visible characters`,
+      [`${kutt} --url https://x.example --visits`]: 'the API of Kutt has no visits',
+      [`${kutt} --url kutt.example`]:
         '"kutt.example" is not the address of a service, such as https://s.example.com',
-      ],
-      ...['link', 'visit'].map(
-        (name) =>
-          [
-            ['import', 'x', `--${name}-zone`, 'Mars'],
-            `${name}Zone must be an IANA time zone, such as Europe/Berlin`,
-          ] as const,
-      ),
-      [
-        ['import', 'x', '--account', 'a b'],
+      'x --link-zone Mars': `link${noZone}`,
+      'x --visit-zone Mars': `visit${noZone}`,
+      'x --account a,b':
         'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
-      ],
-    ];
-    for (const [args, line] of failures) {
+    };
+    for (const [options, line] of Object.entries(failures)) {
+      const args = ['import', ...options.split(' ').filter((word) => word !== '')];
       await expectFailure(args, 2, asTyped(line, linklogCommand()));
     }
     expect(calls).to.deep.equal([]);
