@@ -34,30 +34,26 @@ const cut = (text: string, fractions: readonly number[]): readonly string[] => {
 const fraction = fc.double({ min: 0, max: 1, noNaN: true });
 
 describe('schemas: parser of Server-Sent Events', () => {
-  const cases: readonly (readonly [title: string, stream: string, ...StreamMessage[]])[] = [
-    [
-      'reads the id, the type and the data of messages',
+  const cases: Readonly<Record<string, readonly [stream: string, ...StreamMessage[]]>> = {
+    'reads the id, the type and the data of messages': [
       'retry: 2000\n\nid: 7\ndata: {"a":1}\n\nevent: position\nid: 8\ndata: {}\n\n',
       ...[message('7', '{"a":1}'), message('8', '{}', 'position')],
     ],
-    [
-      'joins several lines of data, and removes one space after the colon',
+    'joins several lines of data, and removes one space after the colon': [
       'data: a\ndata:b\ndata\ndata:  c\n\n',
       message('', 'a\nb\n\n c'),
     ],
-    [
-      'ignores comments, unknown fields and an id with U+0000',
+    'ignores comments, unknown fields and an id with U+0000': [
       ': comment\ndata: a\nfoo: b\nDATA: c\nid: 1\0\n\n',
       message('', 'a'),
     ],
-    [
-      'keeps the id for later messages, also that of a message without data',
+    'keeps the id for later messages, also that of a message without data': [
       'id: 1\nevent: x\n\ndata: a\n\ndata: b\n\nid\ndata: c\n\n',
       ...[message('1', 'a'), message('1', 'b'), message('', 'c')],
     ],
-    ['drops a message that the end of the stream cuts', 'data: a\n\ndata: b\n', message('', 'a')],
-  ];
-  for (const [title, stream, ...messages] of cases) {
+    'drops a message that the end of the stream cuts': ['data: a\n\ndata: b\n', message('', 'a')],
+  };
+  for (const [title, [stream, ...messages]] of Object.entries(cases)) {
     it(title, () => {
       expect(parse(stream)).to.deep.equal(messages);
     });

@@ -1,6 +1,4 @@
 import { expect } from 'chai';
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { validate as isUuid } from 'uuid';
@@ -10,50 +8,13 @@ import { LockHeld } from '../platform/process/process-lock.js';
 import { rejection } from '../test/support/waiting.js';
 import { folderFixture } from '../test/support/fixtures.js';
 
-const module = new URL('./data-dir.js', import.meta.url).href;
-
 describe('composition root: data directory', () => {
   const folder = folderFixture({ per: 'test' });
   let dataDir: string;
-  let children: ChildProcess[] = [];
 
   beforeEach(() => {
     dataDir = path.join(folder.path, 'deep', 'data');
   });
-
-  afterEach(async () => {
-    for (const child of children) {
-      if (child.exitCode !== null || child.signalCode !== null) continue;
-      const exited = once(child, 'exit');
-      child.kill('SIGKILL');
-      await exited;
-    }
-    children = [];
-  });
-
-  /** Starts another process that locks the directory and releases it on request. */
-  const holder = async () => {
-    const program = `
-      import { openDataDir } from ${JSON.stringify(module)};
-      import { createInterface } from 'node:readline';
-      const dataDir = await openDataDir(process.argv[1]);
-      console.log('locked');
-      for await (const line of createInterface({ input: process.stdin })) {
-        dataDir[line]();
-        console.log('done');
-      }`;
-    const args = ['--input-type=module', '-e', program, dataDir];
-    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-    children.push(child);
-    await once(child.stdout, 'data');
-    return {
-      pid: child.pid,
-      async release() {
-        child.stdin.write('release\n');
-        await once(child.stdout, 'data');
-      },
-    };
-  };
 
   it('is created with its parents and mode 0700, or fails with a ConfigError', async () => {
     (await openDataDir(dataDir)).release();
@@ -65,15 +26,13 @@ describe('composition root: data directory', () => {
     expect((error as Error).message).to.match(/^DATA_DIR [^\n]+$/);
   });
 
-  it('rejects a second process, with the pid of the first, until that one releases it', async () => {
-    const predecessor = await holder();
+  it('is locked until its release', async () => {
+    const first = await openDataDir(dataDir);
     const error = await rejection(openDataDir(dataDir, { waitMs: 100 }));
     expect(error).to.be.instanceOf(LockHeld);
-    expect((error as LockHeld).message).to.equal(
-      `${dataDir} is in use by process ${predecessor.pid}`,
-    );
+    expect((error as LockHeld).message).to.equal(`${dataDir} is in use by process ${process.pid}`);
     const opening = openDataDir(dataDir);
-    await predecessor.release();
+    first.release();
     (await opening).release();
   });
 

@@ -14,7 +14,6 @@ import { eraseDeletedKeys } from './database.js';
 
 const logger = createLogger('silent');
 
-/** Returns the files below a folder that contain the bytes. */
 const filesWith = async (folder: string, bytes: Buffer): Promise<readonly string[]> => {
   const found: string[] = [];
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {

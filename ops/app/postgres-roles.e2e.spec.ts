@@ -33,7 +33,6 @@ const adminToken = 'a-token-of-an-operator';
 const destination = 'https://example.com/';
 const insufficientPrivilege = '42501';
 
-/** Statements that a role must not run. */
 const forbidden: Readonly<Partial<Record<Role, readonly string[]>>> = {
   linklog_api: [
     'SELECT key FROM ledger.visitor_keys',
@@ -76,7 +75,6 @@ const forbidden: Readonly<Partial<Record<Role, readonly string[]>>> = {
     'UPDATE ledger.platform SET maintenance = true',
   ],
 };
-/** Statements that no service may run. */
 const forbiddenToServices = [
   'CREATE TABLE public.forbidden ()',
   'CREATE TABLE ledger.forbidden ()',

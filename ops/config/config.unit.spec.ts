@@ -60,7 +60,7 @@ describe('configuration', () => {
       EDGE_CACHE_MB: '4096',
       ADMIN_HOST: 'admin.internal',
       ADMIN_HOSTS: 'OPS.example.com, command-api-1:8082',
-      SHORT_URL_HOST: 'https://sho.rt/',
+      SHORT_URL_HOST: 'https://Kürz.example:8443/',
       OWN_HOSTS: 'api.example.com, [::1]:8080',
       DESTINATION_SCHEMES: 'MailTo, tel,my-app',
       CODE_LENGTH: '32',
@@ -120,7 +120,7 @@ describe('configuration', () => {
         ...{ host: 'admin.internal', port: 8082 },
         names: ['admin.internal', 'ops.example.com', 'command-api-1'],
       },
-      shortUrlHost: 'https://sho.rt',
+      shortUrlHost: 'https://xn--krz-hoa.example:8443',
       ownHosts: ['http://api.example.com', 'http://[::1]:8080'],
       destinationSchemes: ['mailto', 'tel', 'my-app'],
       codeLength: 32,
@@ -170,90 +170,75 @@ describe('configuration', () => {
     expect([api.host, edge.host, admin.host]).to.deep.equal(['10.0.0.1', '10.0.0.2', '127.0.0.1']);
   });
 
-  const bad: readonly (readonly [string, ...string[]])[] = [
-    ['TRUSTED_PROXIES', '10.0.0.0/33', 'somewhere'],
-    ['SAFE_BROWSING_URL', 'ftp://example.com'],
+  const bad: Readonly<Record<string, readonly string[]>> = {
+    TRUSTED_PROXIES: ['10.0.0.0/33', 'somewhere'],
+    SAFE_BROWSING_URL: ['ftp://example.com'],
     // Without KAFKA_BROKERS or another variable that they require.
-    ['KAFKA_SSL', '1', 'yes'],
-    ['KAFKA_SSL_CA_FILE', 'ca.pem'],
-    ['KAFKA_SSL_CERT_FILE', 'client.pem'],
-    ['KAFKA_SSL_KEY_FILE', 'client.key.pem'],
-    ['KAFKA_SASL_MECHANISM', 'plain', 'gssapi'],
-    ['KAFKA_SASL_USERNAME', 'linklog'],
-    ['KAFKA_SASL_PASSWORD', 'secret-of-kafka'],
-    ['KAFKA_TOPIC_PREFIX', 'staging.', 'a b'],
-    ['KAFKA_REPLICAS', '3', '0', 'all'],
-    ['KAFKA_MIN_INSYNC_REPLICAS', '2', '-1'],
-    ['KAFKA_COMPRESSION', 'gzip', 'zstd'],
-    ['HOST', 'not a host', 'http://127.0.0.1'],
-    ['API_HOST', 'a/b'],
-    ['EDGE_HOST', '[::1]'],
-    ['ADMIN_HOST', ' '],
-    ['ADMIN_HOSTS', 'http://ops', 'a b', 'a/b', 'a,'],
-    ['API_PORT', '65536', '-1', '80.5', 'http', '0x50', ' 80'],
-    ['EDGE_PORT', '100000'],
-    ['ADMIN_PORT', '1e3'],
-    [
-      'SHORT_URL_HOST',
-      ...[
-        'sho.rt',
-        'ftp://sho.rt',
-        '//sho.rt',
-        'https://sho.rt/a',
-        'https://sho.rt?a',
-        'https://sho.rt#a',
-      ],
-      ...[
-        'https://sho rt',
-        'https://user:secret@sho.rt',
-        'https://xn--a.example',
-        'https://sho.rt\\a',
-      ],
+    KAFKA_SSL: ['1', 'yes'],
+    KAFKA_SSL_CA_FILE: ['ca.pem'],
+    KAFKA_SSL_CERT_FILE: ['client.pem'],
+    KAFKA_SSL_KEY_FILE: ['client.key.pem'],
+    KAFKA_SASL_MECHANISM: ['plain', 'gssapi'],
+    KAFKA_SASL_USERNAME: ['linklog'],
+    KAFKA_SASL_PASSWORD: ['secret-of-kafka'],
+    KAFKA_TOPIC_PREFIX: ['staging.', 'a b'],
+    KAFKA_REPLICAS: ['3', '0', 'all'],
+    KAFKA_MIN_INSYNC_REPLICAS: ['2', '-1'],
+    KAFKA_COMPRESSION: ['gzip', 'zstd'],
+    HOST: ['not a host', 'http://127.0.0.1'],
+    API_HOST: ['a/b'],
+    EDGE_HOST: ['[::1]'],
+    ADMIN_HOST: [' '],
+    ADMIN_HOSTS: ['http://ops', 'a b', 'a/b', 'a,'],
+    API_PORT: ['65536', '-1', '80.5', 'http', '0x50', ' 80'],
+    EDGE_PORT: ['100000'],
+    ADMIN_PORT: ['1e3'],
+    SHORT_URL_HOST: [
+      ...['sho.rt', 'ftp://sho.rt', '//sho.rt', 'https://sho.rt/a', 'https://sho.rt?a'],
+      ...['https://sho.rt#a', 'https://sho rt', 'https://user:secret@sho.rt'],
+      ...['https://xn--a.example', 'https://sho.rt\\a'],
     ],
-    ['OWN_HOSTS', 'http://sho.rt', 'sho.rt/a', 'sho.rt,', 'a@sho.rt', 'sho.rt:99999', 'a b'],
-    [
-      'DESTINATION_SCHEMES',
+    OWN_HOSTS: ['http://sho.rt', 'sho.rt/a', 'sho.rt,', 'a@sho.rt', 'sho.rt:99999', 'a b'],
+    DESTINATION_SCHEMES: [
       ...['javascript', 'mailto,Data', 'vbscript', 'file', 'blob', 'about', 'view-source'],
       ...['https', 'mailto,http', 'mailto:', 'mail to', 'mailto,', '1a', 'ä', 'x'.repeat(32)],
     ],
-    ['CODES_CASE', 'Sensitive', 'none', '1'],
-    ['CODE_LENGTH', '3', '33', '-8', '8.5', 'x', '1e1'],
-    ['UPGRADE_URL', 'javascript:alert(1)'],
-    ['ADMIN_TOKEN', 'short', 'with a space in it', 'ümlaut-ümlaut-ümlaut', 'x'.repeat(257)],
-    ['FIRST_KEY', '0', 'None', 'a-key-of-mine'],
-    ['CONSOLE', 'off', 'true'],
-    ['CONSOLE_URL', 'links.example.com', 'https://links.example.com/console', 'ftp://a.example'],
-    [
-      'CORS_ORIGINS',
+    CODES_CASE: ['Sensitive', 'none', '1'],
+    CODE_LENGTH: ['3', '33', '-8', '8.5', 'x', '1e1'],
+    UPGRADE_URL: ['javascript:alert(1)'],
+    ADMIN_TOKEN: ['short', 'with a space in it', 'ümlaut-ümlaut-ümlaut', 'x'.repeat(257)],
+    FIRST_KEY: ['0', 'None', 'a-key-of-mine'],
+    CONSOLE: ['off', 'true'],
+    CONSOLE_URL: ['links.example.com', 'https://links.example.com/console', 'ftp://a.example'],
+    CORS_ORIGINS: [
       ...['app.example.com', 'https://app.example.com/', 'https://app.example.com/a', 'null'],
       ...['*,https://app.example.com', 'https://*.example.com', 'https://a@app.example.com'],
       ...['https://app.example.com,', 'ftp://app.example.com', 'https://app.example.com?a', '**'],
     ],
-    ['DRAIN_DELAY_MS', '-1', '60001', '5s', '1e3'],
-    ['DATABASE_URL', 'mysql://db/linklog', 'localhost:5432'],
-    ['DNS_SERVERS', 'dns://192.0.2.53', '192.0.2.53:99999', 'a b'],
-    ['WEBHOOKS', 'off', '2'],
-    ['BACKUP_EVERY', '24', '0h', '1w', '10000m', '1.5h'],
-    ['BACKUP_KEEP', '0', '-1', 'all', '10000'],
-    ['IMPORT_MAX_BYTES', '64 MiB', '0', '9'.repeat(16)],
-    ['WEBHOOK_NETWORKS', '10.0.0.0/33', 'receiver', 'fe80::1%eth0', '10.0.0.0/8,'],
-    ['EXPIRED_REDIRECT', '/home'],
-    ['NOT_FOUND_REDIRECT', '/home'],
-    ['ROOT_REDIRECT', '/home', 'https://@example.org', 'https://example.org\\@example.com'],
-    ['LOG_LEVEL', 'verbose', 'INFO'],
-    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318', 'grpc://collector:4317'],
-    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'http'],
-    ['OTEL_TRACES_SAMPLER', 'sometimes', 'jaeger_remote'],
-    ['OTEL_TRACES_SAMPLER_ARG', '2', '-1', '50%', '.5'],
-    ['SPOOL_MAX_BYTES', '1GiB', '1048575', '-1', '9'.repeat(16)],
-    ['SPOOL_FSYNC', 'yes', 'true', '2'],
-    ['EDGE_LANE', 'off', 'false'],
-    ['EDGE_PROCESSES', '0', '100', '1.5', 'all'],
-    ['EDGE_CACHE_MB', '0', '4097', '1.5', '48 MB'],
-    ['KAFKA_BROKERS', 'localhost', ',', 'kafka://localhost:9092', 'a:1,,b:2'],
-    ['REDIS_URL', 'localhost:6379', 'http://localhost'],
-    [
-      'EVENTSTORE_URL',
+    DRAIN_DELAY_MS: ['-1', '60001', '5s', '1e3'],
+    DATABASE_URL: ['mysql://db/linklog', 'localhost:5432'],
+    DNS_SERVERS: ['dns://192.0.2.53', '192.0.2.53:99999', 'a b'],
+    WEBHOOKS: ['off', '2'],
+    BACKUP_EVERY: ['24', '0h', '1w', '10000m', '1.5h'],
+    BACKUP_KEEP: ['0', '-1', 'all', '10000'],
+    IMPORT_MAX_BYTES: ['64 MiB', '0', '9'.repeat(16)],
+    WEBHOOK_NETWORKS: ['10.0.0.0/33', 'receiver', 'fe80::1%eth0', '10.0.0.0/8,'],
+    EXPIRED_REDIRECT: ['/home'],
+    NOT_FOUND_REDIRECT: ['/home'],
+    ROOT_REDIRECT: ['/home', 'https://@example.org', 'https://example.org\\@example.com'],
+    LOG_LEVEL: ['verbose', 'INFO'],
+    OTEL_EXPORTER_OTLP_ENDPOINT: ['collector:4318', 'grpc://collector:4317'],
+    OTEL_EXPORTER_OTLP_PROTOCOL: ['grpc', 'http'],
+    OTEL_TRACES_SAMPLER: ['sometimes', 'jaeger_remote'],
+    OTEL_TRACES_SAMPLER_ARG: ['2', '-1', '50%', '.5'],
+    SPOOL_MAX_BYTES: ['1GiB', '1048575', '-1', '9'.repeat(16)],
+    SPOOL_FSYNC: ['yes', 'true', '2'],
+    EDGE_LANE: ['off', 'false'],
+    EDGE_PROCESSES: ['0', '100', '1.5', 'all'],
+    EDGE_CACHE_MB: ['0', '4097', '1.5', '48 MB'],
+    KAFKA_BROKERS: ['localhost', ',', 'kafka://localhost:9092', 'a:1,,b:2'],
+    REDIS_URL: ['localhost:6379', 'http://localhost'],
+    EVENTSTORE_URL: [
       'localhost:2113',
       'http://localhost:2113',
       'esdb://localhost:port',
@@ -261,8 +246,8 @@ describe('configuration', () => {
       'esdb://localhost?tlsVerifyCert=false',
       'esdb://localhost?throwOnAppendFailure=false',
     ],
-  ];
-  for (const [variable, ...values] of bad) {
+  };
+  for (const [variable, values] of Object.entries(bad)) {
     it(`rejects an invalid ${variable} in one line without secrets`, () => {
       for (const value of values) {
         const message = refusal({ [variable]: value });
@@ -274,11 +259,6 @@ describe('configuration', () => {
       }
     });
   }
-
-  it('converts the host of SHORT_URL_HOST to ASCII', () => {
-    const { shortUrlHost } = readConfig({ SHORT_URL_HOST: 'https://Kürz.example:8443/' });
-    expect(shortUrlHost).to.equal('https://xn--krz-hoa.example:8443');
-  });
 
   for (const name of ['ROOT_REDIRECT', 'NOT_FOUND_REDIRECT', 'EXPIRED_REDIRECT']) {
     it(`rejects a ${name} that leads to this installation`, () => {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { writeEvent } from '../../schemas/events/codec.js';
 import { topicNames, topics } from '../../schemas/events/topics.js';
 import { eventually, rejection } from '../test/support/waiting.js';
 import { startTcpProxy } from '../test/support/tcp-proxy.js';
@@ -24,7 +23,6 @@ import {
   type PostgresClient,
 } from '../test/conformance/event-log/postgres-harness.js';
 import { Positions, startReader, type LogReader } from '../test/conformance/event-log/reader.js';
-
 import { PartitionsDiffer } from './postgres-partitions.js';
 import { deferred } from '../platform/concurrency/deferred.js';
 import { fixture } from '../test/support/fixture.js';
@@ -57,7 +55,6 @@ describe('platform: embedded log, apart from the suite', () => {
     return reader;
   };
 
-  /** The sizes of the batches in which a new reader gets a partition's backlog. */
   const batchSizes = async (
     records: readonly NewRecord[],
     positions: Positions,
@@ -321,17 +318,6 @@ describe('platform: embedded log, apart from the suite', () => {
       gate.resolve();
       await decided;
       expect(await client.outbox.after(client.pool, links, known)).to.deep.equal([event]);
-    });
-
-    it('writes the bytes that readers get', async () => {
-      const from = await Positions.atEnd(client.log, [links]);
-      const event = eventIn(links, codeIn(links, 4));
-      await harness.decide([event]);
-      const offset = from.get(links, 4)?.offset ?? 0;
-      for await (const { records } of client.log.read(links, 4, offset, offset + 1)) {
-        expect(records.map(({ value }) => value)).to.deep.equal([writeEvent(event)]);
-      }
-      expect((await client.log.ranges(links))[4]?.next).to.equal(offset + 1);
     });
   });
 });

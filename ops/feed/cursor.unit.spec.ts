@@ -66,20 +66,13 @@ describe('feed: cursors', () => {
     expect(startCursor).to.deep.equal(feedPartitions.map(() => 0));
   });
 
-  it('are returned with the identity of their log', () => {
+  it('are short texts for URLs, and are returned with the identity of their log', () => {
+    expect(encodeCursor(logIdentity(['a']), startCursor)).to.have.length(40);
     fc.assert(
       fc.property(someIdentity, someCursor, (identity, cursor) => {
-        decodesTo({ identity, cursor })(encodeCursor(identity, cursor));
-      }),
-    );
-  });
-
-  it('are short texts for URLs', () => {
-    const text = encodeCursor(logIdentity(['a']), startCursor);
-    expect(text).to.have.length(40);
-    fc.assert(
-      fc.property(someText, (cursor) => {
-        expect(cursor).to.match(/^[\w-]{40,199}$/);
+        const text = encodeCursor(identity, cursor);
+        expect(text).to.match(/^[\w-]{40,199}$/);
+        decodesTo({ identity, cursor })(text);
       }),
     );
   });
@@ -124,26 +117,25 @@ describe('feed: cursors', () => {
     }
   });
 
-  it('of other versions are rejected', () => {
+  it('of other versions or numbers of partitions, with cut or unsafe offsets are rejected', () => {
     const text = encodeCursor(logIdentity(['a']), startCursor);
     decodesTo(decodeCursor(text))(withContent(text, (content) => content));
-    for (const version of [0, 2, 3, 255]) {
-      isRejected(withContent(text, (content) => Buffer.from([version, ...content.subarray(1)])));
-    }
-  });
-
-  it('of another number of partitions, with cut or unsafe offsets are rejected', () => {
-    const text = encodeCursor(logIdentity(['a']), startCursor);
-    const unsafe = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10];
+    const append =
+      (...bytes: readonly number[]) =>
+      (content: Buffer) =>
+        Buffer.from([...content, ...bytes]);
+    const last =
+      (...bytes: readonly number[]) =>
+      (content: Buffer) =>
+        Buffer.from([...content.subarray(0, -1), ...bytes]);
     const changes: readonly ((content: Buffer) => Buffer)[] = [
-      (content) => content.subarray(0, -1),
-      (content) => content.subarray(0, 1),
-      (content) => content.subarray(0, 0),
-      (content) => Buffer.concat([content, Buffer.from([0])]),
-      (content) => Buffer.concat([content, Buffer.from([0x80])]),
-      (content) => Buffer.concat([content.subarray(0, -1), Buffer.from([0x80])]),
-      (content) => Buffer.concat([content.subarray(0, -1), Buffer.from(unsafe)]),
-      (content) => Buffer.concat([content.subarray(0, -1), Buffer.alloc(200, 0xff)]),
+      ...[0, 2, 255].map(
+        (version) => (content: Buffer) => Buffer.from([version, ...content.subarray(1)]),
+      ),
+      ...[-1, 1, 0].map((end) => (content: Buffer) => content.subarray(0, end)),
+      ...[append(0), append(0x80), last(0x80)],
+      last(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10),
+      last(...Array<number>(200).fill(0xff)),
     ];
     for (const change of changes) isRejected(withContent(text, change));
   });
@@ -152,10 +144,5 @@ describe('feed: cursors', () => {
     for (const text of ['', 'start', 'now', '0', '-1', 'AQ', 'A'.repeat(40), 'ä', '\ud800']) {
       isRejected(text);
     }
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.base64String()), (text) => {
-        isRejected(text);
-      }),
-    );
   });
 });

@@ -26,7 +26,6 @@ const offsetIn = (records: readonly NewRecord[], time: Date): Promise<number> =>
 };
 
 describe('feed: the offset of a time', () => {
-  /** A visit every second. */
   const visits = (first: number, last: number): readonly NewRecord[] =>
     Array.from({ length: last - first + 1 }, (_, index) =>
       recordOf(spooledVisit('a', { sequence: first + index + 1, time: at(first + index) })),

@@ -65,46 +65,6 @@ describe('feed: events in the history', () => {
     return found;
   };
 
-  it('are none before the first batch', async () => {
-    await append(created(code, {}, acme));
-    for (const limit of [1, 2, 100]) {
-      expect(await read(filterOf('acme'), limit), `limit ${limit}`).to.deep.equal({
-        ...{ index, events: [], scanned: 0, atEnd: true },
-      });
-    }
-  });
-
-  it('of an account without events end at the checkpoint, with any limit', async () => {
-    await append(created(code, {}, other), blocked(code, 2, other));
-    await project();
-    for (const limit of [1, 2, 100]) {
-      expect(await read(filterOf('acme'), limit), `limit ${limit}`).to.deep.equal({
-        ...{ index, events: [], scanned: 2, atEnd: true },
-      });
-    }
-  });
-
-  it('are at most the limit of rows from an offset on, and end at the checkpoint', async () => {
-    await append(
-      created(code, {}, acme),
-      blocked(code, 2, acme),
-      unblocked(code, 3, acme),
-      created(code, {}, { ...other, sequence: 4 }),
-    );
-    await project();
-    const filter = filterOf('acme');
-    const first = await read(filter, 2);
-    expect(offsetsOf(first)).to.deep.equal([0, 1]);
-    expect(first).to.include({ scanned: 2, atEnd: false });
-    const second = await read(filter, 2, first.scanned);
-    expect(offsetsOf(second)).to.deep.equal([2]);
-    expect(second).to.include({ scanned: 4, atEnd: true });
-    expect(await read(filter, 2, second.scanned)).to.include({ scanned: 4, atEnd: true });
-    const last = await read(filter, 1, 2);
-    expect(offsetsOf(last)).to.deep.equal([2]);
-    expect(last).to.include({ scanned: 3, atEnd: false });
-  });
-
   it('are found among 1,000 rows that the filter does not select', async () => {
     const others = Array.from({ length: 1_000 }, (_, at) => described(code, at + 2, {}, acme));
     const records = [created(code, {}, acme), ...others, unblocked(code, 1_002, acme)].map(
@@ -119,14 +79,6 @@ describe('feed: events in the history', () => {
     expect(offsetsOf(second)).to.deep.equal([1_001]);
     expect(second).to.include({ scanned: 1_002, atEnd: false });
     expect(await read(filter, 2, 2)).to.include({ scanned: 1_002, atEnd: true });
-  });
-
-  it('do not move a cursor back that is past the checkpoint', async () => {
-    await append(created(code, {}, acme));
-    await project();
-    for (const limit of [1, 100]) {
-      expect(await read(filterOf('acme'), limit, 5)).to.include({ scanned: 5, atEnd: true });
-    }
   });
 
   it('have at most the limit of bytes, or one event; unselected rows count nothing', async () => {
@@ -213,18 +165,6 @@ describe('feed: visits in the log', () => {
     { records = maxRecords, to = end, filter = filterOf('acme') } = {},
   ): Promise<PartitionEvents> =>
     readVisits(node.log, filter, { index, from, end: to }, limit, records);
-
-  it('are the visits of the account, up to the limit', async () => {
-    const first = await read(0, 3);
-    expect(offsetsOf(first)).to.deep.equal([1, 3, 5]);
-    expect(first).to.include({ index, scanned: 7, atEnd: false });
-    const whole = await read(0, 5_000);
-    expect(whole.events).to.have.length(1_500);
-    expect(whole).to.include({ scanned: end, atEnd: true });
-    const last = await read(end - 1, 1);
-    expect(offsetsOf(last)).to.deep.equal([end - 1]);
-    expect(last).to.include({ scanned: end, atEnd: true });
-  });
 
   it('are those of a bounded number of records', async () => {
     const found = await read(10, 1_000, { records: 5 });

@@ -73,16 +73,4 @@ describe('platform: fast path', () => {
     const [response] = (await once(waiting, 'data')) as [Buffer];
     expect(response.toString()).to.match(/^HTTP\/1\.1 204 /);
   });
-
-  it('passes the same headers object for equal headers of a connection', async () => {
-    await start({ firstByteMs: day, keepAliveMs: day });
-    const [socket, other] = [await open(), await open()];
-    const first = await get(socket, '/a', 'x');
-    expect(await get(socket, '/longer?b=c', 'x')).to.equal(first);
-    expect(await get(socket, '/a', 'y')).to.not.equal(first);
-    expect(await get(socket, '/a', 'xy')).to.not.equal(first);
-    expect(await get(other, '/a', 'x')).to.not.equal(first);
-    socket.destroy();
-    other.destroy();
-  });
 });

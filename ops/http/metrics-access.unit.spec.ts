@@ -20,7 +20,6 @@ describe('platform: access to GET /metrics', () => {
     lines.length = 0;
   });
 
-  /** The status for a token. */
   const statusOf = (
     options: Partial<Parameters<typeof createMetricsAccess>[0]>,
     authorization?: string,

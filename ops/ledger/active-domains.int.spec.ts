@@ -28,7 +28,6 @@ describe('ledger: active domains in memory', () => {
   };
   const handler = (): ReturnType<typeof createDomainHandler> =>
     createDomainHandler(node.pool, node.outbox);
-  /** Adds a domain without a notification. */
   const addSilently = async (name: string): Promise<void> => {
     await node.pool.query(
       `INSERT INTO ledger.domains (domain, account, created_at, verified_at, sequence, last_event_at)

@@ -20,6 +20,7 @@ import {
 import type { LinklogEvent, PersonEvent } from '../../schemas/events/catalogue.js';
 import { execute, transaction } from '../platform/postgres/pool.js';
 import { writeOnly } from '../platform/postgres/statement.js';
+import type { TestDatabase } from '../test/support/database.js';
 import { databaseFixture } from '../test/support/fixtures.js';
 import { findInvitation, invitations, listInvitations } from './invitations.js';
 import {
@@ -40,6 +41,12 @@ const ben = 'usr_00000000000000000ben';
 
 const foldOf = (...events: readonly PersonEvent[]): Person => events.reduce(evolvePerson, noPerson);
 
+const addTo = ({ pool }: TestDatabase, events: readonly LinklogEvent[]): Promise<unknown> =>
+  transaction(pool, (tx) => {
+    const records = events.map((event, offset) => ({ ...recordOf(event), offset }));
+    return addToLedger(tx, 'ledger', topics.accounts.name, records);
+  });
+
 describe('ledger: people', () => {
   const database = databaseFixture('people');
 
@@ -55,15 +62,7 @@ describe('ledger: people', () => {
       await execute(tx, writeOnly(people.save(new Map([[id, person]]))));
     });
 
-  const addToLog = (...events: readonly LinklogEvent[]): Promise<unknown> =>
-    transaction(database.pool, (tx) =>
-      addToLedger(
-        tx,
-        'ledger',
-        topics.accounts.name,
-        events.map((event, offset) => ({ ...recordOf(event), offset })),
-      ),
-    );
+  const addToLog = (...events: readonly LinklogEvent[]) => addTo(database, events);
 
   const read = (...ids: readonly string[]) => readPeople(database.pool, ids);
 
@@ -73,26 +72,6 @@ describe('ledger: people', () => {
     { role: 'owner', source: 'group' },
     { account: 'shop', sequence: 2, time: at(1) },
   );
-
-  it('are read as they were saved, with the roles that they have left', async () => {
-    const auditor = { role: 'auditor', source: 'group' } as const;
-    const installed = withoutAccount(personAdded(maria, auditor, { sequence: 3, time: at(2) }));
-    const events = [
-      inAcme,
-      inShop,
-      installed,
-      personChanged(maria, 4, { role: 'admin', source: 'operator' }, { time: at(3) }),
-      personRemoved(maria, 5, { account: 'shop', time: at(4) }),
-      personRemoved(maria, 6, { time: at(5) }),
-    ];
-    for (let length = 1; length <= events.length; length += 1) {
-      const person = foldOf(...events.slice(0, length));
-      await save(maria, person);
-      expect(await read(maria, ben)).to.deep.equal(new Map([[maria, person]]));
-    }
-    const { rows } = await database.pool.query('SELECT account FROM ledger.roles');
-    expect(rows).to.deep.equal([{ account: '' }]);
-  });
 
   it('are rebuilt from the log as their fold, and repeats change nothing', async () => {
     const steps = fc.array(
@@ -240,15 +219,7 @@ describe('ledger: invitations', () => {
 
   beforeEach(() => database.pool.query('TRUNCATE ledger.invitations'));
 
-  const addToLog = (...events: readonly LinklogEvent[]): Promise<unknown> =>
-    transaction(database.pool, (tx) =>
-      addToLedger(
-        tx,
-        'ledger',
-        topics.accounts.name,
-        events.map((event, offset) => ({ ...recordOf(event), offset })),
-      ),
-    );
+  const addToLog = (...events: readonly LinklogEvent[]) => addTo(database, events);
   const read = (...ids: readonly string[]) =>
     transaction(database.pool, (tx) => invitations.lock(tx, ids));
 

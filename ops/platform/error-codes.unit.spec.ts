@@ -35,21 +35,17 @@ const unavailable = ['unavailable', 'retried later', '503'] as const;
 const ofOneCommand = 'possibly caused by one command of a batch';
 const ofStatement = 'a statement that does not match the tables';
 
-const cases: readonly (readonly [
-  what: string,
-  errors: readonly Error[],
-  answers: readonly Question[],
-])[] = [
-  [
-    'PostgreSQL is unreachable or short of resources',
+const cases: Readonly<
+  Record<string, readonly [errors: readonly Error[], answers: readonly Question[]]>
+> = {
+  'PostgreSQL is unreachable or short of resources': [
     [
       ...['08000', '08003', '08006', '25006', '25P03', '53000', '53100', '53200', '53300', '53400'],
       ...['55P03', '57014', '57P01', '57P02', '57P03', '57P04', '57P05', '57PLG'],
     ].map(ofServer),
     unavailable,
   ],
-  [
-    'a connection fails',
+  'a connection fails': [
     [
       ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EACCES'],
       ...['ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED', 'ERR_SSL_WRONG_VERSION_NUMBER'],
@@ -57,8 +53,7 @@ const cases: readonly (readonly [
     ].map(withCode),
     unavailable,
   ],
-  [
-    'the driver has no connection',
+  'the driver has no connection': [
     [
       'Connection terminated',
       'Connection terminated unexpectedly',
@@ -68,36 +63,30 @@ const cases: readonly (readonly [
     ].map(withoutCode),
     unavailable,
   ],
-  [
-    'the tables have another generation',
+  'the tables have another generation': [
     ['3F000', '42703', '42883', '42P01'].map(ofServer),
     [...unavailable, ofStatement],
   ],
-  ['PostgreSQL is known to be silent', [withCode('DATABASE_SILENT')], unavailable],
-  ['the identity provider is unavailable', [withCode('PROVIDER_UNAVAILABLE')], unavailable],
-  [
-    'transactions conflict',
+  'PostgreSQL is known to be silent': [[withCode('DATABASE_SILENT')], unavailable],
+  'the identity provider is unavailable': [[withCode('PROVIDER_UNAVAILABLE')], unavailable],
+  'transactions conflict': [
     ['40001', '40P01'].map(ofServer),
     [...unavailable, 'retried by transactions'],
   ],
-  [
-    'an object is in the wrong state',
+  'an object is in the wrong state': [
     ['40000', '40002', '40003', '55000', '55006', '55P02', '57000'].map(ofServer),
     ['retried later', ofOneCommand],
   ],
-  [
-    'a value is not accepted',
+  'a value is not accepted': [
     ['21000', '22001', '22P05', '23502', '23505', '54000', 'P0001'].map(ofServer),
     ['a dead letter', ofOneCommand],
   ],
-  [
-    'the program and the database disagree',
+  'the program and the database disagree': [
     ['25P02', '28P01', '3D000', '58030', 'XX000'].map(ofServer),
     [ofOneCommand],
   ],
-  ['a statement is wrong', ['42501', '42601'].map(ofServer), [ofOneCommand, ofStatement]],
-  [
-    'the program throws',
+  'a statement is wrong': [['42501', '42601'].map(ofServer), [ofOneCommand, ofStatement]],
+  'the program throws': [
     [
       ...['ERR_HTTP_HEADERS_SENT', 'ERR_INVALID_ARG_TYPE', 'ERR_OUT_OF_RANGE'].map(withCode),
       withoutCode('anything'),
@@ -105,23 +94,21 @@ const cases: readonly (readonly [
     ],
     ['a dead letter', ofOneCommand],
   ],
-  [
-    'this process has no capacity',
+  'this process has no capacity': [
     ['OVERLOADED', 'DEADLINE_PASSED', 'SPOOL_FULL'].map(withCode),
     ['retried later', ofOneCommand, '503'],
   ],
-  [
-    'another reader moved the checkpoint',
+  'another reader moved the checkpoint': [
     [withCode('BATCH_NOT_AT_CHECKPOINT')],
     ['retried later', ofOneCommand, '503'],
   ],
-  ['a file exists', [withCode('FILE_EXISTS')], [ofOneCommand]],
-  ['an event is unreadable', [withCode('UNREADABLE_EVENT')], ['a dead letter', ofOneCommand]],
-  ['the outcome of COMMIT is unknown', [withCode('OUTCOME_UNKNOWN')], ['503']],
-];
+  'a file exists': [[withCode('FILE_EXISTS')], [ofOneCommand]],
+  'an event is unreadable': [[withCode('UNREADABLE_EVENT')], ['a dead letter', ofOneCommand]],
+  'the outcome of COMMIT is unknown': [[withCode('OUTCOME_UNKNOWN')], ['503']],
+};
 
 describe('platform: error codes', () => {
-  for (const [what, errors, answers] of cases) {
+  for (const [what, [errors, answers]] of Object.entries(cases)) {
     it(`mean that ${what}: ${answers.join(', ')}`, () => {
       for (const error of errors) {
         const yes = Object.entries(questions).filter(([, ask]) => ask(error));

@@ -60,18 +60,6 @@ describe('systemd units', function () {
       }
     });
 
-    it('reports an unknown setting, which systemd ignores', async () => {
-      const file = path.join(dir.path, 'wrong.service');
-      await writeFile(
-        file,
-        textOf('linklog.service').replace('NoNewPrivileges=', 'NoNewPrivilege='),
-      );
-      const { stderr } = await analyze('verify', '--man=no', '--recursive-errors=no', file).catch(
-        (error: unknown) => error as { readonly stderr: string },
-      );
-      expect(stderr).to.include('NoNewPrivilege');
-    });
-
     for (const name of names) {
       it(`of ${name} expose at most ${maxExposure / 10} of 10`, async () => {
         const file = path.join(dir.path, name.replace('@', ''));

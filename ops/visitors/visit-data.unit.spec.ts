@@ -36,19 +36,6 @@ describe('visitors: referrer', () => {
     });
   }
 
-  it('is only the host of a page', () => {
-    const page = fc.record({
-      host: fc.domain().filter((host) => !host.startsWith('www.')),
-      rest: fc.webPath(),
-      query: fc.webQueryParameters(),
-    });
-    fc.assert(
-      fc.property(page, ({ host, rest, query }) => {
-        expect(hostOf(`https://www.${host}${rest}?${query}`)).to.equal(host.toLowerCase());
-      }),
-    );
-  });
-
   it('is a host or unknown', () => {
     const header = fc.oneof(
       fc.string(),

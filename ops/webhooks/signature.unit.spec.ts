@@ -33,15 +33,4 @@ describe('webhooks: the signature', () => {
     }
     expect(() => new Webhook(newSecret()).verify(message.body, headers)).to.throw();
   });
-
-  it('does not verify a changed body, id or timestamp', () => {
-    const headers = signatureHeaders({ ...message, secrets: [secret] });
-    const later = String(Number(headers['webhook-timestamp']) + 1);
-    const receiver = new Webhook(secret);
-    expect(() => receiver.verify('{"title":"u"}', headers)).to.throw();
-    expect(() => receiver.verify(message.body, { ...headers, 'webhook-id': 'msg_2' })).to.throw();
-    expect(() =>
-      receiver.verify(message.body, { ...headers, 'webhook-timestamp': later }),
-    ).to.throw();
-  });
 });

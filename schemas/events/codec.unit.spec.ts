@@ -2,13 +2,11 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { cloudEventFaults } from '../testing/cloud-events.js';
-
 import { created, idOf, noon, someEvent } from '../testing/events.js';
 import { catalogue } from './catalogue.js';
-import { eventReader, newEvent, readEvent, topicOf, UnreadableEvent, writeEvent } from './codec.js';
+import { eventReader, newEvent, readEvent, UnreadableEvent, writeEvent } from './codec.js';
 import { originOf, spoolSource } from './envelope.js';
 import { defineEvents, unknownEvent } from './event-type.js';
-import { topicNames } from './topics.js';
 import { codePoint } from '../testing/code-point.js';
 
 /** The error of `read`; `null` if it succeeds. */
@@ -135,14 +133,6 @@ describe('schemas: catalogue', () => {
     const unknown = { ...created('spring'), type: 'linklog.LinkMelted.v1' } as never;
     expect(() => unknownEvent(unknown, 'link')).to.throw(
       'The fold link has no case for linklog.LinkMelted.v1',
-    );
-  });
-
-  it('has a topic for every event', () => {
-    fc.assert(
-      fc.property(someEvent, (event) => {
-        expect(topicNames).to.include(topicOf(event));
-      }),
     );
   });
 });

@@ -1,5 +1,3 @@
-import fc from 'fast-check';
-import { expect } from 'chai';
 import { foldSpecification } from '../testing/decider-specification.js';
 import { at, noon, shareEnded, someShare, statisticsShared } from '../testing/events.js';
 import { evolveShare, noShare, type Share } from './share.js';
@@ -38,20 +36,5 @@ describe('schemas: state of a share', () => {
       shareEnded('share-1', 2, { time: at(1) }),
       shareEnded('share-1', 3, { time: at(2) }),
     ).then(ended);
-  });
-
-  it('never has secrets after its end, whatever its terms', () => {
-    fc.assert(
-      fc.property(fc.string(), fc.option(fc.string()), (tokenHash, passwordHash) => {
-        const shared = evolveShare(noShare, statisticsShared('s', { tokenHash, passwordHash }));
-        const state = evolveShare(shared, shareEnded('s', 2));
-        expect(Object.keys(state)).to.have.members([
-          'status',
-          'account',
-          'sequence',
-          'lastEventAt',
-        ]);
-      }),
-    );
   });
 });

@@ -146,6 +146,8 @@ export const importedVisit = (
 
 export const keyHash = 'ab'.repeat(32);
 
+const acme = { account: 'acme' };
+
 const someKey = {
   name: 'website',
   plan: 'HOBBY' as const,
@@ -153,30 +155,33 @@ const someKey = {
   expiresAt: null,
 };
 
-export const keyCreated = (
-  id: string,
-  data: Partial<Data<'ApiKeyCreated'>> = {},
-  attributes: EventAttributes = {},
-): EventNamed<'ApiKeyCreated'> =>
-  eventOf(
-    'ApiKeyCreated',
-    id,
-    { ...someKey, account: 'acme', ancestors: [], hash: keyHash, ...data },
-    { account: 'acme', ...attributes },
-  );
+/** A factory of first events of a subject, with default data. */
+const firstEvent =
+  <Name extends EventName>(name: Name, defaults: Data<Name>) =>
+  (
+    subject: string,
+    data: Partial<Data<Name>> = {},
+    attributes: EventAttributes = {},
+  ): EventNamed<Name> =>
+    eventOf(name, subject, { ...defaults, ...data }, { ...acme, ...attributes });
 
-export const keyChanged = (
-  id: string,
-  sequence: number,
-  data: Partial<Data<'ApiKeyChanged'>>,
-  attributes: EventAttributes = {},
-) => {
-  const values = { ...someKey, status: 'active' as const, deactivatedBy: null, ...data };
-  return eventOf('ApiKeyChanged', id, values, { sequence, account: 'acme', ...attributes });
-};
+/** A factory of later events of a subject, with default data. */
+const laterEvent =
+  <Name extends EventName>(name: Name, defaults: Data<Name>) =>
+  (
+    subject: string,
+    sequence: number,
+    data: Partial<Data<Name>>,
+    attributes: EventAttributes = {},
+  ): EventNamed<Name> =>
+    eventOf(name, subject, { ...defaults, ...data }, { sequence, ...acme, ...attributes });
 
-const acme = { account: 'acme' };
-
+export const keyCreated = firstEvent('ApiKeyCreated', {
+  ...{ ...someKey, account: 'acme', ancestors: [], hash: keyHash },
+});
+export const keyChanged = laterEvent('ApiKeyChanged', {
+  ...{ ...someKey, status: 'active', deactivatedBy: null },
+});
 export const keyRotated = eventWithData('ApiKeyRotated', acme);
 export const keyRevoked = constantEvent('ApiKeyRevoked', {}, acme);
 
@@ -216,24 +221,12 @@ export const someWebhook: Data<'WebhookCreated'> = {
   secret: 'whsec_first',
 };
 
-export const webhookCreated = (
-  id: string,
-  data: Partial<Data<'WebhookCreated'>> = {},
-  attributes: EventAttributes = {},
-) => eventOf('WebhookCreated', id, { ...someWebhook, ...data }, { account: 'acme', ...attributes });
+export const webhookCreated = firstEvent('WebhookCreated', someWebhook);
 
-export const webhookChanged = (
-  id: string,
-  sequence: number,
-  data: Partial<Data<'WebhookChanged'>>,
-  attributes: EventAttributes = {},
-) => {
-  const { secret, ...terms } = someWebhook;
-  const values = { ...terms, status: 'enabled' as const, secrets: [{ secret, endsAt: null }] };
-  const metadata = { sequence, account: 'acme', ...attributes };
-  return eventOf('WebhookChanged', id, { ...values, ...data }, metadata);
-};
-
+const { secret, ...webhookTerms } = someWebhook;
+export const webhookChanged = laterEvent('WebhookChanged', {
+  ...{ ...webhookTerms, status: 'enabled', secrets: [{ secret, endsAt: null }] },
+});
 export const webhookDisabled = (
   id: string,
   sequence: number,
@@ -251,12 +244,7 @@ export const someShare: Data<'StatisticsShared'> = {
   showDestination: false,
 };
 
-export const statisticsShared = (
-  id: string,
-  data: Partial<Data<'StatisticsShared'>> = {},
-  attributes: EventAttributes = {},
-) => eventOf('StatisticsShared', id, { ...someShare, ...data }, { account: 'acme', ...attributes });
-
+export const statisticsShared = firstEvent('StatisticsShared', someShare);
 export const shareEnded = constantEvent('ShareEnded', { link: someShare.link }, acme);
 
 export const somePerson: Data<'PersonAdded'> = {
@@ -268,12 +256,7 @@ export const somePerson: Data<'PersonAdded'> = {
   source: 'invitation',
 };
 
-export const personAdded = (
-  id: string,
-  data: Partial<Data<'PersonAdded'>> = {},
-  attributes: EventAttributes = {},
-) => eventOf('PersonAdded', id, { ...somePerson, ...data }, { account: 'acme', ...attributes });
-
+export const personAdded = firstEvent('PersonAdded', somePerson);
 export const personChanged = eventWithData('PersonChanged', acme);
 export const personRemoved = constantEvent('PersonRemoved', {}, acme);
 
@@ -288,18 +271,7 @@ export const someInvitation: Data<'InvitationCreated'> = {
   expiresAt: at(7 * 86_400).toISOString(),
 };
 
-export const invitationCreated = (
-  id: string,
-  data: Partial<Data<'InvitationCreated'>> = {},
-  attributes: EventAttributes = {},
-) =>
-  eventOf(
-    'InvitationCreated',
-    id,
-    { ...someInvitation, ...data },
-    { account: 'acme', ...attributes },
-  );
-
+export const invitationCreated = firstEvent('InvitationCreated', someInvitation);
 export const invitationAccepted = eventWithData('InvitationAccepted', acme);
 export const invitationWithdrawn = constantEvent('InvitationWithdrawn', {}, acme);
 

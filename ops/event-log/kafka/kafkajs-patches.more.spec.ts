@@ -143,7 +143,6 @@ describe('platform: kafkajs, mended', function () {
   });
 
   it('closes a connection without a response, and rejects its pending requests', async () => {
-    /** How a request ended. */
     const endOf = async (requestTimeout?: number): Promise<unknown> =>
       connection
         .send({ ...exchange, ...(requestTimeout !== undefined && { requestTimeout }) })

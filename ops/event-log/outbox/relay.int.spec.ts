@@ -29,7 +29,6 @@ import { databaseFixture, ledgerFixture } from '../../test/support/fixtures.js';
 const links = topics.links.name;
 const logger = createLogger('silent');
 
-/** A log whose appends a test delays and rejects. */
 class ControlledLog implements Pick<EventLog, 'append' | 'ranges'> {
   readonly records: (NewRecord & { readonly topic: TopicName })[] = [];
   before: (topic: TopicName) => Promise<void> = () => Promise.resolve();

@@ -12,7 +12,6 @@ import {
 describe('redirect edge: throttle of passwords', () => {
   const database = databaseFixture('throttle');
 
-  /** A node with its own memory. */
   const node = (): Throttle => new Throttle(database.pool);
   const visitor = (subject = 'spring'): ThrottledClient => ({ subject, hash: randomBytes(16) });
 
@@ -26,7 +25,6 @@ describe('redirect edge: throttle of passwords', () => {
     return admission;
   };
 
-  /** Concurrent attempts on two nodes. */
   const guessTogether = (at: ThrottledClient, attempts: number, verdict?: 'right') => {
     const nodes = [node(), node()];
     const guesses = Array.from({ length: attempts }, (_, n) => guess(at, nodes[n % 2], verdict));

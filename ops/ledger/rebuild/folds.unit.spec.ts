@@ -86,7 +86,9 @@ describe('ledger: ledger as a fold of the log', () => {
       unblocked('spring', 3),
       expired('autumn', 2),
     ];
-    const visits = [visited('spring', 1), visited('spring', 2)].filter(isLimitedVisit);
+    const visits = [visited('spring', 1), visited('spring', 2), visited('spring', null)].filter(
+      isLimitedVisit,
+    );
     expect(visits).lengthOf(2);
     expectRepeatsDropped(ofLinks, (events) => foldLedgerLinks(none, events));
     const changed = foldLedgerLinks(none, ofLinks);
@@ -109,10 +111,6 @@ describe('ledger: ledger as a fold of the log', () => {
     const visits = [visited('lost', 1)].filter(isLimitedVisit);
     expect(foldLedgerLinks(none, [blocked('lost', 2), ...visits])).to.be.empty;
     expect(foldKeys(none, [keyRevoked('lost', 2)])).to.be.empty;
-  });
-
-  it('ignores spooled visits', () => {
-    expect(isLimitedVisit(visited('spring', null))).to.be.false;
   });
 
   it('ignores repeats of spendings, key changes, switches and overrides', () => {

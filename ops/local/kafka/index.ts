@@ -80,7 +80,7 @@ interface KafkaSetup extends Pick<ServerOptions, 'logger' | 'tied'> {
   readonly brief?: boolean;
 }
 
-export interface KafkaOptions extends KafkaSetup, BrokerOptions {}
+interface KafkaOptions extends KafkaSetup, BrokerOptions {}
 
 interface KafkaClusterOptions extends KafkaSetup {
   readonly brokers: readonly BrokerOptions[];

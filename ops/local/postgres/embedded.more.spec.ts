@@ -76,7 +76,6 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     return child;
   };
 
-  /** Starts another supervisor of this data directory. */
   const startSupervisor = (): ChildProcess => {
     const program = `
       import { startEmbeddedPostgres } from ${JSON.stringify(index)};
@@ -155,28 +154,21 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
   const sockets = (): readonly string[] =>
     readdirSync(layout().cluster).filter((name) => name.startsWith('.s.PGSQL.'));
 
-  it('listens on a Unix socket, and removes the sockets of killed servers', async () => {
+  it('reports a kill, starts again on a Unix socket, and removes other sockets', async () => {
     const first = await start();
+    await writeRow(first.url);
     expect(await query(first.nearestUrl, overSocket)).to.deep.equal([{ yes: true }]);
     expect(await query(first.url, overSocket)).to.deep.equal([{ yes: false }]);
     process.kill(first.pid, 'SIGKILL');
-    await first.exited;
-    writeFileSync(join(layout().cluster, '.s.PGSQL.1'), '');
-    const second = await start();
-    expect(await query(second.nearestUrl, overSocket)).to.deep.equal([{ yes: true }]);
-    const name = `.s.PGSQL.${second.port}`;
-    expect(sockets()).to.have.members([name, `${name}.lock`]);
-  });
-
-  it('reports a kill, and starts again', async () => {
-    const server = await start();
-    await writeRow(server.url);
-    process.kill(server.pid, 'SIGKILL');
-    const exit = await server.exited;
+    const exit = await first.exited;
     expect(exit).to.include({ status: 'died', reason: 'signal SIGKILL' });
     expect(exit).to.have.property('output').that.includes('ready to accept connections');
     expect(await runningPostgresUrl(dataDir)).to.be.null;
-    await expectRow((await start()).url);
+    writeFileSync(join(layout().cluster, '.s.PGSQL.1'), '');
+    const second = await start();
+    await expectRow(second.nearestUrl);
+    const name = `.s.PGSQL.${second.port}`;
+    expect(sockets()).to.have.members([name, `${name}.lock`]);
   });
 
   it('stops without waiting for a long query', async () => {

@@ -10,9 +10,6 @@ const service = z.object({
   image: z.string(),
   command: z.array(z.string()).optional(),
   environment: z.record(z.string(), z.string()).default({}),
-  healthcheck: z.object({ test: z.array(z.string()).optional() }).optional(),
-  restart: z.string().optional(),
-  volumes: z.array(z.string()).default([]),
   ports: z.array(z.string()).default([]),
   logging: z.object({ options: z.record(z.string(), z.string()) }).optional(),
   mem_limit: z.string().optional(),
@@ -23,7 +20,6 @@ const service = z.object({
 });
 const compose = z.object({
   services: z.record(z.string(), service.loose()),
-  volumes: z.record(z.string(), z.null()),
   networks: z.record(z.string(), z.record(z.string(), z.unknown())),
   configs: z.record(z.string(), z.object({ file: z.string() })),
   secrets: z.record(z.string(), z.object({ file: z.string() })),
@@ -34,9 +30,7 @@ const folders = { api: 'command-api', edge: 'redirect-edge', projector: 'project
 
 describe('local servers: docker-compose.yml', () => {
   const text = readFileSync(projectFile('docker-compose.yml'), 'utf8');
-  const { services, volumes, networks, configs, secrets } = compose.parse(
-    parse(text, { merge: true }),
-  );
+  const { services, networks, configs, secrets } = compose.parse(parse(text, { merge: true }));
   const packageFile = readFileSync(projectFile('package.json'), 'utf8');
   const entries = Object.entries(services);
   const named = (prefix: string): [string, z.infer<typeof service>][] =>
@@ -153,26 +147,5 @@ describe('local servers: docker-compose.yml', () => {
     expect(readFileSync(projectFile('ops', 'Dockerfile'), 'utf8')).to.match(
       /^ARG NODE=node:24\.\d+\.\d+-slim@sha256:[0-9a-f]{64}$/m,
     );
-  });
-
-  it('restarts each service, with a health check and a volume of its own', () => {
-    const tools = ['linklog', 'migrations'];
-    const used = new Set<string>();
-    for (const [name, { image, healthcheck, restart, volumes: mounted }] of entries) {
-      // These exit when they are done, and store no data.
-      if (tools.includes(name)) {
-        expect([restart, mounted], name).to.deep.equal(['no', []]);
-        continue;
-      }
-      // The image of the services has its own health check.
-      if (image.startsWith('linklog:')) expect(healthcheck, name).to.equal(undefined);
-      else expect(healthcheck?.test?.[0], name).to.equal('CMD');
-      expect(restart, name).to.equal('unless-stopped');
-      used.add(mounted[0]?.split(':')[0] ?? '');
-      const isProjector = name.startsWith(folders.projector);
-      expect(mounted.slice(1), name).to.deep.equal(isProjector ? ['seal-key:/seal-key'] : []);
-    }
-    expect([...used, 'seal-key'].sort()).to.deep.equal(Object.keys(volumes).sort());
-    expect(used.size).to.equal(entries.length - tools.length);
   });
 });

@@ -1,12 +1,15 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../config/config.js';
+import type { PartKind, Pids } from './parts.js';
+import type { StackAddresses } from './stack.js';
 import { sendRequest, type HttpResponse } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { needs } from '../../test/support/needs.js';
-import { briefJava, stackPrograms } from '../../test/support/stack.js';
+import { briefJava, pidsIn, stackPrograms } from '../../test/support/stack.js';
 import { eventually, within } from '../../test/support/waiting.js';
 import { launch, readyLine, type RunningProcess } from '../../test/support/process.js';
 import { folderFixture } from '../../test/support/fixtures.js';
@@ -14,38 +17,17 @@ import { folderFixture } from '../../test/support/fixtures.js';
 const { PATH = '', HOME = '' } = inheritedEnvironment();
 const mainFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 const kinds = ['api', 'edge', 'projector', 'kafka', 'postgres', 'redis'] as const;
-type Kind = (typeof kinds)[number];
-
-interface Ready {
-  readonly apis: readonly string[];
-  readonly edges: readonly string[];
-  readonly admin: string;
-  readonly kafka: string;
-  readonly postgres: string;
-  readonly redis: string;
-  readonly pids: Readonly<Record<Kind, readonly number[]>>;
+interface Ready extends StackAddresses {
+  readonly pids: Pids;
   readonly pid: number;
   readonly firstKey?: string;
   readonly firstKeyHeader?: string;
   readonly console?: string;
 }
 
-interface Restarted {
-  readonly service: string;
-  readonly index: number;
-  readonly pid: number;
-}
-
 const startStack = (dataDir: string, args: readonly string[] = []): RunningProcess =>
   // For Java, Maven and their caches.
   launch({ PATH, HOME, ...briefJava, DATA_DIR: dataDir }, [mainFile, ...args]);
-
-const restartsOf = ({ stdout }: RunningProcess): readonly Restarted[] =>
-  stdout()
-    .split('\n')
-    .slice(0, -1)
-    .filter((line) => line.startsWith('{"event":"restarted"'))
-    .map((line) => JSON.parse(line) as Restarted);
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -83,7 +65,9 @@ describe('local servers: npm run stack', function () {
       ...(body !== undefined && { method: 'POST', body }),
     });
 
-  /** Visits a link on each edge. */
+  const currentPids = (): Pids => pidsIn(ready, stack.stdout());
+  const pidOf = (kind: PartKind, index: number): number => currentPids()[kind][index] ?? 0;
+
   const visits = async (code: string): Promise<number[]> => {
     const answers = await Promise.all(ready.edges.map((edge) => sendRequest(`${edge}/${code}`)));
     return answers.map(({ status }) => status);
@@ -132,10 +116,8 @@ describe('local servers: npm run stack', function () {
   it('restarts killed processes at their addresses', async () => {
     const victims = kinds.map((kind) => [kind, 0] as const);
     for (const [kind, index] of victims) process.kill(ready.pids[kind][index] ?? 0, 'SIGKILL');
-    const isRestarted = ([kind, index]: readonly [Kind, number]): boolean =>
-      restartsOf(stack).some(
-        (line) => line.service === kind && line.index === index && isAlive(line.pid),
-      );
+    const isRestarted = ([kind, index]: (typeof victims)[number]): boolean =>
+      pidOf(kind, index) !== ready.pids[kind][index] && isAlive(pidOf(kind, index));
     await eventually('the processes are restarted', () => victims.every(isRestarted), 120_000);
     expect(await visits('stacked')).to.deep.equal([302, 302]);
     let response = await api(1, '/v2/shorten', { url: 'https://example.com/' });
@@ -148,18 +130,12 @@ describe('local servers: npm run stack', function () {
     });
   });
 
-  const pidOf = (kind: Kind, index: number): number =>
-    restartsOf(stack).findLast((line) => line.service === kind && line.index === index)?.pid ??
-    ready.pids[kind][index] ??
-    0;
-
   it('ends the orphans of a killed supervisor, and continues with its data', async () => {
     const exited = once(stack.child, 'exit');
     stack.child.kill('SIGKILL');
     await exited;
-    const killed = restartsOf(stack).map(({ pid }) => pid);
-    const left = [...killed, ...Object.values(ready.pids).flat()].filter(isAlive);
-    expect(left.length).to.be.at.least(9);
+    const left = Object.values(currentPids()).flat();
+    expect(left.filter(isAlive)).to.have.length(9);
     // The next visits stay in the spools of these edges.
     process.kill(pidOf('kafka', 0), 'SIGKILL');
     expect(await visits('stacked')).to.deep.equal([302, 302]);
@@ -183,11 +159,32 @@ describe('local servers: npm run stack', function () {
     expect(Object.values(ready.pids).flat().filter(isAlive)).to.deep.equal([]);
   });
 
+  const rejectionOf = async (dir: string, args: readonly string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await startStack(dir, args).ended;
+    expect({ exitCode, stdout }).to.deep.equal({ exitCode: 78, stdout: '' });
+    return stderr;
+  };
+
   it('rejects invalid arguments in one line with exit code 78', async () => {
-    for (const args of [['--apis', '0'], ['--edges', 'two'], ['--unknown'], ['stray']]) {
-      const { exitCode, stdout, stderr } = await startStack(dataDir.path, args).ended;
-      expect(stderr, args.join(' ')).to.match(/^linklog: [^\n]+\n$/);
-      expect({ exitCode, stdout }).to.deep.equal({ exitCode: 78, stdout: '' });
+    for (const args of [['--apis', '0'], ['--edges', 'two'], ['--brokers', '6'], ['stray']]) {
+      expect(await rejectionOf(dataDir.path, args), args.join(' ')).to.match(/^linklog: [^\n]+\n$/);
+    }
+  });
+
+  it('rejects another number of brokers than DATA_DIR has', async () => {
+    for (const [count, refused] of [
+      [3, 1],
+      [1, 3],
+    ] as const) {
+      const dir = path.join(dataDir.path, String(count));
+      for (const broker of ['kafka', 'kafka-2', 'kafka-3'].slice(0, count)) {
+        await mkdir(path.join(dir, broker, 'data'), { recursive: true });
+        await writeFile(path.join(dir, broker, 'data', 'meta.properties'), 'cluster.id=some\n');
+      }
+      expect(await rejectionOf(dir, ['--brokers', String(refused)])).to.equal(
+        `linklog: DATA_DIR ${dir} contains the data of ${count} Kafka brokers, but --brokers is ${refused}; ` +
+          `start with --brokers ${count}, or with another DATA_DIR\n`,
+      );
     }
   });
 });

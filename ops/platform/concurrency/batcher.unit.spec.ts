@@ -13,7 +13,6 @@ const fail = (): never => {
 };
 
 describe('platform: batcher', () => {
-  /** Records the batches. By default, the outcome of a command is its double. */
   const start = ({ run = double, ...limits }: Partial<Options> = {}) => {
     const batches: (readonly number[])[] = [];
     const batcher = createBatcher<number, number>({
@@ -25,7 +24,6 @@ describe('platform: batcher', () => {
     });
     const submit = (command: number): Promise<number> => batcher.submit(command);
     const submitAll = (commands: readonly number[]) => Promise.all(commands.map(submit));
-    /** Submits a command in each iteration of the event loop. */
     const submitPerTick = async (...commands: readonly number[]) => {
       const submitted: Promise<number>[] = [];
       for (const command of commands) {

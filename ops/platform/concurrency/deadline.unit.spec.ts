@@ -52,45 +52,24 @@ describe('platform: deadline', () => {
       setTimeout(resolve, ms);
     });
 
+  /** The lengths of pauses by their start (ms). */
   const cases: readonly (readonly [
     what: string,
-    pauses: readonly (readonly [from: number, ms: number])[],
+    pauses: Readonly<Record<number, number>>,
     expected: number,
   ])[] = [
-    ['no pause', [], 100],
-    ['a pause', [[50, 60]], 160],
-    [
-      'parallel pauses',
-      [
-        [0, 10],
-        [0, 400],
-      ],
-      500,
-    ],
-    [
-      'overlapping pauses',
-      [
-        [0, 300],
-        [100, 50],
-        [200, 300],
-        [400, 200],
-      ],
-      700,
-    ],
-    [
-      'separate pauses',
-      [
-        [10, 200],
-        [250, 100],
-      ],
-      400,
-    ],
+    ['no pause', {}, 100],
+    ['a pause', { 50: 60 }, 160],
+    ['overlapping pauses', { 0: 300, 100: 50, 200: 300, 400: 200 }, 700],
+    ['separate pauses', { 10: 200, 250: 100 }, 400],
   ];
   for (const [what, pauses, expected] of cases) {
     it(`fails after 100 ms that no pause contains, with ${what}`, async () => {
       const failedAt = await failsAt((uncounted) =>
         Promise.all(
-          pauses.map(([from, ms]) => virtualSleep(from).then(() => uncounted(virtualSleep(ms)))),
+          Object.entries(pauses).map(([from, ms]) =>
+            virtualSleep(Number(from)).then(() => uncounted(virtualSleep(ms))),
+          ),
         ),
       );
       expect(failedAt).to.equal(expected);

@@ -44,10 +44,6 @@ describe('platform: wake-up', () => {
     await wakeUp.sleep();
     expect(await endsWithin(wakeUp.sleep(), 5)).to.be.false;
   });
-
-  it('is awaited for a limited time', async () => {
-    await new WakeUp().sleep(1);
-  });
 });
 
 describe('platform: coalesce', () => {

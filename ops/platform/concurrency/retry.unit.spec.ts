@@ -4,7 +4,6 @@ import { Backoff, createCircuitBreaker, retry, type CircuitBreaker } from './ret
 
 const pauses = { firstMs: 1, longestMs: 4 };
 
-/** Fails so many times, then succeeds. */
 const failing = (failures: number) => {
   let calls = 0;
   return {

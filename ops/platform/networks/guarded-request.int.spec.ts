@@ -24,7 +24,6 @@ named.addAddress(receiverAddress);
 /** For requests without a response (ms). */
 const timeoutMs = 300;
 
-/** Runs `work` with the URL of a receiver. */
 const withReceiver = async (
   respond: Respond,
   work: (url: string, receiver: RawListener) => Promise<void>,
@@ -151,7 +150,7 @@ describe('guarded requests', () => {
       },
     ));
 
-  for (const [what, respond, expected] of hostileResponses) {
+  for (const [what, [respond, expected]] of Object.entries(hostileResponses)) {
     it(`report ${what}`, () =>
       withReceiver(respond, async (url) => {
         const outcome = await post(url);

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { Overloaded } from '../concurrency/batcher.js';
 import { FairQueue } from './password-hasher.js';
 
-/** Work that the test ends. */
 const manual = () => {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();

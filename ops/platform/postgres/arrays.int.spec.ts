@@ -29,7 +29,6 @@ describe('platform: array parameters', () => {
     (database) => database.drop(),
   );
 
-  /** Sends arrays of the values and nulls. */
   const expectSame = <Value>(
     type: string,
     value: fc.Arbitrary<Value>,

@@ -8,7 +8,6 @@ import { createLogger } from '../logging.js';
 import { createPool, type WatchedPool } from './pool.js';
 
 const logger = createLogger('silent');
-/** Nothing listens on this port. */
 const closed = '127.0.0.1:1';
 
 describe('PostgreSQL: several hosts', () => {

@@ -51,7 +51,6 @@ const history: readonly LinklogEvent[] = [
   ...[maintenanceSwitched(1, true), maintenanceSwitched(2, false)],
 ];
 
-/** The events of each stream of an archive. */
 type Content = Record<string, ProposedEvent[]>;
 
 interface Verified extends Record<string, unknown> {
@@ -107,9 +106,6 @@ describe('archive: linklog archive', () => {
     return { exitCode, ...found };
   };
 
-  const counts = { removed: 0, waiting: 0, missing: 0, foreign: 0, different: 0, differences: [] };
-  const equal = (events: number) => ({ exitCode: 0, events, equal: events, ...counts });
-
   const lineOf = ({ kind, stream, revision, fields }: ArchiveDifference): string =>
     [kind, `${stream}@${revision}`, ...fields].join(' ');
 
@@ -123,8 +119,15 @@ describe('archive: linklog archive', () => {
   });
 
   it('verify compares all events, or one stream', async () => {
-    expect(await verify()).to.deep.equal(equal(history.length));
-    expect(await verify('--stream', 'visits-a')).to.deep.equal(equal(6));
+    for (const [events, ...args] of [
+      [history.length] as const,
+      [6, '--stream', 'visits-a'] as const,
+    ]) {
+      expect(await verify(...args)).to.deep.equal({
+        ...{ exitCode: 0, events, equal: events, removed: 0, waiting: 0 },
+        ...{ missing: 0, foreign: 0, different: 0, differences: [] },
+      });
+    }
     const { exitCode, stdout } = await linklog(database, 'verify');
     expect(exitCode).to.equal(0);
     expect(stdout).to.match(
@@ -143,115 +146,67 @@ describe('archive: linklog archive', () => {
       const text = JSON.stringify({ ...json, ...change });
       return Object.assign(event, { [part]: Buffer.from(text).toString('base64') });
     };
-    /** A copy of the first event with another id. */
     const foreign = (events: readonly ProposedEvent[]): readonly ProposedEvent[] =>
       events.slice(0, 1).map((event) => ({ ...event, id: uuidv7() }));
     const order = (stream: string, ...revisions: readonly number[]): readonly string[] =>
       revisions.map((revision) => `different ${stream}@${revision} order`);
 
-    const manipulations: readonly (readonly [
-      string,
-      (content: Content & Record<'link-a' | 'visits-a' | 'platform', ProposedEvent[]>) => unknown,
-      ...(readonly string[])[],
-    ])[] = [
-      ['the last event of a stream is missing', (c) => c['link-a'].pop(), ['missing link-a@3']],
-      [
-        'the first one is missing',
-        (c) => c['visits-a'].shift(),
-        ['missing visits-a@0', ...order('visits-a', 1, 2, 3, 4, 5)],
-      ],
-      [
-        'one in the middle is missing',
+    type Manipulate = (
+      content: Content & Record<'link-a' | 'visits-a' | 'platform', ProposedEvent[]>,
+    ) => unknown;
+    const manipulations: Readonly<Record<string, readonly [Manipulate, readonly string[]]>> = {
+      'the last event of a stream is missing': [(c) => c['link-a'].pop(), ['missing link-a@3']],
+      'one in the middle is missing': [
         (c) => c['visits-a'].splice(3, 1),
         ['missing visits-a@3', ...order('visits-a', 4, 5)],
       ],
-      ['a stream is missing', (c) => delete c['key-k'], ['missing key-k@0']],
-      [
-        'all events of a stream but the first are missing',
-        (c) => c['link-a'].splice(1),
-        ['missing link-a@1', 'missing link-a@2', 'missing link-a@3'],
-      ],
-      [
-        'a foreign event is at the end',
-        (c) => c['link-a'].push(...foreign(c['link-a'])),
-        ['foreign link-a@4'],
-      ],
-      [
-        'a foreign event is in the middle',
-        (c) => c['link-a'].splice(2, 0, ...foreign(c['link-a'])),
-        [...order('link-a', 2), 'foreign link-a@2', ...order('link-a', 3)],
-      ],
-      [
-        'a foreign event replaces one',
-        (c) => c.platform.splice(0, 1, ...foreign(c.platform)),
-        ['foreign platform@0', 'missing platform@0'],
-      ],
-      [
-        'a stream is foreign',
-        (c) => (c['link-c'] = [...foreign(c['link-a'])]),
-        ['foreign link-c@0'],
-      ],
-      [
-        'an event is there twice',
+      'a stream is missing': [(c) => delete c['key-k'], ['missing key-k@0']],
+      'an event is there twice': [
         (c) => c['link-a'].push(...c['link-a'].slice(3)),
         ['foreign link-a@4'],
       ],
-      [
-        'data differ',
+      'a foreign event is in the middle': [
+        (c) => c['link-a'].splice(2, 0, ...foreign(c['link-a'])),
+        [...order('link-a', 2), 'foreign link-a@2', ...order('link-a', 3)],
+      ],
+      'a foreign event replaces one': [
+        (c) => c.platform.splice(0, 1, ...foreign(c.platform)),
+        ['foreign platform@0', 'missing platform@0'],
+      ],
+      'a stream is foreign': [
+        (c) => (c['link-c'] = [...foreign(c['link-a'])]),
+        ['foreign link-c@0'],
+      ],
+      'data differ': [
         (c) => changeJson(c['link-a'][0], 'data', { url: 'https://other.example/' }),
         ['different link-a@0 data'],
       ],
-      [
-        'data have one field more',
-        (c) => changeJson(c['visits-a'][5], 'data', { extra: null }),
-        ['different visits-a@5 data'],
-      ],
-      [
-        'the time differs by a millisecond',
+      'the time differs by a millisecond': [
         (c) => changeJson(c['visits-a'][2], 'metadata', { time: '2026-05-20T12:00:00.001Z' }),
         ['different visits-a@2 metadata'],
       ],
-      [
-        'the actor differs',
-        (c) => changeJson(c['link-a'][1], 'metadata', { actor: 'mallory' }),
-        ['different link-a@1 metadata'],
-      ],
-      [
-        'the type differs',
+      'the type differs': [
         (c) => Object.assign(c['link-a'][1] ?? {}, { type: 'linklog.LinkUnblocked.v1' }),
         ['different link-a@1 type'],
       ],
-      [
-        'the id differs',
-        (c) => Object.assign(c['link-a'][1] ?? {}, { id: uuidv7() }),
-        ['foreign link-a@1', 'missing link-a@1'],
-      ],
-      [
-        'two neighbours are swapped',
+      'two neighbours are swapped': [
         (c) => c['visits-a'].splice(1, 2, ...c['visits-a'].slice(1, 3).reverse()),
         order('visits-a', 1, 2),
       ],
-      [
-        'the order of a stream is reversed',
-        (c) => c['link-a'].reverse(),
-        order('link-a', 0, 1, 2, 3),
-      ],
-      [
-        'an event is in another stream',
+      'an event is in another stream': [
         (c) => c['link-b']?.push(...c['link-a'].splice(3)),
         ['different link-a@3 stream'],
       ],
-      [
-        'a stream has another name',
+      'a stream has another name': [
         (c) => {
           c['domain-other.example'] = c['domain-go.example.com'] ?? [];
           delete c['domain-go.example.com'];
         },
         ['different domain-go.example.com@0 stream'],
       ],
-    ];
+    };
 
-    for (const [title, manipulate, expected = []] of manipulations) {
+    for (const [title, [manipulate, expected]] of Object.entries(manipulations)) {
       it(`verify finds that ${title}`, async () => {
         const original = double;
         const streams = new Streams();
@@ -262,7 +217,7 @@ describe('archive: linklog archive', () => {
               const events = original.streams.events(name) ?? [];
               return [name, events.map((event): ProposedEvent => ({ ...event }))];
             }),
-          ) as Parameters<typeof manipulate>[0];
+          ) as Parameters<Manipulate>[0];
           manipulate(content);
           for (const [name, events] of Object.entries(content)) {
             streams.append(name, 'no_stream', events);

@@ -34,7 +34,6 @@ describe('CLI: client of the admin API', () => {
   let url: string;
   let client: AdminClient;
   let respond: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Method and path of each request. */
   let calls: string[];
 
   const connect = (token: string | null): AdminClient =>

@@ -8,7 +8,6 @@ import { rejection } from '../../test/support/waiting.js';
 describe('CLI: confirmation', () => {
   const effect = 'The link spring is deleted permanently';
 
-  /** A terminal on which a text was typed. */
   const terminal = (typed: string, isTTY = { input: true, output: true }) => {
     const input = Object.assign(new PassThrough(), { isTTY: isTTY.input });
     const output = Object.assign(new PassThrough(), { isTTY: isTTY.output });
@@ -46,12 +45,8 @@ describe('CLI: confirmation', () => {
     ]) {
       const used = terminal('yes\n', isTTY);
       const error = await rejection(confirm(false, { effect }, used));
-      expect(error)
-        .to.be.instanceOf(CliError)
-        .and.to.include({
-          code: 'USAGE',
-          message: `${effect}; without a terminal, this needs --yes`,
-        });
+      const message = `${effect}; without a terminal, this needs --yes`;
+      expect(error).to.be.instanceOf(CliError).and.to.include({ code: 'USAGE', message });
     }
   });
 

@@ -46,17 +46,10 @@ describe('CLI: domains of accounts, on a running service', () => {
       ...['go.cli.example', 'cli-shop', '0', 'operator', today],
     ]);
     const addAgain = ['domains', 'add', 'go.cli.example', '--account', 'cli-books'];
-    const otherCase = [...add, '--case-insensitive'];
-    await expectFailure(
-      otherCase,
-      1,
-      'The domain has another caseInsensitive, which cannot change',
-    );
     await expectFailure(addAgain, 1, 'The domain belongs to another account');
     expect(await text('domains', 'remove', 'GO.cli.example', '--yes')).to.equal(
       'Removed: go.cli.example. Its links return 404 until the same account gets it again.\n',
     );
-    await expectFailure(['domains', 'remove', 'go.cli.example', '--yes'], 1, 'Domain not found');
     await expectFailure(['domains', 'remove', ''], 2, 'the domain is empty');
   });
 
@@ -76,17 +69,12 @@ describe('CLI: domains of accounts, on a running service', () => {
     ]);
     expect(await text('links', 'disable', link)).to.equal(`${link} is disabled now\n`);
     expect(await text('links', 'enable', link)).to.equal(`${link} is active now\n`);
-    await text('links', 'block', link, '--reason', 'phishing');
-    await text('links', 'unblock', link, '--reason', 'a mistake');
-    expect(await text('links', 'history', link)).to.match(/LinkBlocked .* phishing\n/);
-    expect(await text('links', 'history', 'cli-spring')).to.not.include('LinkBlocked');
     await projected();
     const listed = await text('links', 'list', '--domain', 'CLI.Bücher.example');
     expect(listed.split('\n').slice(1, -1)).to.have.length(1);
     expect(listed).to.match(new RegExp(`\\n${link} +cli-books +active `));
     expect(await text('links', 'delete', link, '--yes')).to.equal(`Deleted: ${link}\n`);
     expect(await json('links', 'show', 'cli-spring')).to.include({ status: 'active' });
-    await expectFailure(['links', 'show', `${domain}/nothing`], 1, 'Short URL not found');
   });
 
   it('shows the statistics of a link on a domain, and of a domain', async () => {
@@ -138,17 +126,12 @@ describe('CLI: domains of accounts, on a running service', () => {
     const output = JSON.parse(await processText(args, JSON.stringify(rules.slice(1)))) as object;
     expect(output).to.deep.include({ rules: rules.slice(1) });
 
-    const invalid = '[{"name": "x", "when": {"os": ["OS/2"]}, "url": "https://example.com/"}]';
-    for (const [content, exitCode, line] of [
-      [invalid, 1, /^linklog: rules\[0\]\.when\.os\[0\]: must be one of: [^\n]+\n$/],
-      ['[', 2, /^linklog: the rules cannot be read from \S+: [^\n]+JSON[^\n]+\n$/],
-    ] as const) {
-      await writeFile(file, content);
-      const rejected = await linklog(...edit, '--rules', file);
-      expect(rejected.exitCode).to.equal(exitCode);
-      expect(rejected.stderr).to.match(line);
-    }
-
+    await writeFile(file, '[');
+    const rejected = await linklog(...edit, '--rules', file);
+    expect(rejected.exitCode).to.equal(2);
+    expect(rejected.stderr).to.match(
+      /^linklog: the rules cannot be read from \S+: [^\n]+JSON[^\n]+\n$/,
+    );
     const conflict = '--password and --rules - exclude each other';
     await expectFailure([...edit, '--rules', '-', '--password'], 2, conflict);
   });

@@ -70,8 +70,6 @@ describe('CLI: linklog export and stats, on a running service', () => {
     }
     const ofAccount = await text('stats', '--account', 'cli-export', '--include', 'links');
     expect(ofAccount).to.match(/^links +2\nclicks +3\nperiod /);
-    const ofDefaultDomain = ['stats', '--account', 'cli-export', '--domain', 'localhost'];
-    expect(await text(...ofDefaultDomain)).to.match(/^links +2\nclicks +3\nperiod /);
     expect(ofAccount).to.match(new RegExp(`\nLINKS +CLICKS\n${code} +3\n$`));
   });
 

@@ -42,13 +42,12 @@ started   2026-05-20T12:00:00.000Z
 ended     2026-05-20T12:00:05.000Z
 `;
 
-type Respond = (request: IncomingMessage, response: ServerResponse) => void;
+type Respond = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 describe('CLI: linklog import, on a stub of the admin API', () => {
   let server: Server;
   let dir: string;
   let env: Readonly<Record<string, string>>;
-  /** Method and path of each request. */
   let calls: string[];
   let uploads: Buffer[];
   /** The states of the import, of which the last one is repeated. */
@@ -112,14 +111,6 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     const stderr = `linklog: ${line}\n`;
     expect(await linklog(...args), args.join(' ')).to.deep.equal({ exitCode, stdout: '', stderr });
   };
-
-  it('prints the columns that are not imported', async () => {
-    states = [{ ...done, ignoredColumns: ['Owner', 'a\u001bb'] }];
-    const { stdout } = await linklog('imports', 'show', id);
-    expect(stdout)
-      .to.match(/^ignored columns +Owner, a.*b$/m)
-      .and.to.not.include('\u001b');
-  });
 
   it('sends a file with the options, waits until the import has ended, and prints it', async () => {
     states = [running, { ...running, rows: 500, created: 500 }, done];
@@ -188,69 +179,56 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     expect(stderr).to.match(/^linklog: the connection to \S+ failed: [^\n]+; trying again\n$/);
   });
 
-  it('reports a refusal before the end of the file', async () => {
-    intercept = () => (_request, response) => {
-      const body = JSON.stringify({ message: 'The domain is not active' });
-      response.writeHead(400, { Connection: 'close' }).end(body);
-    };
-    const file = await fileWith(Buffer.alloc(20_000_000, 'code,url\n'));
-    await expectFailure(['import', file], 1, 'The domain is not active');
-  });
-
-  it('reports a lost connection while the file is sent', async () => {
-    intercept = () => (request) => {
-      request.once('data', () => request.socket.destroy());
-    };
-    const file = await fileWith(Buffer.alloc(20_000_000, 'code,url\n'));
-    const { exitCode, stderr } = await linklog('import', file);
-    expect(exitCode).to.equal(1);
-    expect(stderr).to.match(
+  const message = JSON.stringify({ message: 'The domain is not active' });
+  for (const [what, reply, line] of [
+    [
+      'a refusal before the end of the file',
+      (_request, response) => response.writeHead(400, { Connection: 'close' }).end(message),
+      /^linklog: The domain is not active\n$/,
+    ],
+    [
+      'a lost connection while the file is sent',
+      (request) => request.once('data', () => request.socket.destroy()),
       /^linklog: the connection to \S+ failed: [^\n]+; the change may have taken effect: see "npx linklog imports list"\n$/,
-    );
-  });
+    ],
+  ] as [string, Respond, RegExp][]) {
+    it(`reports ${what}`, async () => {
+      intercept = () => reply;
+      const file = await fileWith(Buffer.alloc(20_000_000, 'code,url\n'));
+      const { exitCode, stderr } = await linklog('import', file);
+      expect(exitCode).to.equal(1);
+      expect(stderr).to.match(line);
+    });
+  }
 
   it('reports files that cannot be read, and options that exclude each other', async () => {
     const missing = path.join(dir, 'missing');
     const noSuchFile = `ENOENT: no such file or directory, open '${missing}'`;
     await expectFailure(['import', missing], 1, `${missing} cannot be read: ${noSuchFile}`);
     calls = [];
-    const shlink = ['import', '--from', 'shlink', '--url', 'https://s.example'];
-    const kutt = ['import', '--from', 'kutt'];
+    const [shlink, kutt] = ['--from shlink --url https://s.example', '--from kutt --key-file x'];
     const empty = await fileWith('two words\n');
     const see = '; see "linklog import --help"';
-    const failures: readonly (readonly [readonly string[], string])[] = [
-      [['import'], `the file is missing${see}`],
-      [['import', 'x', '--url', 'https://x.example'], '--url and --key-file require --from'],
-      [['import', 'x', '--from', 'kutt'], '--from excludes a file and --format'],
-      [[...kutt, '--format', 'csv'], '--from excludes a file and --format'],
-      [kutt, `--url is missing${see}`],
-      [shlink, `--key-file is missing${see}`],
-      [[...shlink, '--key-file', missing], `the key cannot be read from ${missing}: ${noSuchFile}`],
-      [
-        [...shlink, '--key-file', empty],
-        `${empty} has no key: a key is one line of visible characters`,
-      ],
-      [
-        [...kutt, '--url', 'https://x.example', '--key-file', 'x', '--visits'],
-        'the API of Kutt has no visits',
-      ],
-      [
-        [...kutt, '--url', 'kutt.example', '--key-file', 'x'],
+    const noZone = 'Zone must be an IANA time zone, such as Europe/Berlin';
+    const failures: Readonly<Record<string, string>> = {
+      '': `the file is missing${see}`,
+      'x --url https://x.example': '--url and --key-file require --from',
+      'x --from kutt': '--from excludes a file and --format',
+      '--from kutt --format csv': '--from excludes a file and --format',
+      '--from kutt': `--url is missing${see}`,
+      [shlink]: `--key-file is missing${see}`,
+      [`${shlink} --key-file ${missing}`]: `the key cannot be read from ${missing}: ${noSuchFile}`,
+      [`${shlink} --key-file ${empty}`]: `${empty} has no key: a key is one line of visible characters`,
+      [`${kutt} --url https://x.example --visits`]: 'the API of Kutt has no visits',
+      [`${kutt} --url kutt.example`]:
         '"kutt.example" is not the address of a service, such as https://s.example.com',
-      ],
-      ...['link', 'visit'].map(
-        (name) =>
-          [
-            ['import', 'x', `--${name}-zone`, 'Mars'],
-            `${name}Zone must be an IANA time zone, such as Europe/Berlin`,
-          ] as const,
-      ),
-      [
-        ['import', 'x', '--account', 'a b'],
+      'x --link-zone Mars': `link${noZone}`,
+      'x --visit-zone Mars': `visit${noZone}`,
+      'x --account a,b':
         'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
-      ],
-    ];
-    for (const [args, line] of failures) {
+    };
+    for (const [options, line] of Object.entries(failures)) {
+      const args = ['import', ...options.split(' ').filter((word) => word !== '')];
       await expectFailure(args, 2, asTyped(line, linklogCommand()));
     }
     expect(calls).to.deep.equal([]);
@@ -309,7 +287,11 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     expect(row).to.deep.equal([
       ...[id, 'csv', 'stopped (dry run)', '1,002', '1,000', '2', '0', done.startedAt],
     ]);
+    states = [{ ...stopped, ignoredColumns: ['Owner', 'a\u001bb'] }];
     const shown = await linklog('imports', 'show', id);
+    expect(shown.stdout).to.match(/^ignored columns +Owner, a.*b$/m);
+    expect(shown.stdout).to.not.include('\u001b');
+    states = [stopped];
     expect(shown.stdout).to.match(/^dry run +yes, no link was created$/m);
     expect(shown.stdout).to.match(/^error +a\\u000ab$/m);
     const { stdout } = await linklog('imports', 'stop', id, '--json');

@@ -41,18 +41,13 @@ describe('CLI: linklog keys, on a running service', () => {
   it('changes the plan, and activates, deactivates and revokes keys', async () => {
     const { id, key } = await createKey('FREE');
     const change = (...options: readonly string[]) => json('keys', 'change', id, ...options);
-    expect((await usage(key)).headers['x-ratelimit-limit']).to.equal('60');
     expect(await change('--plan', 'PRO')).to.include({ plan: 'PRO' });
     expect((await usage(key)).headers['x-ratelimit-limit']).to.equal('5000');
     expect(await change('--inactive', '--yes')).to.include({ active: false });
     expect((await usage(key)).status).to.equal(401);
     const back = { active: true, name: 'back', plan: 'PRO' };
     expect(await change('--active', '--name', 'back')).to.include(back);
-    expect((await usage(key)).status).to.equal(200);
-    for (let round = 0; round < 2; round += 1) {
-      expect(await json('keys', 'revoke', id, '--yes')).to.include({ id, active: false });
-      expect((await usage(key)).status).to.equal(401);
-    }
+    expect(await json('keys', 'revoke', id, '--yes')).to.include({ id, active: false });
     await expectFailure(['keys', 'change', id, '--active'], 1, 'This API key has been revoked');
   });
 

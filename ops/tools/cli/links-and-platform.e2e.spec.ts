@@ -3,7 +3,7 @@ import { parseCsv } from '../../../schemas/testing/csv.js';
 import { destination } from '../../test/e2e/harness.js';
 import { sendRequest } from '../../test/support/http.js';
 import { runIntoClosedPipe, runOnTerminal } from '../../test/support/process.js';
-import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
+import { eventuallyPasses } from '../../test/support/waiting.js';
 import { actorName } from './service.js';
 import { onService } from './testing/on-service.js';
 
@@ -118,18 +118,12 @@ describe('CLI: links and the platform, on a running service', () => {
   it('blocks and unblocks links, and shows their history', async () => {
     const { key } = await createKey('PRO');
     const code = await shorten(key);
-    await bench.visit(code);
-    const redirectsWith = (status: number): Promise<void> =>
-      eventually(`the link responds with ${status}`, async () => {
-        return (await bench.visit(code)).status === status;
-      });
     const reason = 'phishing, reported';
     const output = await text('links', 'block', code, '--reason', reason);
     expect(output).to.equal(`Blocked: ${code}\n`);
-    await redirectsWith(410);
+    expect((await bench.visit(code)).status).to.equal(410);
     const unblocked = await json('links', 'unblock', code, '--reason', 'a mistake');
     expect(unblocked).to.deep.equal({ shortCode: code, blocked: false });
-    await redirectsWith(302);
 
     const { events } = (await json('links', 'history', code)) as {
       events: { type: string; actor: string; data: object }[];
@@ -178,7 +172,6 @@ describe('CLI: links and the platform, on a running service', () => {
     });
     for (const args of [
       ['edit', code, '--title', 'x'],
-      ['disable', code],
       ['delete', code, '--yes'],
     ]) {
       const outdated = ['links', ...args, '--if-version', '5'];
@@ -189,7 +182,6 @@ describe('CLI: links and the platform, on a running service', () => {
     expect(await text('links', 'enable', code)).to.equal(`${code} is active now\n`);
     expect(await text('links', 'delete', code, '--yes')).to.equal(`Deleted: ${code}\n`);
     expect(await json('links', 'show', code)).to.include({ status: 'deleted' });
-    await expectFailure(['links', 'enable', code], 1, 'This link has been deleted');
   });
 
   it('lists the links of one account and of all accounts', async () => {
@@ -221,7 +213,6 @@ describe('CLI: links and the platform, on a running service', () => {
     await eventuallyPasses(async () => {
       expect(await found(...tagged)).to.deep.equal([b[1]]);
     });
-    expect(await found('--search', 'CLI-LIST', '--created-before', '2026-01-01')).to.deep.equal([]);
 
     const byClicks = ['--account', 'cli-list-a', '--sort', 'clicks'];
     const output = await linklog('links', 'list', ...byClicks, '--limit', '1');

@@ -3,7 +3,7 @@ import type { OperatorsPerson } from '../../../schemas/http/people.js';
 import { newPerson, peopleAt } from '../../test/e2e/people-harness.js';
 import { fixture } from '../../test/support/fixture.js';
 import { Browser, startIdentityProvider } from '../../test/support/identity-provider.js';
-import { onService, unknownPerson } from './testing/on-service.js';
+import { onService } from './testing/on-service.js';
 
 describe('CLI: people of accounts, on a running service', () => {
   const provider = fixture(startIdentityProvider, (started) => started.stop());
@@ -73,13 +73,10 @@ describe('CLI: people of accounts, on a running service', () => {
     });
     const owner = ['people', 'set', id, '--account', 'cli-people', '--role', 'admin'];
     await expectFailure(owner, 1, 'An account needs an owner');
-    await expectFailure(['people', 'remove', id, '--yes'], 1, 'An account needs an owner');
 
     const remove = ['people', 'remove', id, '--account', 'cli-other', '--yes'];
     expect(await text(...remove)).to.equal(`Removed: ${id} from cli-other\n`);
     await expectFailure(remove, 1, 'Person not found');
-    const unknown = ['people', 'set', unknownPerson, '--account', 'a', '--role', 'viewer'];
-    await expectFailure(unknown, 1, 'Person not found');
   });
 
   it('lose all their roles, and their sessions end', async () => {
@@ -102,11 +99,8 @@ describe('CLI: people of accounts, on a running service', () => {
       (await json('audit', 'as-of', time, '--people', 'cli-as-of')) as {
         readonly people: readonly Record<string, unknown>[];
       };
-    const expected = { id, name: 'Dora' };
     const [first] = (await asOf(before)).people;
-    expect(first).to.include({ ...expected, role: 'viewer', source: 'invitation' });
-    const [second] = (await asOf(set)).people;
-    expect(second).to.include({ ...expected, role: 'admin', source: 'operator' });
+    expect(first).to.include({ id, name: 'Dora', role: 'viewer', source: 'invitation' });
     expect((await asOf(new Date().toISOString())).people).to.deep.equal([]);
     const printed = await text('audit', 'as-of', set, '--people', 'cli-as-of');
     expect(printed).to.match(/\nPERSON +NAME +ROLE +SOURCE +ADDED\n/);

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { cp, lstat, mkdir, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { acquireLock } from '../../platform/process/process-lock.js';
 import { pausePostgres } from '../../test/support/pause-postgres.js';
 import { Bench } from '../../test/e2e/harness.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
@@ -83,23 +82,6 @@ describe('CLI: spools of a removed edge', () => {
     });
     await bench.visit(code);
     await bench.expectClicks(code, key, 2 + visits);
-  });
-
-  it('names the process that locks a spool, and ships the others', async () => {
-    const [root, spool] = await copyOf('third');
-    const locked = spool.replace(/^./, '1');
-    await copy(path.join(root, spool), path.join(root, locked));
-    const lock = await acquireLock(path.join(root, locked));
-    try {
-      const { exitCode, stdout } = await ship(root);
-      expect(exitCode).to.equal(1);
-      expect(stdout).to.include(`${spool}: ${visits} visits shipped\n`);
-      expect(stdout).to.include(`${locked}: 0 visits shipped, then stopped: `);
-      expect(stdout).to.include(`is in use by process ${process.pid}\n`);
-      expect(await readdir(root)).to.deep.equal([locked]);
-    } finally {
-      lock.release();
-    }
   });
 
   it('reports a directory without a spool', async () => {

@@ -1,13 +1,17 @@
 import { expect } from 'chai';
 import { projectionNames } from '../../../projectors/projections.js';
 import { feedEventNames } from '../../../schemas/feed.js';
-import { importFormats, rowOutcomes } from '../../../schemas/http/imports.js';
+import { importFormats } from '../../../schemas/http/imports.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { linklogCommand } from '../../platform/process/own-command.js';
 import { runLinklogCli } from '../../test/support/command-line.js';
 import { folderFixture } from '../../test/support/fixtures.js';
 import { asTyped, startLinklogCli, type CommandOutput } from '../../test/support/process.js';
 import { unknownId, unknownPerson } from './testing/on-service.js';
+
+/** The arguments of a command line without quotes other than `''`. */
+const wordsOf = (command: string): readonly string[] =>
+  command.split(' ').map((word) => (word === "''" ? '' : word));
 
 describe('CLI: command line, without a service', () => {
   const dataDir = folderFixture();
@@ -34,28 +38,15 @@ describe('CLI: command line, without a service', () => {
     'to its data directory, or ADMIN_HOST and ADMIN_PORT to its address';
 
   it('reports that no service listens', async () => {
-    for (const args of [
-      ['keys', 'list', '--json'],
-      ['console'],
-      ['links', 'create', 'https://example.com/'],
-      ['links', 'history', 'spring'],
-      ['links', 'delete', 'spring', '--yes'],
-      ['domains', 'list'],
-      ['export'],
-      ['import', 'package.json'],
-      ['imports', 'rows', unknownId],
-      ['events', 'tail'],
-      ['events', 'tail', '--after', 'start', '--json'],
-      ['webhooks', 'replay', unknownId, '--after', 'start', '--yes'],
-      ['shares', 'create', 'spring'],
-      ['shares', 'end', 'spring', unknownId, '--yes'],
-      ['people', 'list'],
-      ['people', 'remove', unknownPerson, '--yes'],
-      ['aliases', 'disallow', 'docs'],
-      ['platform', 'set', '--qr', 'off'],
-      ['projections', 'status'],
+    for (const command of [
+      ...['keys list --json', 'console', 'links create https://example.com/'],
+      ...['domains list', 'export', 'import package.json'],
+      ...['events tail --after start --json'],
+      ...[`webhooks replay ${unknownId} --after start --yes`, 'shares create spring'],
+      ...['people list', 'aliases disallow docs', 'platform set --qr off'],
+      ...['projections status'],
     ]) {
-      await expectFailure(linklog(args), 1, absent());
+      await expectFailure(linklog(wordsOf(command)), 1, absent());
     }
   });
 
@@ -80,176 +71,93 @@ describe('CLI: command line, without a service', () => {
   });
 
   it('needs --yes without a terminal for a change that cannot be undone or takes the platform away', async () => {
-    for (const [args, effect] of [
-      [['keys', 'revoke', 'shop'], 'The API rejects the key shop permanently'],
-      [
-        ['keys', 'change', 'shop', '--inactive'],
+    const effects: Readonly<Record<string, string>> = {
+      'keys revoke shop': 'The API rejects the key shop permanently',
+      'keys change shop --inactive':
         'The API rejects all requests with the key shop until it is active again',
-      ],
-      [
-        ['links', 'delete', 'spring'],
+      'links delete spring':
         'The link spring is deleted permanently, and its code is never used again',
-      ],
-      [
-        ['domains', 'remove', 'go.example.com'],
+      'domains remove go.example.com':
         'All links on go.example.com return 404 until the same account gets the domain again',
-      ],
-      [
-        ['platform', 'set', '--maintenance', 'on'],
+      'platform set --maintenance on':
         'The API and all short links return 503 until maintenance is off',
-      ],
-      [
-        ['webhooks', 'replay', unknownId, '--after', 'start'],
+      [`webhooks replay ${unknownId} --after start`]:
         'The receiver gets the events after start again',
-      ],
-      [
-        ['people', 'remove', unknownPerson, '--account', 'acme'],
-        `${unknownPerson} loses its role in acme, and its sessions there end`,
-      ],
-      [
-        ['people', 'remove', unknownPerson],
-        `${unknownPerson} loses its role in all accounts, and its sessions there end`,
-      ],
-      [['shares', 'end', 'spring', unknownId], `The address of the share ${unknownId} returns 404`],
-      [
-        ['projections', 'rebuild', 'stats', '--json'],
+      [`people remove ${unknownPerson} --account acme`]: `${unknownPerson} loses its role in acme, and its sessions there end`,
+      [`people remove ${unknownPerson}`]: `${unknownPerson} loses its role in all accounts, and its sessions there end`,
+      [`shares end spring ${unknownId}`]: `The address of the share ${unknownId} returns 404`,
+      'projections rebuild stats --json':
         'The projection stats is rebuilt from the whole log, and replaces the live one',
-      ],
-      [
-        ['audit', 'rebuild', 'stats', '--rollback'],
+      'audit rebuild stats --rollback':
         'The tables from before the last rebuild replace the projection stats',
-      ],
-      [
-        ['audit', 'seal', 'retire-key'],
-        'The key never seals the log again, and projectors need another one',
-      ],
-    ] as const) {
+      'audit seal retire-key': 'The key never seals the log again, and projectors need another one',
+    };
+    for (const [command, effect] of Object.entries(effects)) {
       const line = `${effect}; without a terminal, this needs --yes`;
       // Stdin of the test run may be a terminal.
-      await expectFailure(linklogProcess(args), 2, line);
+      await expectFailure(linklogProcess(wordsOf(command)), 2, line);
     }
   });
 
   const create = ['keys', 'create'];
   const edit = ['links', 'edit', 'x'];
-  const tail = ['events', 'tail'];
   const projectionChoices = `it is one of ${projectionNames.join(', ')}, archive`;
   const see = (command: string): string => `; see "linklog ${command} --help"`;
   const noDuration = '"soon" is not a duration: use 30d, 12h, 90m, 2w, or a number of seconds';
-  const mistakes: readonly (readonly [readonly string[], string])[] = [
-    [['kyes', 'list'], "unknown command 'kyes' (did you mean keys?)"],
-    [['frobnicate'], 'unknown command \'frobnicate\'; see "linklog --help"'],
-    [['keys', 'craete'], "unknown command 'craete' (did you mean create?)"],
-    [['--jsn', 'keys', 'list'], "unknown option '--jsn' (did you mean --json?)"],
-    [[...create, '--nmae', 'x'], "unknown option '--nmae' (did you mean --name?)"],
-    [[...create, '--plan', 'PRO'], `--name is missing${see('keys create')}`],
-    [[...create, '--name', 'x'], `--plan is missing${see('keys create')}`],
-    [[...create, '--name'], "option '--name <name>' argument missing"],
-    [
-      [...create, '--name', 'x', '--plan', 'PORO'],
+  /** Commands, with `''` for an empty argument, and the message of each. */
+  const mistakes: Readonly<Record<string, string>> = {
+    'kyes list': "unknown command 'kyes' (did you mean keys?)",
+    frobnicate: 'unknown command \'frobnicate\'; see "linklog --help"',
+    'keys create --nmae x': "unknown option '--nmae' (did you mean --name?)",
+    'keys create --name x': `--plan is missing${see('keys create')}`,
+    'keys create --name': "option '--name <name>' argument missing",
+    'keys create --name x --plan PORO':
       'there is no plan "PORO": it is one of FREE, HOBBY, INDIE, PRO (did you mean PRO?)',
-    ],
-    [['keys', 'list', 'all'], "too many arguments for 'list'. Expected 0 arguments but got 1."],
-    [
-      ['keys', 'list', '--actor', 'web-safety'],
+    'keys list all': "too many arguments for 'list'. Expected 0 arguments but got 1.",
+    'keys list --actor web-safety':
       '--actor must not be system, web-safety, visitor or the id of a key or a person',
-    ],
-    [
-      ['keys', 'list', '--actor', ''],
-      '--actor must have 1 to 64 characters, none of them control characters',
-    ],
-    [['keys', 'revoke', ''], 'the id is empty; see "linklog keys list"'],
-    [
-      ['keys', 'revoke', `ll_${'x'.repeat(38)}`],
+    "keys list --actor ''": '--actor must have 1 to 64 characters, none of them control characters',
+    "keys revoke ''": 'the id is empty; see "linklog keys list"',
+    [`keys revoke ll_${'x'.repeat(38)}`]:
       'this is the key, which is a secret, not its id or its name; see "linklog keys list"',
-    ],
-    [
-      ['keys', 'change', unknownId, '--json'],
+    [`keys change ${unknownId} --json`]:
       'nothing to change: use --name, --plan, --scopes, --expires-in, --active or --inactive',
-    ],
-    [['keys', 'change', unknownId, '--expires-in', 'soon'], noDuration],
-    [
-      ['keys', 'change', unknownId, '--active', '--inactive'],
+    [`keys change ${unknownId} --active --inactive`]:
       "option '--active' cannot be used with option '--inactive'",
-    ],
-    [['links', 'block', 'spring'], `--reason is missing${see('links block')}`],
-    [['links', 'block', '', '--reason', 'x'], 'the short code is empty'],
-    [['links', 'list', '--limit', '0'], '--limit must be between 1 and 10000'],
-    [
-      ['links', 'edit', 'x'],
+    "links block '' --reason x": 'the short code is empty',
+    'links block spring': `--reason is missing${see('links block')}`,
+    'domains add go.example.com': `--account is missing${see('domains add')}`,
+    'aliases allow docs': `--account is missing${see('aliases allow')}`,
+    'keys craete': "unknown command 'craete' (did you mean create?)",
+    'links list --limit 0': '--limit must be between 1 and 10000',
+    'links edit x':
       'nothing to change: use --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, ' +
-        '--title, --note, --tag, --rules or a flag of an option',
-    ],
-    [[...edit, '--tag', 'a', '--no-tags'], '--tag and --no-tags exclude each other'],
-    [[...edit, '--expires-in', 'soon'], noDuration],
-    [[...edit, '--max-clicks', '-1'], '"-1" is not a number of clicks'],
-    [[...edit, '--if-version', 'v2', '--no-note'], '"v2" is not a version'],
-    [['aliases', 'allow', 'docs'], `--account is missing${see('aliases allow')}`],
-    [['aliases', 'allow', '', '--account', 'x'], 'the alias is empty'],
-    [['domains', 'add', 'go.example.com'], `--account is missing${see('domains add')}`],
-    [
-      ['platform', 'set'],
+      '--title, --note, --tag, --rules or a flag of an option',
+    'links edit x --tag a --no-tags': '--tag and --no-tags exclude each other',
+    'links edit x --expires-in soon': noDuration,
+    'links edit x --max-clicks -1': '"-1" is not a number of clicks',
+    'links edit x --if-version v2 --no-note': '"v2" is not a version',
+    'platform set':
       'nothing to switch: use one of --maintenance, --shortening, --aliases, --passwords, ' +
-        '--expiration, --qr',
-    ],
-    [
-      ['platform', 'set', '--qr', 'maybe'],
-      'there is no switch position "maybe": it is one of on, off',
-    ],
-    [
-      [...tail, '--types', 'LinkCreated,LinkVisitd'],
+      '--expiration, --qr',
+    'events tail --types LinkCreated,LinkVisitd':
       `there is no event type "LinkVisitd": it is one of ${feedEventNames.join(', ')} ` +
-        '(did you mean LinkVisited?)',
-    ],
-    [
-      ['import', 'x', '--format', 'shlink-scv'],
+      '(did you mean LinkVisited?)',
+    'import x --format shlink-scv':
       `there is no format "shlink-scv": it is one of auto, ${importFormats.join(', ')} ` +
-        '(did you mean shlink-csv?)',
-    ],
-    [
-      ['import', 'x', '--on-conflict', 'replace'],
-      'there is no policy "replace": it is one of skip, suffix, fail',
-    ],
-    [['import', 'x', '--domain', 'a b'], 'domain must be a host, such as go.example.com'],
-    [
-      ['import', '--from', 'shlnk'],
-      'there is no service "shlnk": it is one of shlink, kutt (did you mean shlink?)',
-    ],
-    [
-      ['imports', 'rows', 'x', '--outcome', 'lost'],
-      `there is no outcome "lost": it is one of ${rowOutcomes.join(', ')}`,
-    ],
-    [['export', '--format', 'xml'], 'there is no format "xml": it is one of jsonl, csv'],
-    [['stats', '--domain', 'x y'], 'domain must be a host, such as go.example.com'],
-    [
-      ['projections', 'rebuild', 'stat'],
-      `there is no projection "stat": ${projectionChoices} (did you mean stats?)`,
-    ],
-    [['projections', 'redrive', 'links'], `there is no projection "links": ${projectionChoices}`],
-    [['audit', 'as-of', '2999-01-01'], '2999-01-01T00:00:00.000Z is in the future'],
-    [
-      ['audit', 'as-of', '2026-01-01', 'hello', '--key', 'website'],
+      '(did you mean shlink-csv?)',
+    'import x --domain a,b': 'domain must be a host, such as go.example.com',
+    'projections rebuild stat': `there is no projection "stat": ${projectionChoices} (did you mean stats?)`,
+    'audit as-of 2999-01-01': '2999-01-01T00:00:00.000Z is in the future',
+    'audit as-of 2026-01-01 hello --key website':
       'a short code, --key and --people exclude each other',
-    ],
-    [['audit', 'as-of', '2026-01-01', '--people', ''], 'the account is empty'],
-    [
-      ['people', 'set', 'maria@example.com', '--account', 'acme', '--role', 'editor'],
+    'people set maria@example.com --account acme --role editor':
       '"maria@example.com" is not the id of a person; see "linklog people list"',
-    ],
-    [
-      ['people', 'set', unknownPerson, '--role', 'owner'],
-      `--account is missing${see('people set')}`,
-    ],
-    [['people', 'set', unknownPerson, '--account', 'a'], `--role is missing${see('people set')}`],
-    [
-      ['people', 'set', unknownPerson, '--account', 'a', '--role', 'ownr'],
-      'there is no role "ownr": it is one of viewer, editor, admin, owner (did you mean owner?)',
-    ],
-    [['people', 'remove', unknownPerson, '--account', ''], 'the account is empty'],
-  ];
-  for (const [args, line] of mistakes) {
-    it(`rejects in one line with exit code 2: linklog ${args.join(' ')}`, () =>
-      expectFailure(linklog(args), 2, asTyped(line, linklogCommand())));
+    [`people remove ${unknownPerson} --account ''`]: 'the account is empty',
+  };
+  for (const [command, line] of Object.entries(mistakes)) {
+    it(`rejects in one line with exit code 2: linklog ${command}`, () =>
+      expectFailure(linklog(wordsOf(command)), 2, asTyped(line, linklogCommand())));
   }
 
   it('exits with 78 and names the invalid variable', async () => {

@@ -11,9 +11,7 @@ export interface TestThread {
   refuse(message: string): Promise<void>;
   misconfigured(): Promise<void>;
   wait(): Promise<never>;
-  /** Its result cannot be cloned. */
   returnFunction(): Promise<() => void>;
-  /** Throws an uncaught error. */
   crash(message: string): Promise<void>;
 }
 

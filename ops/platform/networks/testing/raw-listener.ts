@@ -7,16 +7,13 @@ export type Respond = (socket: Socket, request: string) => void;
 /** A TCP server that records its connections. */
 export interface RawListener {
   readonly port: number;
-  /** The local address of each connection. */
   readonly connections: readonly string[];
-  /** The number of connections that are open. */
   readonly open: number;
   /** The first bytes of each connection that sent some. */
   readonly requests: readonly string[];
   close(): Promise<void>;
 }
 
-/** Listens on a free port of an address. */
 export const listen = async (host: string, respond: Respond): Promise<RawListener> => {
   const connections: string[] = [];
   const requests: string[] = [];

@@ -21,7 +21,6 @@ export const startProgram = (
   return spawn(command, others, { stdio: ['pipe', 'pipe', 'inherit'] });
 };
 
-/** The first chunk that a process writes to stdout. */
 export const firstOutput = async ({ stdout }: ChildProcess): Promise<string> => {
   if (stdout === null) throw new Error('spawned without a pipe');
   const [chunk] = (await once(stdout, 'data')) as [Buffer];
@@ -39,7 +38,6 @@ export const startHolder = async (
   return child;
 };
 
-/** Ends a process, if it still runs. */
 export const end = async (
   child: ChildProcess,
   signal: NodeJS.Signals = 'SIGKILL',

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
-import type { LinklogEvent, PersonEvent } from '../../../../schemas/events/catalogue.js';
+import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { topicOf } from '../../../../schemas/events/codec.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import { roleNames, type Role } from '../../../../schemas/roles.js';
+import { type Role } from '../../../../schemas/roles.js';
 import {
   at,
   keyCreated,
@@ -68,64 +67,5 @@ describe('audit as-of: people', () => {
     });
     expect((await peopleAsOf({ log, moment: at(40) }, 'shop')).people).to.have.length(1);
     expect((await peopleAsOf({ log, moment: at(40) }, 'none')).people).to.deep.equal([]);
-  });
-
-  const accounts = ['acme', 'shop'] as const;
-  const steps = fc.array(
-    fc.record({
-      person: fc.nat({ max: 4 }),
-      account: fc.constantFrom(...accounts),
-      /** `null`: the role is removed. */
-      role: fc.option(fc.constantFrom<Role>(...roleNames)),
-      /** Milliseconds since the step before. */
-      pause: fc.nat({ max: 3 }),
-    }),
-    { maxLength: 60 },
-  );
-  const moments = fc.array(fc.nat({ max: 200 }), { minLength: 100, maxLength: 100 });
-
-  it('equals a naive fold at 100 random moments of every history', async () => {
-    const idOf = (person: number): string => `usr_${String(person).padStart(20, '0')}`;
-    const holds = async ([history, times]: readonly [
-      readonly { person: number; account: string; role: Role | null; pause: number }[],
-      readonly number[],
-    ]): Promise<void> => {
-      let now = 0;
-      const sequences = new Map<string, number>();
-      /** The roles by account and person, before each step. */
-      const current = new Set<string>();
-      const events: PersonEvent[] = [];
-      const changes: { time: number; account: string; id: string; role: Role | null }[] = [];
-      for (const { person, account, role, pause } of history) {
-        now += pause;
-        const id = idOf(person);
-        const key = `${account} ${id}`;
-        if (role === null && !current.has(key)) continue;
-        const sequence = (sequences.get(id) ?? 0) + 1;
-        sequences.set(id, sequence);
-        const attributes = { account, time: at(now / 1_000), sequence };
-        if (role === null) events.push(personRemoved(id, sequence, attributes));
-        else if (current.has(key)) events.push(personChanged(id, sequence, { role }, attributes));
-        else events.push(personAdded(id, { role }, attributes));
-        if (role === null) current.delete(key);
-        else current.add(key);
-        changes.push({ time: now, account, id, role });
-      }
-      const { log } = logOf(events);
-      for (const moment of times) {
-        for (const account of accounts) {
-          const expected = new Map<string, Role>();
-          for (const change of changes) {
-            if (change.time > moment || change.account !== account) continue;
-            if (change.role === null) expected.delete(change.id);
-            else expected.set(change.id, change.role);
-          }
-          const { people } = await peopleAsOf({ log, moment: at(moment / 1_000) }, account);
-          const roles = people.map(({ id, role }) => [id, role]);
-          expect(roles, `${account} at ${moment}`).to.deep.equal([...expected].sort());
-        }
-      }
-    };
-    await fc.assert(fc.asyncProperty(fc.tuple(steps, moments), holds), { numRuns: 10 });
   });
 });

@@ -3,7 +3,6 @@ import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { recordOf, spooledVisit } from '../../../../schemas/testing/events.js';
 import { allSealed, alterRecord, forgeChain } from '../../../test/support/sealing.js';
-import { parseExposition, total } from '../../../test/support/exposition.js';
 import { sendRequest } from '../../../test/support/http.js';
 import type { HealthResponse } from '../../../../schemas/http/health.js';
 import { topics } from '../../../../schemas/events/topics.js';
@@ -22,8 +21,7 @@ describe('audit: linklog audit seal', function () {
   const dir = folderFixture();
   const database = databaseFixture('seals_e2e');
   let log: EventLog;
-  const running: RunningProcess[] = [];
-  /** The address of the last started projector. */
+  let projector: RunningProcess;
   let admin: string;
   const logger = createLogger('silent');
 
@@ -32,25 +30,12 @@ describe('audit: linklog audit seal', function () {
   });
 
   after(async () => {
-    for (const { child } of running) child.kill('SIGKILL');
-    await Promise.all(running.map(({ ended }) => ended));
+    projector.child.kill('SIGKILL');
+    await projector.ended;
     await log.close();
   });
 
   const file = (name: string): string => path.join(dir.path, name);
-
-  const environment = (index: number, sealKey: string | null): Record<string, string> => ({
-    DATABASE_URL: database.url,
-    DATA_DIR: file(`projectors-${index}`),
-    ...(sealKey !== null && { SEAL_KEY_FILE: file(sealKey) }),
-  });
-
-  const projectors = async (index: number, sealKey: string | null): Promise<RunningProcess> => {
-    const started = launch(environment(index, sealKey), [mainFile, 'projectors']);
-    running.push(started);
-    ({ admin } = (await readyLine(started)) as { readonly admin: string });
-    return started;
-  };
 
   const auditWith = (env: Record<string, string>, ...args: readonly string[]) =>
     runLinklogCli(['audit', ...args], {
@@ -70,14 +55,17 @@ describe('audit: linklog audit seal', function () {
     }
   };
 
-  it('forms one chain of two projectors, one of which is killed', async () => {
-    const first = await projectors(1, 'seal.pem');
-    await projectors(2, 'seal.pem');
+  it('signs the log, and exports checkpoints and the public key', async () => {
+    projector = launch(
+      {
+        ...{ DATABASE_URL: database.url, DATA_DIR: file('projectors') },
+        SEAL_KEY_FILE: file('seal.pem'),
+      },
+      [mainFile, 'projectors'],
+    );
+    ({ admin } = (await readyLine(projector)) as { readonly admin: string });
     expect((await stat(file('seal.pem'))).mode & 0o777).to.equal(0o600);
-    await visit(20);
-    first.child.kill('SIGKILL');
-    await first.ended;
-    await visit(20);
+    await visit(40);
     await allSealed(database.pool, log);
 
     const exported = await cli('--export', file('seals.json'), '--export-key', file('key.pub.pem'));
@@ -137,11 +125,7 @@ describe('audit: linklog audit seal', function () {
       return seals?.state === 'down' && seals.code === 'CHAIN_BROKEN';
     });
     const { text } = await sendRequest(`${admin}/metrics`);
-    expect(total(parseExposition(text), 'linklog_seals_broken_chains', {})).to.equal(1);
-    const lines = running.flatMap(({ stderr }) => stderr().split('\n'));
-    expect(
-      lines.filter((line) => line.includes('does not continue what was sealed')),
-    ).to.have.length(1);
+    expect(text).to.match(/^linklog_seals_broken_chains 1$/m);
 
     const finding = `\n${visits}/${altered}: first bad offset`;
     const args = ['verify', '--seals', '--public-key', file('key.pub.pem')];
