@@ -1,7 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
 import { expect } from 'chai';
-import type { PostgresLog } from '../../../ops/event-log/postgres-log.js';
-import { createLogger } from '../../../ops/platform/logging.js';
 import {
   startEventStoreDouble,
   type EventStoreDouble,
@@ -36,12 +34,10 @@ import {
 import { eventually, rejection } from '../../../ops/test/support/waiting.js';
 import { emptyTables } from '../../testing/tables.js';
 import { ArchiveCut, ArchiveUnavailable, openArchiveStore, type ArchiveStore } from './store.js';
-import { startArchive, type Archive } from './archive.js';
 import { archiveIdOf } from './archiver.js';
 import { archiver, idsIn } from '../../../ops/test/support/archive/harness.js';
 import { archiveUnderKills } from '../../../ops/test/support/archive/kills.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
-import { openTestLog } from '../../../ops/test/support/node.js';
 import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 const links = topics.links.name;
@@ -292,87 +288,31 @@ describe('archive: archive', () => {
       expect(second).to.deep.equal([1, 'bad', null]);
     });
 
-    it('sets aside an event that is too large, and archives the others', async () => {
-      double.kill();
-      double = await startEventStoreDouble({ maxAppendSize: 3_000 });
-      const url = `https://example.com/${'x'.repeat(3_000)}`;
-      const large = created('bad', { url }, { sequence: 2 });
-      const events = [created('bad'), large, blocked('bad', 3), created('good')];
-      const archive = newArchiver();
-      await archive(links, 0, events.map(recordOf));
-      await archive(links, 4, [recordOf(unblocked('bad', 4))]);
-      expect(ids('link-bad')).to.deep.equal(idsOf(events.slice(0, 1)));
-      expect(ids('link-good')).to.have.length(1);
-      expect(await readDeadLetters()).to.deep.equal([
-        [1, 'bad', '3 INVALID_ARGUMENT: Maximum Append Size of 3000 Exceeded.'],
-        [2, 'bad', null],
-        [4, 'bad', null],
-      ]);
-    });
-
-    it('sets aside the one event of a call that exceeds the limit of an event', async () => {
-      double.kill();
-      double = await startEventStoreDouble({ maxAppendEventSize: 3_000 });
-      const url = `https://example.com/${'x'.repeat(8_000)}`;
-      const events = [created('a'), blocked('a', 2), edited('a', 3, { url }), unblocked('a', 4)];
-      await newArchiver()(links, 0, events.map(recordOf));
-      expect(ids('link-a')).to.deep.equal(idsOf(events.slice(0, 2)));
-      const message = `3 INVALID_ARGUMENT: Event with Id: ${events[2]?.id} exceeds Maximum Append Event Size of 3000.`;
-      expect(await readDeadLetters()).to.deep.equal([
-        [2, 'a', message],
-        [3, 'a', null],
-      ]);
-    });
-  });
-
-  describe('given a growing log', () => {
-    const logger = createLogger('silent');
-    let opened: PostgresLog;
-    const own = databaseFixture('archived', { per: 'test' });
-    let archive: Archive | null;
-
-    beforeEach(async () => {
-      archive = null;
-      opened = await openTestLog({ pool: own.pool, url: own.url, logger });
-    });
-
-    afterEach(async () => {
-      await archive?.stop();
-      await opened.log.close();
-    });
-
-    const countCalls = (): number => double.calls.read + double.calls.append;
-
-    /** Starts the archive, and stops the server from responding. */
-    const startStalled = async (): Promise<Archive> => {
-      const store = openArchiveStore(double.url);
-      archive = startArchive({ pool: own.pool, log: opened.log, store, logger });
-      await archive.check();
-      double.stall();
-      Object.assign(double.calls, { read: 0, append: 0 });
-      return archive;
-    };
-
-    it('continues after a stall that is longer than its deadline', async () => {
-      const running = await startStalled();
-      const event = created('a');
-      await opened.log.append(links, [recordOf(event)]);
-      await eventually('the second call arrives', () => countCalls() === 2);
-      double.resume();
-      await eventually('the archive has no lag', async () => (await running.status()).lag === 0);
-      expect(ids('link-a')).to.deep.equal([event.id]);
-    });
-
-    it('stops immediately during a call without a response', async () => {
-      const running = await startStalled();
-      await opened.log.append(links, [recordOf(created('a'))]);
-      await eventually('the first call arrives', () => countCalls() === 1);
-      await running.stop();
-      archive = null;
-      // No second attempt.
-      expect(countCalls()).to.equal(1);
-      expect((await running.status()).lag).to.equal(1);
-    });
+    for (const [limit, messageOf] of [
+      [{ maxAppendSize: 3_000 }, () => 'Maximum Append Size of 3000 Exceeded.'],
+      [
+        { maxAppendEventSize: 3_000 },
+        (id: string) => `Event with Id: ${id} exceeds Maximum Append Event Size of 3000.`,
+      ],
+    ] as const) {
+      it(`sets aside an event that is too large, and archives the others: ${Object.keys(limit).join()}`, async () => {
+        double.kill();
+        double = await startEventStoreDouble(limit);
+        const url = `https://example.com/${'x'.repeat(3_000)}`;
+        const large = created('bad', { url }, { sequence: 2 });
+        const events = [created('bad'), large, blocked('bad', 3), created('good')];
+        const archive = newArchiver();
+        await archive(links, 0, events.map(recordOf));
+        await archive(links, 4, [recordOf(unblocked('bad', 4))]);
+        expect(ids('link-bad')).to.deep.equal(idsOf(events.slice(0, 1)));
+        expect(ids('link-good')).to.have.length(1);
+        expect(await readDeadLetters()).to.deep.equal([
+          [1, 'bad', `3 INVALID_ARGUMENT: ${messageOf(large.id)}`],
+          [2, 'bad', null],
+          [4, 'bad', null],
+        ]);
+      });
+    }
   });
 
   it('stores each event once, in order, while EventStoreDB is killed repeatedly', async () => {
