@@ -213,12 +213,5 @@ describe('seals: a forged log', () => {
         lines.filter((line) => line.includes('state file with the last seal is missing')),
       ).to.have.length(1);
     });
-
-    it('is sealed with a new key, which computes the chain from the first record', async () => {
-      await (await sealEach(9)).stop();
-      key = await newSealKey(database.pool);
-      await start();
-      await goesOn();
-    });
   });
 });
