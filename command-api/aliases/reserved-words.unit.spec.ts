@@ -124,13 +124,4 @@ describe('command API: reserved words', () => {
       expect(cases.filter(isReserved)).to.deep.equal([]);
     }
   });
-
-  it('give the same result in any case, unless I stands for l', () => {
-    const text = fc.string({
-      unit: fc.constantFrom(...Array.from('abcdefghjklmnopqrstuvwxyz0123456789-_')),
-    });
-    fc.assert(
-      fc.property(text, (alias) => findReservation(alias) === findReservation(alias.toUpperCase())),
-    );
-  });
 });

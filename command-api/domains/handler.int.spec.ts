@@ -112,27 +112,6 @@ describe('command API: domains in the ledger', () => {
     expect(verified.owner).to.include({ account: next });
   });
 
-  it('record one event per change, in the order of their sequences', async () => {
-    const name = newName();
-    const { claim, verify, change, release } = handler();
-    done(await claim(name, 'events', 1, actor));
-    done(await claim(name, 'events', 1, actor));
-    done(await verify(name, 'events', [await recordOf(name, 'events')], actor));
-    const redirects = { rootRedirect: 'https://example.com/' };
-    for (let round = 0; round < 2; round += 1) done(await change(name, 'events', redirects, actor));
-    done(await release(name, 'events', actor));
-    const events = (await nodes[0].events('accounts')).filter(({ subject }) => subject === name);
-    const changes = [
-      ...['DomainClaimed.v2', 'DomainVerified.v2', 'DomainChanged.v1', 'DomainReleased.v1'],
-    ];
-    for (const [index, change] of changes.entries()) {
-      const expected = { type: `linklog.${change}`, sequence: index + 1 };
-      expect(events[index]).to.include({ ...expected, account: 'events', actor: 'key-1' });
-    }
-    expect(events).to.have.length(4);
-    expect(await read(name)).to.deep.include({ owner: null, claims: {}, sequence: 4 });
-  });
-
   it('keep whether codes ignore case once they had a link, also for another account', async () => {
     const [name, other] = [newName(), newName()];
     const { add, claim, verify, releaseFromOwner } = handler();

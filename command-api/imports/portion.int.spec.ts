@@ -7,7 +7,7 @@ import { newId } from '../../ops/platform/new-id.js';
 import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 import { foldedLinks, storedLinks } from '../../ops/test/support/ledger-links.js';
 import { named, type TestNode } from '../../ops/test/support/node.js';
-import { rejection } from '../../ops/test/support/waiting.js';
+import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import type { ImportedRow, ImportQuery } from '../../schemas/http/imports.js';
 import { createShortenHandler } from '../links/create/handler.js';
 import { linkRecord, toAsync } from '../testing/import-files.js';
@@ -23,6 +23,7 @@ import {
   deleteOldImports,
   endImport,
   ImportLeaseLost,
+  insertImport,
   leaseImport,
   readImports,
   readOutcomes,
@@ -309,11 +310,21 @@ describe('imports: received files', () => {
 
   beforeEach(() => node.pool.query('TRUNCATE imports.imports CASCADE'));
 
-  const upload = (chunks: AsyncIterable<Uint8Array>, maxBytes = 100_000): Promise<string> =>
-    receiveFile(node.pool, createLogger('silent'), {
-      ...{ account: 'acme', keyId: 'key-1', actor: 'key-1', requestId: 'request-1', maxBytes },
-      ...{ query, chunks },
-    });
+  const owner = { account: 'acme', keyId: 'key-1', actor: 'key-1', requestId: 'request-1' };
+  const upload = (
+    chunks: AsyncIterable<Uint8Array>,
+    { maxBytes = 1_000_000, visits = false } = {},
+    ...limits: readonly [maxRows?: number]
+  ): Promise<string> =>
+    receiveFile(
+      node.pool,
+      createLogger('silent'),
+      { ...owner, maxBytes, query: { ...query, visits }, chunks },
+      ...limits,
+    );
+
+  const unfinished = (): Promise<number> => countUnfinished(node.pool, 'acme');
+  const endLeases = () => node.pool.query("UPDATE imports.imports SET leased_until = '-infinity'");
 
   const storedRows = async (): Promise<number> => {
     const { rows } = await node.pool.query<{ count: number }>(
@@ -325,17 +336,16 @@ describe('imports: received files', () => {
   const large = csv(...Array.from({ length: 3_000 }, (_, index) => row(`large-${index}`)));
 
   it('are stored in portions of 500 records, and running when they are complete', async () => {
-    let unfinished = 0;
+    let countDuring = 0;
     const id = await upload(
       (async function* () {
         yield Buffer.from(large);
-        unfinished = await countUnfinished(node.pool, 'acme');
+        countDuring = await unfinished();
         expect(await readImports(node.pool, 'acme')).to.be.empty;
         expect(await leaseImport(node.pool, newId())).to.equal(null);
       })(),
     );
-    expect(unfinished).to.equal(1);
-    expect(await countUnfinished(node.pool, 'acme')).to.equal(1);
+    expect([countDuring, await unfinished()]).to.deep.equal([1, 1]);
     const running = await leaseImport(node.pool, newId());
     expect(running).to.include({ id, portions: 6, position: 0, phase: 'links' });
     expect(await readPortion(node.pool, id, 5)).to.have.length(500);
@@ -349,7 +359,7 @@ describe('imports: received files', () => {
       throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
     })();
     expect(await rejection(upload(interrupted))).to.include({ code: 'ECONNRESET' });
-    const oversized = await rejection(upload(toAsync([Buffer.from(large)]), 90_000));
+    const oversized = await rejection(upload(toAsync([Buffer.from(large)]), { maxBytes: 90_000 }));
     expect(oversized).to.be.instanceOf(ImportTooLarge);
     const unknown = await rejection(upload(toAsync([Buffer.from('nothing')])));
     expect(unknown).to.be.instanceOf(ImportFileFault);
@@ -358,7 +368,7 @@ describe('imports: received files', () => {
 
   it('have 100,000 invalid rows at most; others are only counted', async () => {
     const count = 100_700;
-    const id = await upload(toAsync([Buffer.from(csv('x\n'.repeat(count), row('valid')))]), 1e6);
+    const id = await upload(toAsync([Buffer.from(csv('x\n'.repeat(count), row('valid')))]));
     const { rows } = await node.pool.query<{ portions: number; bytes: number }>(
       'SELECT count(*) AS portions, sum(length(records)) AS bytes FROM imports.portions WHERE import = $1',
       [id],
@@ -371,15 +381,7 @@ describe('imports: received files', () => {
 
   it('end with an invalid row after the most rows', async () => {
     const file = Buffer.from(csv('code-1,b', 'code-2,b', 'code-3,b'));
-    const id = await receiveFile(
-      node.pool,
-      createLogger('silent'),
-      {
-        ...{ account: 'acme', keyId: null, actor: 'a', requestId: 'a', maxBytes: 1_000 },
-        ...{ query, chunks: toAsync([file]) },
-      },
-      2,
-    );
+    const id = await upload(toAsync([file]), {}, 2);
     expect((await readPortion(node.pool, id, 0)).at(-1)).to.deep.equal({
       ...{ type: 'invalid', row: 5, code: null, url: null },
       message: 'The file has more than 2 rows.',
@@ -444,5 +446,36 @@ describe('imports: received files', () => {
       "UPDATE imports.imports SET status = 'receiving', leased_until = now() - interval '1 second'",
     );
     expect(await deleteOldImports(node.pool)).to.equal(1);
+  });
+
+  it('do not count towards the limit after the kill of their process', async () => {
+    const options = { domain: null, onConflict: 'skip', dryRun: false, visits: false } as const;
+    await insertImport(node.pool, { ...owner, id: newId(), format: 'csv', options });
+    expect(await unfinished()).to.equal(1);
+    await endLeases();
+    expect(await unfinished()).to.equal(0);
+  });
+
+  it('have a lease that is renewed while they arrive slowly', async () => {
+    async function* slowly(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(`code,url\n${'a,https://example.com/\n'.repeat(5_000)}`);
+      await eventually('the upload has started', async () => (await unfinished()) === 1);
+      await endLeases();
+      await eventually('the upload has a lease', async () => (await unfinished()) === 1);
+      yield Buffer.from('b,https://example.com/\n');
+    }
+    await upload(slowly());
+    expect(await unfinished()).to.equal(1);
+  });
+
+  it('store a click with a code that PostgreSQL cannot index as an invalid row', async () => {
+    const codes = ['a', 'a\\0b', 'a'.repeat(501), Array.from({ length: 9_999 }, newId).join('')];
+    const rows = codes.map((code) => `('2024-01-01 00:00:00','${code}')`);
+    const sql = `INSERT INTO yourls_log (click_time, shorturl) VALUES\n${rows.join(',\n')};\n`;
+    const id = await upload(toAsync([Buffer.from(sql)]), { visits: true });
+    const records = await readPortion(node.pool, id, 0);
+    expect(records.map(({ row: number }) => number)).to.deep.equal([3, 4, 5]);
+    const stored = 'SELECT code FROM imports.visits WHERE import = $1';
+    expect((await node.pool.query(stored, [id])).rows).to.deep.equal([{ code: 'a' }]);
   });
 });

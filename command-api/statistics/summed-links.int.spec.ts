@@ -221,9 +221,6 @@ describe('command API: statistics of the links that match a filter', () => {
     ['tags', { tags: 2 }],
     ['bytes of documents', { documentBytes: 1_000 }],
   ];
-  it('are refused for more than 10,000 links with a click', () => {
-    expect(bounds.clicked).to.equal(10_000);
-  });
   for (const [name, bound] of limits) {
     it(`are refused for too many ${name}`, async () => {
       const request = requestOf({ include: 'all,tags', tag: 'x', ...periods[0] });

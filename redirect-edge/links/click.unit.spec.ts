@@ -1,10 +1,5 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
-import {
-  evolveLedgerLink,
-  initialState,
-  type LedgerLinkEvent,
-} from '../../schemas/folds/ledger-link.js';
+import { evolveLedgerLink, initialState } from '../../schemas/folds/ledger-link.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
   at,
@@ -130,55 +125,5 @@ describe('redirect edge: taking a click', () => {
     given(createdWith(1, at(60)), visited('spring', 1), blocked('spring', 2))
       .when(at(90))
       .thenRefused('blocked');
-  });
-});
-
-describe('redirect edge: clicks of a link', () => {
-  const types = ['click', 'click', 'click', 'block', 'unblock'] as const;
-  type Step = readonly [type: (typeof types)[number], seconds: number];
-  const someSteps = fc.array(
-    fc.tuple(fc.constantFrom(...types), fc.integer({ min: -9, max: 30 })),
-    { maxLength: 60 },
-  );
-
-  /** The events of a link after these steps, with a clock that sometimes goes back. */
-  const run = (maxClicks: number, steps: readonly Step[]) => {
-    const events: LedgerLinkEvent[] = [createdWith(maxClicks)];
-    let now = noon;
-    for (const [type, seconds] of steps) {
-      now = new Date(now.getTime() + seconds * 1_000);
-      const link = events.reduce(evolveLedgerLink, initialState);
-      if (link.status === 'none') throw new Error('the link does not exist');
-      const metadata = { time: now < link.lastEventAt ? link.lastEventAt : now };
-      const next = link.sequence + 1;
-      if (type === 'block') events.push(blocked('spring', next, metadata));
-      else if (type === 'unblock') events.push(unblocked('spring', next, metadata));
-      else {
-        const command = clickAt(now, unknownVisitor, idOf(events.length));
-        const decision = clickDecider.decide(command, link);
-        if (decision.type === 'accepted') events.push(...decision.events);
-      }
-    }
-    const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v4');
-    const expiries = events.filter((event) => event.type === 'linklog.LinkExpired.v1');
-    return { visits, expiries };
-  };
-
-  const clicks = (count: number): Step[] => Array.from({ length: count }, () => ['click', 1]);
-  const limit = fc.integer({ min: 1, max: 12 });
-
-  it('are exactly the limit, and one LinkExpired follows, with any changes in between', () => {
-    fc.assert(
-      fc.property(limit, someSteps, (maxClicks, between) => {
-        const rest: Step[] = [['unblock', 0], ...clicks(maxClicks + 3)];
-        const { visits, expiries } = run(maxClicks, [...between, ...rest]);
-        expect(visits.map(({ data }) => data.click)).to.deep.equal(
-          Array.from({ length: maxClicks }, (_, index) => index + 1),
-        );
-        expect(expiries.map(({ data, causationid }) => [data.reason, causationid])).to.deep.equal([
-          ['clicks', visits.at(-1)?.id],
-        ]);
-      }),
-    );
   });
 });

@@ -129,22 +129,6 @@ describe('imports: formats', () => {
     }
   });
 
-  it('are read equally in chunks that cut records of a longer file', async () => {
-    const title = `a\r\n${'x'.repeat(200)}`;
-    const rows = Array.from({ length: 400 }, (_, index) => `"c${index}",${url},"${title}"\r\n`);
-    const objects = Array.from({ length: 400 }, (_, index) => kutt(`c${index}`.padEnd(200, 'x')));
-    for (const [reader, text] of [
-      [readers.csv, `code,url,title\r\n${rows.join('')}`],
-      [readers['kutt-json'], objects.join('\r\n')],
-      [readers['kutt-json'], `{"data":[\r\n${objects.join(',\r\n')}]}`],
-    ] as const) {
-      expect(await readRecords(reader, text)).to.have.length(400);
-      for (const size of [1_000, 65_535, 65_536, 65_537]) {
-        await expectSameFromChunks(reader, text, size);
-      }
-    }
-  });
-
   it('throws nothing but faults for any text, and returns bounded records', async () => {
     const text = fc.oneof(
       fc.string(),

@@ -58,18 +58,6 @@ describe('imports: times of files', () => {
     }
   });
 
-  it('reads the times that JavaScript writes', () => {
-    const years = { min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true };
-    fc.assert(
-      fc.property(fc.date(years), (date) => {
-        const written = date.toISOString();
-        expect(readTime(written, 'Europe/Berlin')).to.equal(written);
-        expect(readTime(written.slice(0, -1).replace('T', ' '), 'UTC')).to.equal(written);
-        expect(readTime(written.slice(0, -1), 'Etc/UTC')).to.equal(written);
-      }),
-    );
-  });
-
   it('returns null or a time for any text', () => {
     fc.assert(
       fc.property(fc.string(), fc.constantFrom('UTC', 'Asia/Kolkata'), (text, zone) => {
