@@ -23,7 +23,7 @@ type Step =
       readonly edge: number;
       readonly operation: (typeof operations)[number];
     }
-  | { readonly type: 'flush' | 'save' | 'restore' | 'break' }
+  | { readonly type: 'flush' }
   | { readonly type: 'wait'; readonly seconds: number };
 
 const edge = fc.nat({ max: edgeCount - 1 });
@@ -43,7 +43,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   weighted(10, ['release'], { edge, operation: fc.constantFrom(...operations) }),
   weighted(3, ['evict'], { edge }),
   weighted(1, ['lose', 'regain'], { edge }),
-  weighted(1, ['flush', 'save', 'restore', 'break']),
+  weighted(1, ['flush']),
   weighted(1, ['wait'], { seconds: fc.constantFrom(1, 5, 20, 61, 130) }),
 );
 
@@ -69,10 +69,7 @@ class World {
   /** True time, in milliseconds. */
   now = 1_000_000;
   readonly log: LinkEvent[] = [];
-  /** Its clock may be wrong. */
-  store = new Map<string, { text: string; until: number }>();
-  saved: World['store'] = new Map();
-  broken = false;
+  readonly store = new Map<string, { text: string; until: number }>();
   readonly violations: string[] = [];
   readonly edges = Array.from({ length: edgeCount }, (_, index) => this.#edge(index * 7_777_777));
 
@@ -95,7 +92,6 @@ class World {
     } as unknown as Outbox;
     const store: Pick<CopyStore, 'read' | 'write'> = {
       read: async (requested) => {
-        if (this.broken) throw new Error('broken');
         const texts = requested.map((key) => {
           const entry = this.store.get(key);
           return entry && entry.until > this.now ? entry.text : null;
@@ -105,7 +101,6 @@ class World {
       },
       write: async (texts, lifeMs) => {
         await gates.write.wait();
-        if (this.broken) throw new Error('broken');
         for (const [key, text] of texts) this.store.set(key, { text, until: this.now + lifeMs });
       },
     };
@@ -232,18 +227,6 @@ class World {
         break;
       case 'flush':
         this.store.clear();
-        break;
-      case 'save':
-        this.saved = new Map(this.store);
-        break;
-      case 'restore':
-        // The expiry times are lost.
-        this.store = new Map(
-          [...this.saved].map(([key, { text }]) => [key, { text, until: Infinity }]),
-        );
-        break;
-      case 'break':
-        this.broken = !this.broken;
         break;
       case 'wait':
         this.now += step.seconds * 1_000;

@@ -255,30 +255,18 @@ describe('command API: changing a link', () => {
   });
 
   it('refuses a permanent redirect with a limit or a password', () => {
-    const permanentLimited = 'A permanent redirect cannot have maxClicks or a password';
+    const refusal = { message: 'A permanent redirect cannot have maxClicks or a password' };
     const permanent = { redirectStatus: 301 } as const;
     accepts([link], change(permanent), editedNow(2, permanent));
     const cached = [link, edited('spring', 2, permanent)];
-    refuses(cached, change({ maxClicks: 5 }), 'conflict', {
-      message: permanentLimited,
-    });
-    refuses(cached, change({ password: { hash: null } }), 'conflict', {
-      message: permanentLimited,
-    });
-    accepts(
-      cached,
-      change({ redirectStatus: 302, maxClicks: 5 }),
-      editedNow(3, { redirectStatus: 302, maxClicks: 5, clicks: 0 }),
-    );
+    refuses(cached, change({ maxClicks: 5 }), 'conflict', refusal);
+    refuses(cached, change({ password: { hash: null } }), 'conflict', refusal);
+    const temporary = { redirectStatus: 302, maxClicks: 5 } as const;
+    accepts(cached, change(temporary), editedNow(3, { ...temporary, clicks: 0 }));
     const limited = [createdWith({ maxClicks: 5 })];
-    refuses(limited, change({ redirectStatus: 308 }), 'conflict', {
-      message: permanentLimited,
-    });
-    accepts(
-      limited,
-      change({ redirectStatus: 308, maxClicks: null }),
-      editedNow(2, { maxClicks: null, redirectStatus: 308 }),
-    );
+    refuses(limited, change({ redirectStatus: 308 }), 'conflict', refusal);
+    const unlimited = { redirectStatus: 308, maxClicks: null } as const;
+    accepts(limited, change(unlimited), editedNow(2, unlimited));
   });
 
   it('requires the hash of a password if nothing else refuses the change', () => {

@@ -4,14 +4,18 @@ import {
   startEventStoreDouble,
   type EventStoreDouble,
 } from '../../../ops/test/support/eventstore/double.js';
-import type { Streams } from '../../../ops/test/support/eventstore/streams.js';
 import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 import { rejection } from '../../../ops/test/support/waiting.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { recordOf, spooledVisit } from '../../../schemas/testing/events.js';
 import { emptyTables } from '../../testing/tables.js';
 import { archiveIdOf } from './archiver.js';
-import { ArchiveUnavailable, openArchiveStore, type ArchiveStore } from './store.js';
+import {
+  ArchiveUnavailable,
+  openArchiveStore,
+  type ArchiveStore,
+  type StreamMetadata,
+} from './store.js';
 
 const visits = topics.visits.name;
 const stream = 'visits-abc';
@@ -43,40 +47,23 @@ describe('archive: removed events', () => {
     return rows[0];
   };
 
-  const removals: Readonly<
-    Record<string, { readonly removed: number; readonly by: (streams: Streams) => void }>
-  > = {
-    '$maxCount 2': {
-      removed: 2,
-      by: (streams) => {
-        streams.retain(stream, { $maxCount: 2 });
-      },
-    },
-    'an expired $maxAge': {
-      removed: 4,
-      by: (streams) => {
-        streams.retain(stream, { $maxAge: 60 });
-        streams.elapse(61);
-      },
-    },
-    '$tb 3': {
-      removed: 3,
-      by: (streams) => {
-        streams.retain(stream, { $tb: 3 });
-      },
-    },
-    'a soft deletion': {
-      removed: 4,
-      by: (streams) => {
-        streams.softDelete(stream);
-      },
-    },
+  /** Retention, or a soft deletion. */
+  const remove = (retention: StreamMetadata | null): void => {
+    if (retention) double.streams.retain(stream, retention);
+    else double.streams.softDelete(stream);
+    double.streams.elapse(61);
   };
-  for (const [title, { removed, by }] of Object.entries(removals)) {
+
+  for (const [title, removed, retention] of [
+    ['$maxCount 2', 2, { $maxCount: 2 }],
+    ['an expired $maxAge', 4, { $maxAge: 60 }],
+    ['$tb 3', 3, { $tb: 3 }],
+    ['a soft deletion', 4, null],
+  ] as const) {
     it(`does not matter for later events: ${title}`, async () => {
       const archive = archiver(database.pool, store);
       await archive(visits, 0, records.slice(0, 4));
-      by(double.streams);
+      remove(retention);
       await archive(visits, 4, records.slice(4));
       expect(idsIn(double.streams, stream)).to.deep.equal(ids);
       expect(await state()).to.deep.equal({ removed: 0, deadLetters: 0 });
@@ -87,7 +74,7 @@ describe('archive: removed events', () => {
         const how = `${title}${isScavenged ? ', scavenged' : ''}, batches of ${length}`;
         it(`are not written again by a rebuild: ${how}`, async () => {
           await archiver(database.pool, store)(visits, 0, records.slice(0, 4));
-          by(double.streams);
+          remove(retention);
           if (isScavenged) double.streams.scavenge();
           const before = idsIn(double.streams, stream);
           await emptyTables(database.pool, 'archive');
