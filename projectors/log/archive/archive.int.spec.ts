@@ -33,7 +33,12 @@ import {
 } from '../../../schemas/testing/events.js';
 import { eventually, rejection } from '../../../ops/test/support/waiting.js';
 import { emptyTables } from '../../testing/tables.js';
-import { ArchiveCut, ArchiveUnavailable, openArchiveStore, type ArchiveStore } from './store.js';
+import {
+  ArchiveUnavailable,
+  openArchiveStore,
+  type ArchiveStore,
+  type StreamMetadata,
+} from './store.js';
 import { archiveIdOf } from './archiver.js';
 import { archiver, idsIn } from '../../../ops/test/support/archive/harness.js';
 import { archiveUnderKills } from '../../../ops/test/support/archive/kills.js';
@@ -54,7 +59,7 @@ describe('archive: archive', () => {
   beforeEach(async () => {
     stores = [];
     await emptyTables(database.pool, 'archive');
-    double = await startEventStoreDouble();
+    double = await startEventStoreDouble({ commitTimeoutMs: 50 });
   });
 
   afterEach(async () => {
@@ -260,20 +265,6 @@ describe('archive: archive', () => {
       expect(await late).to.be.instanceOf(BatchNotAtCheckpoint);
       expect(ids('visits-abc')).to.deep.equal(idsOf(events));
     });
-
-    it('can be filled again from the start, and reports lost events', async () => {
-      const archive = newArchiver();
-      await archive(visits, 0, records.slice(0, 4));
-      await emptyTables(database.pool, 'archive');
-      await archive(visits, 0, records.slice(0, 4));
-      expect(ids('visits-abc')).to.deep.equal(idsOf(events.slice(0, 4)));
-      double.streams.cut('visits-abc', 2);
-      expect(await rejection(archive(visits, 4, records.slice(4)))).to.be.instanceOf(ArchiveCut);
-      expect(ids('visits-abc')).to.have.length(2);
-      await emptyTables(database.pool, 'archive');
-      await archive(visits, 0, records);
-      expect(ids('visits-abc')).to.deep.equal(idsOf(events));
-    });
   });
 
   describe('given events that the server rejects', () => {
@@ -312,6 +303,100 @@ describe('archive: archive', () => {
           [4, 'bad', null],
         ]);
       });
+    }
+  });
+
+  describe('given events that the server removed', () => {
+    const stream = 'visits-abc';
+    const events = visitsOf(6);
+    const records = events.map(recordOf);
+    const eventIds = idsOf(events);
+    let store: ArchiveStore;
+
+    beforeEach(() => {
+      store = open();
+    });
+
+    const state = async () => {
+      const { rows } = await database.pool.query<{ removed: number; deadLetters: number }>(
+        `SELECT coalesce(sum(removed), 0)::bigint AS removed,
+                (SELECT count(*) FROM archive.dead_letters) AS "deadLetters" FROM archive.streams`,
+      );
+      return rows[0];
+    };
+
+    /** Retention, or a soft deletion. */
+    const remove = (retention: StreamMetadata | null): void => {
+      if (retention) double.streams.retain(stream, retention);
+      else double.streams.softDelete(stream);
+      double.streams.elapse(61);
+    };
+
+    for (const [title, removed, retention] of [
+      ['$maxCount 2', 2, { $maxCount: 2 }],
+      ['an expired $maxAge', 4, { $maxAge: 60 }],
+      ['$tb 3', 3, { $tb: 3 }],
+      ['a soft deletion', 4, null],
+    ] as const) {
+      it(`does not matter for later events: ${title}`, async () => {
+        const archive = archiver(database.pool, store);
+        await archive(visits, 0, records.slice(0, 4));
+        remove(retention);
+        await archive(visits, 4, records.slice(4));
+        expect(ids(stream)).to.deep.equal(eventIds);
+        expect(await state()).to.deep.equal({ removed: 0, deadLetters: 0 });
+      });
+
+      for (const isScavenged of [false, true]) {
+        for (const length of [1, 2, 4, 6]) {
+          const how = `${title}${isScavenged ? ', scavenged' : ''}, batches of ${length}`;
+          it(`are not written again by a rebuild: ${how}`, async () => {
+            await archiver(database.pool, store)(visits, 0, records.slice(0, 4));
+            remove(retention);
+            if (isScavenged) double.streams.scavenge();
+            const before = ids(stream);
+            await emptyTables(database.pool, 'archive');
+            const archive = archiver(database.pool, store, 6);
+            for (let from = 0; from < 6; from += length) {
+              await archive(visits, from, records.slice(from, from + length));
+            }
+            expect(ids(stream)).to.deep.equal([...before, ...eventIds.slice(4)]);
+            expect(double.streams.events(stream)?.at(-1)?.revision).to.equal(5);
+            expect(await state()).to.deep.equal({ removed, deadLetters: 0 });
+          });
+        }
+      }
+    }
+
+    it('counts those of a tombstoned stream and later ones', async () => {
+      await archiver(database.pool, store)(visits, 0, records.slice(0, 2));
+      double.streams.tombstone(stream);
+      const other = spooledVisit('other', { sequence: 7 });
+      await archiver(database.pool, store)(visits, 2, [...records.slice(2), recordOf(other)]);
+      expect(ids('visits-other')).to.deep.equal([archiveIdOf(other)]);
+      expect(await state()).to.deep.equal({ removed: 4, deadLetters: 0 });
+    });
+
+    for (const retention of [{}, { $maxAge: 60 }, { $maxCount: 10 }]) {
+      for (const outcome of ['commit', 'rollback'] as const) {
+        const title = `${JSON.stringify(retention)}, ${outcome}`;
+        it(`do not include events that are not committed, which are no cut: ${title}`, async () => {
+          const archive = archiver(database.pool, store);
+          await archive(visits, 0, records.slice(0, 2));
+          double.streams.retain(stream, retention);
+          double.streams.hasQuorum = false;
+          for (const end of [3, 6, 6]) {
+            const error = await rejection(archive(visits, 2, records.slice(2, end)));
+            expect(error).to.be.instanceOf(ArchiveUnavailable);
+            expect(error).to.include({ code: 'TIMEOUT' });
+          }
+          double.streams[outcome]();
+          double.streams.hasQuorum = true;
+          await archive(visits, 2, records.slice(2));
+          expect(ids(stream)).to.deep.equal(eventIds);
+          expect(await state()).to.deep.equal({ removed: 0, deadLetters: 0 });
+        });
+      }
     }
   });
 

@@ -234,11 +234,8 @@ describe('client: lists', () => {
     const { client } = scriptedClient([page([1], 'c1'), page([2], null), page([1], null)]);
     const list = client.links.list();
     const pages: unknown[] = [];
-    for await (const { links, count } of list.pages()) pages.push([links, count]);
-    expect(pages).to.deep.equal([
-      [[1], 3],
-      [[2], 3],
-    ]);
+    for await (const { links, count } of list.pages()) pages.push(...links, count);
+    expect(pages).to.deep.equal([1, 3, 2, 3]);
     for await (const link of list) expect(link).to.equal(1);
   });
 
