@@ -86,6 +86,30 @@ describe('imports: portions, on two nodes', () => {
   ): Promise<void> =>
     decidePortion({ pool, outbox, clock, owner }, running, key, await readRows(running));
 
+  /** Leases the next portion of an import, and decides it. */
+  const decideNext = async (owner = newId()): Promise<RunningImport> => {
+    const running = await lease(owner);
+    await decide(running, owner);
+    return running;
+  };
+
+  /** Decides the first portions of two files on two nodes at the same time. Returns the counts of both. */
+  const decideBoth = async (files: readonly [string, string], key: PayingKey | null = null) => {
+    const ids = [await receive(files[0]), await receive(files[1])];
+    const owners = [newId(), newId()] as const;
+    const leased = [await lease(owners[0]), await lease(owners[1], other)] as const;
+    expect(leased.map(({ id }) => id)).to.deep.equal(ids);
+    await Promise.all([
+      decide(leased[0], owners[0], node, key),
+      decide(leased[1], owners[1], other, key),
+    ]);
+    const [first, second] = await Promise.all(ids.map(importOf));
+    return {
+      created: (first?.created ?? 0) + (second?.created ?? 0),
+      failed: (first?.failed ?? 0) + (second?.failed ?? 0),
+    };
+  };
+
   const outcomesOf = async (id: string): Promise<readonly string[]> => {
     let text = '';
     for (let number = -1; ;) {
@@ -107,15 +131,6 @@ describe('imports: portions, on two nodes', () => {
     return found;
   };
 
-  const totalsOf = async (ids: readonly string[]) => {
-    const totals = { created: 0, failed: 0 };
-    for (const { created, failed } of await Promise.all(ids.map(importOf))) {
-      totals.created += created;
-      totals.failed += failed;
-    }
-    return totals;
-  };
-
   /** Creates links of another account. */
   const shorten = async (...codes: readonly string[]): Promise<void> => {
     const { pool, outbox, clock } = node;
@@ -126,15 +141,9 @@ describe('imports: portions, on two nodes', () => {
 
   it('assign each code once when two imports have the same codes', async () => {
     const codes = Array.from({ length: 100 }, (_, index) => `same-${index}`);
-    const ids = [
-      await receive(csv(...codes.map((code) => row(code)))),
-      await receive(csv(...codes.toReversed().map((code) => row(code, `${url}2`)))),
-    ];
-    const owners = [newId(), newId()] as const;
-    const leased = [await lease(owners[0]), await lease(owners[1], other)] as const;
-    expect(leased.map(({ id }) => id)).to.deep.equal(ids);
-    await Promise.all([decide(leased[0], owners[0]), decide(leased[1], owners[1], other)]);
-    expect(await totalsOf(ids)).to.deep.equal({ created: 100, failed: 100 });
+    const first = csv(...codes.map((code) => row(code)));
+    const second = csv(...codes.toReversed().map((code) => row(code, `${url}2`)));
+    expect(await decideBoth([first, second])).to.deep.equal({ created: 100, failed: 100 });
   });
 
   it('add further codes that are free, and tell which ones are left out', async () => {
@@ -149,9 +158,7 @@ describe('imports: portions, on two nodes', () => {
         '',
       ].join('\n'),
     );
-    const owner = newId();
-    const running = await lease(owner);
-    await decide(running, owner);
+    await decideNext();
     expect(await outcomesOf(id)).to.deep.equal([
       'first created',
       'second conflict',
@@ -223,9 +230,8 @@ describe('imports: portions, on two nodes', () => {
     const owner = newId();
     const leased: string[] = [];
     for (let portion = 0; portion < 6; portion += 1) {
-      const running = await lease(owner);
+      const running = await decideNext(owner);
       leased.push(running.id);
-      await decide(running, owner);
       if (running.position + 1 === running.portions) {
         await endImport(node.pool, running.id, 'done', null);
       }
@@ -241,8 +247,7 @@ describe('imports: portions, on two nodes', () => {
     const codes = ['a', 'b', 'b', 'b-2', 'a-3', 'b'];
     const rows = codes.map((code, index) => row(code, `${url}${index}`));
     const id = await receive(csv(...rows), { onConflict: 'suffix' });
-    const owner = newId();
-    await decide(await lease(owner), owner);
+    await decideNext();
     expect(await outcomesOf(id)).to.deep.equal([
       ...['a-3 created', 'b created', 'b-2 created', 'b-2-3 created', 'a-3-2 created'],
       'b-3 created',
@@ -258,8 +263,7 @@ describe('imports: portions, on two nodes', () => {
       const rows = [row(name), ...taken, row(`${name}b`)];
       const id = await receive(csv(...rows), changes);
       await node.pool.query('UPDATE imports.imports SET failed = 99998 WHERE id = $1', [id]);
-      const owner = newId();
-      await decide(await lease(owner), owner);
+      await decideNext();
       expect(await outcomesOf(id)).to.deep.equal(listed);
       await endImport(node.pool, id, 'done', null);
     }
@@ -276,7 +280,7 @@ describe('imports: portions, on two nodes', () => {
     );
     const id = await receive(file, { onConflict: 'suffix', dryRun: true });
     const owner = newId();
-    for (let portion = 0; portion < 2; portion += 1) await decide(await lease(owner), owner);
+    for (let portion = 0; portion < 2; portion += 1) await decideNext(owner);
     const checked = await outcomesOf(id);
     expect(await importOf(id)).to.include({ created: 603, existing: 1, failed: 0 });
     expect(await imported()).to.equal(before);
@@ -284,7 +288,7 @@ describe('imports: portions, on two nodes', () => {
     expect(await importOf(id)).to.include({ rows: 0, created: 0 });
     const again = await receive(file, { onConflict: 'suffix' });
     await endImport(node.pool, id, 'done', null);
-    for (let portion = 0; portion < 2; portion += 1) await decide(await lease(owner), owner);
+    for (let portion = 0; portion < 2; portion += 1) await decideNext(owner);
     expect(await outcomesOf(again)).to.deep.equal(checked);
   });
 
@@ -293,14 +297,8 @@ describe('imports: portions, on two nodes', () => {
     const key = { rootId, linkLimit: 35 };
     const file = (name: string): string =>
       csv(...Array.from({ length: 30 }, (_, index) => row(`${name}-${index}`)));
-    const ids = [await receive(file('x')), await receive(file('y'))];
-    const owners = [newId(), newId()] as const;
-    const leased = [await lease(owners[0]), await lease(owners[1], other)] as const;
-    await Promise.all([
-      decide(leased[0], owners[0], node, key),
-      decide(leased[1], owners[1], other, key),
-    ]);
-    expect(await totalsOf(ids)).to.deep.equal({ created: 35, failed: 25 });
+    const totals = await decideBoth([file('x'), file('y')], key);
+    expect(totals).to.deep.equal({ created: 35, failed: 25 });
   });
 });
 

@@ -11,22 +11,17 @@ import {
   type RoleSource,
 } from '../../schemas/roles.js';
 import {
-  commandSpecification,
-  metadataOfEvent,
-} from '../../schemas/testing/decider-specification.js';
-import {
   at,
   personAdded,
   personRemoved,
   somePerson,
   withoutAccount,
 } from '../../schemas/testing/events.js';
-import { decisionsOf } from '../testing/decisions.js';
+import { metadataOfEvent, specify } from '../testing/decisions.js';
 import { personDecider } from './command.js';
 
 const subject = 'usr_6hQz1mV0bT8kXw2RfL4d';
-const given = commandSpecification(subject, personDecider);
-const { accepts, ignores, refuses } = decisionsOf(given);
+const { given, accepts, ignores, refuses } = specify(subject, personDecider);
 
 type Flat = Parameters<ReturnType<typeof given>['when']>[0];
 type SignIn = Extract<Flat, { readonly type: 'SignIn' }>;

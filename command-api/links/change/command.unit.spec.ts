@@ -1,11 +1,5 @@
 import { largeRules } from '../../../schemas/testing/large-rules.js';
 import {
-  commandMetadata,
-  commandSpecification,
-  metadataOfEvent,
-  type FlatCommand,
-} from '../../../schemas/testing/decider-specification.js';
-import {
   at,
   blocked,
   created,
@@ -20,7 +14,12 @@ import {
 } from '../../../schemas/testing/events.js';
 import { ruleUrls, type RedirectRule } from '../../../schemas/redirect-rules.js';
 import { evolveLedgerLink, type LedgerLinkEvent } from '../../../schemas/folds/ledger-link.js';
-import { decisionsOf } from '../../testing/decisions.js';
+import {
+  commandMetadata,
+  type FlatCommand,
+  metadataOfEvent,
+  specify,
+} from '../../testing/decisions.js';
 import {
   evolveManagedLink,
   linkChangeDecider,
@@ -38,13 +37,12 @@ const evolve = (state: ManagedLink, event: LedgerLinkEvent): ManagedLink =>
     ? { ...state, ledger: evolveLedgerLink(state.ledger, event) }
     : evolveManagedLink(state, event);
 
-const { accepts, ignores, refuses } = decisionsOf(
-  commandSpecification<LinkCommand, LedgerLinkEvent, ManagedLink, LinkRefusal>(
-    'spring',
-    { ...linkChangeDecider, evolve },
-    { ...commandMetadata, now: at(100), actor: 'key-1' },
-  ),
-);
+const { accepts, ignores, refuses } = specify<
+  LinkCommand,
+  LedgerLinkEvent,
+  ManagedLink,
+  LinkRefusal
+>('spring', { ...linkChangeDecider, evolve }, { ...commandMetadata, now: at(100), actor: 'key-1' });
 
 const url = 'https://example.net/';
 const createdWith = (data: Parameters<typeof created>[1]) =>
