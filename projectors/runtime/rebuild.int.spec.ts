@@ -301,7 +301,7 @@ describe('projectors: rebuild', () => {
         metered('key-1', call + 1, 2),
       ],
       async () => {
-        for (let round = 0; round < 4; round += 1)
+        for (let round = 0; round < 2; round += 1)
           for (const projection of projections) await rebuildNow(projection);
       },
     );
