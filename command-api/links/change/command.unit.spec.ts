@@ -212,7 +212,7 @@ describe('command API: changing a link', () => {
     accepts(off, change({ disabled: false }), enabled('spring', 4, metadata()));
   });
 
-  it('changes rules only if they differ, and removes them', () => {
+  it('changes options only if they differ, removes them, and checks their URLs', () => {
     const split = [
       { name: 'a', url: 'https://example.com/a', weight: 1 },
       { name: 'b', url: 'https://example.com/b', weight: 3 },
@@ -221,35 +221,23 @@ describe('command API: changing a link', () => {
       { name: 'ios', when: { os: ['iOS'] }, url: 'https://apps.example/' },
       { name: 'test', when: {}, split },
     ];
-    const urls = [safe, ...ruleUrls(rules)];
-    const ruled = [link, edited('spring', 2, { rules, forwardQuery: true })];
-    const none = { rules: null, forwardQuery: false };
-    refuses([link], change({ rules }), 'unchecked', { urls });
-    refuses([link], change({ rules }, urls.slice(1)), 'unchecked', { urls });
-    const ruledQuery = { rules, forwardQuery: true };
-    accepts([link], change(ruledQuery, urls), editedNow(2, ruledQuery));
-    ignores(ruled, change(structuredClone(ruledQuery)));
-    accepts(ruled, change(none), editedNow(3, none));
-    ignores([link], change(none));
-    const off = [...ruled, disabled('spring', 3)];
-    refuses(off, change({ disabled: false }), 'unchecked', { urls });
-  });
-
-  it('changes and removes each option, and checks its URLs', () => {
     const options = {
-      redirectStatus: 307,
+      ...{ rules, forwardQuery: true, forwardPath: true as const, redirectStatus: 307 as const },
       expiredUrl: 'https://example.org/after',
-      forwardPath: true,
       card: { title: 'Sale', image: 'https://img.example/a.png' },
-    } as const;
-    const urls = [safe, options.expiredUrl, options.card.image];
+    };
+    const urls = [safe, ...ruleUrls(rules), options.expiredUrl, options.card.image];
     refuses([link], change(options), 'unchecked', { urls });
+    refuses([link], change(options, urls.slice(1)), 'unchecked', { urls });
     accepts([link], change(options, urls), editedNow(2, options));
     const optional = [link, edited('spring', 2, options)];
     ignores(optional, change(structuredClone(options)));
-    const none = { redirectStatus: null, expiredUrl: null, forwardPath: null, card: null };
+    const removal = { redirectStatus: null, expiredUrl: null, forwardPath: null, card: null };
+    const none = { ...removal, rules: null, forwardQuery: false };
     accepts(optional, change(none), editedNow(3, none));
     ignores([link], change(none));
+    const off = [...optional, disabled('spring', 3)];
+    refuses(off, change({ disabled: false }), 'unchecked', { urls });
   });
 
   it('refuses a permanent redirect with a limit or a password', () => {
