@@ -94,6 +94,16 @@ describe('command API: admission, on two nodes', () => {
     await pool.end();
   });
 
+  it('counts the calls of several keys in a group separately', async () => {
+    const callers = await Promise.all([newKey(node), newKey(node), newKey(node, 'HOBBY')]);
+    const results = await Promise.all(callers.map((key) => call(key, 200)));
+    const free = { admitted: 60, rateLimited: 140 };
+    expect(results.map(countOutcomes)).to.deep.equal([free, free, { admitted: 200 }]);
+    expect(results.map(([first]) => first && callOf(first).key.id)).to.deep.equal(
+      callers.map(({ id }) => id),
+    );
+  });
+
   it('counts the calls of a root and its derived keys together, exactly', async () => {
     const root = await newKey(node);
     const child = await derivedKey(node, root);
