@@ -1,11 +1,12 @@
 import { expect } from 'chai';
-import { pino } from 'pino';
+import { pino, type Logger } from 'pino';
 import type { EventLog } from '../ops/event-log/port.js';
 import { eventually } from '../ops/test/support/waiting.js';
 import type { LinklogEvent } from '../schemas/events/catalogue.js';
 import { topicOf } from '../schemas/events/codec.js';
 import { spoolSource } from '../schemas/events/envelope.js';
-import { topicNames, topics } from '../schemas/events/topics.js';
+import { topicNames, topics, type TopicName } from '../schemas/events/topics.js';
+
 import {
   blocked,
   created,
@@ -25,6 +26,7 @@ import { missingEvents, projectionStatus, sequenceStates, startProjectors } from
 import { history } from './history/projection.js';
 import { createBatchHandler } from './runtime/batch.js';
 import { stats } from './statistics/projection.js';
+import type { Projection } from './runtime/projection.js';
 import { rebuild } from './runtime/rebuild.js';
 import { feed, namedLog } from './testing/harness.js';
 import { databaseFixture, ledgerFixture } from '../ops/test/support/fixtures.js';
@@ -51,6 +53,17 @@ describe('projectors: missing events', function () {
     }
   };
 
+  /** Passes batches of partition 0 of a topic to a projection, by their first offset. */
+  const batchesOf = (projection: Projection, topic: TopicName, logger: Logger) => {
+    const deps = { pool: database.pool, log: namedLog(), logger };
+    const handle = createBatchHandler({ ...deps, projection });
+    return (first: number, ...events: readonly LinklogEvent[]) =>
+      handle({
+        ...{ topic, partition: 0 },
+        records: events.map((event, index) => ({ ...recordOf(event), offset: first + index })),
+      });
+  };
+
   const projected = (log: EventLog): Promise<void> =>
     eventually('all events are projected', async () =>
       (await projectionStatus(database.pool, log)).every(({ lag }) => lag === 0),
@@ -62,14 +75,7 @@ describe('projectors: missing events', function () {
     it('are recorded when an event skips a sequence, with or without repeats', async () => {
       const { logger, ofMissing } = collectingLogger();
       const { pool } = database;
-      const handle = createBatchHandler({ pool, projection: history, log: namedLog(), logger });
-      const batch = (first: number, ...events: readonly LinklogEvent[]) => {
-        const records = events.map((event, index) => ({
-          ...recordOf(event),
-          offset: first + index,
-        }));
-        return handle({ topic: links.name, partition: 0, records });
-      };
+      const batch = batchesOf(history, links.name, logger);
       await batch(0, created('a'), blocked('a', 2), created('a'), created('b'));
       expect(await missingEvents(pool)).to.deep.equal([]);
       await batch(4, unblocked('a', 3), blocked('a', 6), blocked('b', 3), unblocked('c', 2));
@@ -141,26 +147,19 @@ describe('projectors: missing events', function () {
     it('are recorded when a visit skips a sequence of the spool in its partition, and logged once', async () => {
       const { logger, ofMissing } = collectingLogger();
       const { pool } = database;
-      const handle = createBatchHandler({ pool, projection: stats, log: namedLog(), logger });
-      const batch = (first: number, events: readonly LinklogEvent[]) => {
-        const records = events.map((event, index) => ({
-          ...recordOf(event),
-          offset: first + index,
-        }));
-        return handle({ topic: visits.name, partition: 0, records });
-      };
+      const batch = batchesOf(stats, visits.name, logger);
       const missing = (events: number) => [{ origin: 'spool', topic: visits.name, events }];
       const daysAgo = (days: number) => importIdAt(new Date(noon.getTime() - days * 86_400_000));
-      await batch(0, visitsOf('one/0', 1, 2, 1, 2, 3));
+      await batch(0, ...visitsOf('one/0', 1, 2, 1, 2, 3));
       expect(await missingEvents(pool)).to.deep.equal([]);
-      await batch(5, visitsOf('one/0', 3, 6, 7));
+      await batch(5, ...visitsOf('one/0', 3, 6, 7));
       expect(await missingEvents(pool)).to.deep.equal(missing(2));
       // Also the first visits of a spool, unless its mark may have expired.
-      await batch(8, [...visitsOf(`${daysAgo(30)}/0`, 2), ...visitsOf(`${daysAgo(31)}/0`, 2, 4)]);
+      await batch(8, ...visitsOf(`${daysAgo(30)}/0`, 2), ...visitsOf(`${daysAgo(31)}/0`, 2, 4));
       expect(await missingEvents(pool)).to.deep.equal(missing(4));
       // These have one sequence for all partitions.
-      await batch(11, visitsOf('one', 3, 7));
-      await batch(13, [importedVisit('a', { sequence: 3 }), importedVisit('a', { sequence: 7 })]);
+      await batch(11, ...visitsOf('one', 3, 7));
+      await batch(13, importedVisit('a', { sequence: 3 }), importedVisit('a', { sequence: 7 }));
       expect(await missingEvents(pool)).to.deep.equal(missing(4));
       expect(
         ofMissing().map((line) => [line['source'], line['sequence'], line['missing']]),

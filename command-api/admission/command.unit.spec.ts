@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { at, noon } from '../../schemas/testing/events.js';
 import { admitCalls, type Admissions, type Call, type CallingKey } from './command.js';
@@ -115,34 +114,4 @@ describe('command API: admission of calls', () => {
       expect(outcome).to.have.nested.property('call.window.resetAt').deep.equal(at(resetAt));
     });
   }
-
-  it('admits exactly as many calls as minute and month have room for', () => {
-    const kinds = fc.array(fc.boolean(), { maxLength: 150 });
-    const usedCalls = fc.integer({ min: 0, max: limit });
-    const monthlyRoom = fc.integer({ min: 0, max: 150 });
-    fc.assert(
-      fc.property(kinds, usedCalls, monthlyRoom, (kindOfCalls, windowCalls, monthRoom) => {
-        const calls = kindOfCalls.map((isMetered): Call => ({ metered: isMetered }));
-        const monthCalls = (plan.monthlyCalls ?? 0) - monthRoom;
-        const admissions = admit(calls, { windowCalls, monthCalls });
-        const types = admissions.outcomes.map(({ type }) => type);
-        const passed = types.filter((type) => type === 'admitted').length;
-
-        expect(admissions.window.calls).to.equal(windowCalls + passed);
-        expect(admissions.window.calls).to.be.at.most(limit);
-        expect(admissions.metered).to.be.at.most(monthRoom);
-        const isFull = admissions.window.calls === limit;
-        const isSpent = admissions.metered === monthRoom;
-        for (const [index, type] of types.entries()) {
-          if (type === 'rateLimited') expect(isFull).to.equal(true);
-          if (type === 'callsExhausted')
-            expect([kindOfCalls[index], isSpent]).to.deep.equal([true, true]);
-        }
-        const left = resultsOf(admissions).flatMap(([type, remaining]) =>
-          type === 'admitted' ? [remaining] : [],
-        );
-        expect(left).to.deep.equal(left.map((_, index) => limit - windowCalls - 1 - index));
-      }),
-    );
-  });
 });

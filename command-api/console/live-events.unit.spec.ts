@@ -20,7 +20,7 @@ describe('events of the live view', () => {
     expect(idsOf(newestOf([event(2), event(1)], [event(2), event(3), event(3)]))).to.equal('3,2,1');
   });
 
-  it('name what is known of a visit', () => {
+  it('name what is known of a visit, and other changes', () => {
     const data = {
       ...{ bot: false, country: 'DE', browser: 'Chrome', device: 'mobile' },
       ...{ referrer: 'news.example', trigger: 'qr', target: 'phones/a', os: null },
@@ -30,6 +30,7 @@ describe('events of the live view', () => {
     );
     expect(describeEvent(event(1, { data: { bot: true, country: null } }))).to.equal('Bot');
     expect(describeEvent(event(1))).to.equal('Visit');
+    expect(describeEvent(event(1, { type: 'linklog.LinkEdited.v3' }))).to.equal('Link edited');
   });
 
   it('name the link of their subject', () => {
@@ -38,10 +39,6 @@ describe('events of the live view', () => {
     expect(linkOf(event(1, { subject }))).to.deep.equal({
       ...{ shortCode: 'spring', domain: 'go.example.com' },
     });
-  });
-
-  it('name other changes', () => {
-    expect(describeEvent(event(1, { type: 'linklog.LinkEdited.v3' }))).to.equal('Link edited');
   });
 });
 

@@ -10,10 +10,6 @@ describe('the console’s tags', () => {
     ]);
   });
 
-  it('are empty for an empty text', () => {
-    expect(splitTags(' , ')).to.deep.equal([]);
-  });
-
   it('are equal in any case', () => {
     expect(areEqualTags('Straße', 'STRASSE')).to.equal(true);
     expect(areEqualTags('sale', 'sales')).to.equal(false);

@@ -7,16 +7,11 @@ import {
   domainReleased,
   domainVerified,
 } from '../../schemas/testing/events.js';
-import {
-  commandMetadata,
-  commandSpecification,
-  metadataOfEvent,
-} from '../../schemas/testing/decider-specification.js';
-import { decisionsOf } from '../testing/decisions.js';
+import { commandMetadata, metadataOfEvent, specify } from '../testing/decisions.js';
 import { claimLifeMs, domainDecider } from './command.js';
 
 const subject = 'go.example';
-const { accepts, ignores, refuses } = decisionsOf(commandSpecification(subject, domainDecider));
+const { accepts, ignores, refuses } = specify(subject, domainDecider);
 
 const metadata = (sequence: number, account = 'acme') => ({
   ...{ ...metadataOfEvent(), sequence, subject, account },
@@ -53,9 +48,7 @@ describe('command API: domains', () => {
 
   it('are claimed again with a new token after 7 days', () => {
     const now = new Date(at(1).getTime() + claimLifeMs);
-    const late = decisionsOf(
-      commandSpecification(subject, domainDecider, { ...commandMetadata, now }),
-    );
+    const late = specify(subject, domainDecider, { ...commandMetadata, now });
     const event = newEvent('DomainClaimed', { token: 't2' }, { ...metadata(2), time: now });
     late.accepts(claimed, { ...claim, token: 't2' }, event);
     late.refuses(claimed, verify, 'notFound');

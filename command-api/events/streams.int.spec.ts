@@ -23,7 +23,7 @@ const requestOf = (keyHash: string): Request => ({
 /** A response that records its end. */
 const newResponse = () => {
   const response = Object.assign(new EventEmitter(), {
-    ...{ isEnded: false, destroyed: false, write: () => true },
+    ...{ isEnded: false, destroyed: false },
     end() {
       response.isEnded = true;
     },
@@ -38,13 +38,33 @@ const follow = () => {
   return { cursor: startCursor, next, close: closed.resolve };
 };
 
+/** Streams whose dependencies are stubs. */
+const open = (deps: object = {}) =>
+  openStreams({
+    pool: { query: () => Promise.resolve({ rows: [{ hash: 'live', scopes: ['events:read'] }] }) },
+    feed: { follow, encode: () => 'cursor' },
+    slots: { renew: () => Promise.resolve(), release: () => Promise.resolve() },
+    logger: createLogger('silent'),
+    ...deps,
+  } as unknown as Deps);
+
+/** @param write as the one of the response */
+const start = (
+  streams: ReturnType<typeof open>,
+  keyHash: string,
+  write?: (part: unknown) => boolean,
+) => {
+  const response = Object.assign(newResponse(), { write: write ?? (() => true) });
+  streams.start(requestOf(keyHash), response as unknown as ServerResponse);
+  return response;
+};
+
 describe('streams of events', () => {
   it('that start while keys are checked go on; those of revoked keys end', async () => {
     const queries: { readonly keys: readonly string[]; readonly respond: () => void }[] = [];
     const pool = {
-      query: ({ values }: { readonly values: readonly [readonly string[]] }) => {
+      query: ({ values: [keys] }: { readonly values: readonly [readonly string[]] }) => {
         const result = deferred<unknown>();
-        const [keys] = values;
         const valid = keys.filter((hash) => hash !== 'revoked');
         const rows = valid.map((hash) => ({ hash, scopes: ['events:read'] }));
         const respond = () => {
@@ -54,20 +74,10 @@ describe('streams of events', () => {
         return result.promise;
       },
     };
-    const streams = openStreams({
-      pool,
-      feed: { follow, encode: () => '' },
-      slots: { renew: () => Promise.resolve(), release: () => Promise.resolve() },
-      logger: createLogger('silent'),
-    } as unknown as Deps);
-    const start = (keyHash: string) => {
-      const response = newResponse();
-      streams.start(requestOf(keyHash), response as unknown as ServerResponse);
-      return response;
-    };
-    const [live, revoked] = [start('live'), start('revoked')];
+    const streams = open({ pool });
+    const [live, revoked] = [start(streams, 'live'), start(streams, 'revoked')];
     await eventually('the keys are checked', () => queries.length === 1);
-    const late = start('late');
+    const late = start(streams, 'late');
     expect(queries[0]?.keys).to.have.members(['live', 'revoked']);
     queries[0]?.respond();
     await eventually('the stream of the revoked key ends', () => revoked.isEnded);
@@ -87,22 +97,9 @@ describe('streams of events', () => {
       requested.push(new WeakRef(events));
       return Promise.resolve(events);
     };
-    const streams = openStreams({
-      pool: {},
-      feed: {
-        follow: () => ({ cursor: startCursor, next, close: () => undefined }),
-        encode: () => 'cursor',
-      },
-      slots: { release: () => Promise.resolve() },
-      logger: createLogger('silent'),
-    } as unknown as Deps);
-    const response = Object.assign(newResponse(), {
-      write(part: unknown) {
-        written.push(part);
-        return written.length < 2;
-      },
-    });
-    streams.start(requestOf('live'), response as unknown as ServerResponse);
+    const reading = () => ({ cursor: startCursor, next, close: () => undefined });
+    const streams = open({ feed: { follow: reading, encode: () => 'cursor' } });
+    const response = start(streams, 'live', (part) => written.push(part) < 2);
     await eventually('the stream waits for the client', () => written.length === 2);
     await sleep(1);
     collectGarbage();
@@ -117,28 +114,17 @@ describe('streams of events', () => {
   it('encode a portion once for all that get it', async () => {
     const portion = [{ index: 0, offset: 0, json: '{}' }];
     const written: unknown[] = [];
-    const streams = openStreams({
-      pool: {},
-      feed: {
-        follow() {
-          const later = follow();
-          let next = () => {
-            ({ next } = later);
-            return Promise.resolve(portion);
-          };
-          return { ...later, next: () => next() };
-        },
-        encode: () => 'cursor',
-      },
-      slots: { release: () => Promise.resolve() },
-      logger: createLogger('silent'),
-    } as unknown as Deps);
+    const followOnce = () => {
+      const later = follow();
+      let next = () => {
+        ({ next } = later);
+        return Promise.resolve(portion);
+      };
+      return { ...later, next: () => next() };
+    };
+    const streams = open({ feed: { follow: followOnce, encode: () => 'cursor' } });
     for (const key of ['a', 'b']) {
-      const write = (part: unknown) => Buffer.isBuffer(part) && written.push(part);
-      const response = Object.assign(newResponse(), {
-        write: (part: unknown) => write(part) || true,
-      });
-      streams.start(requestOf(key), response as unknown as ServerResponse);
+      start(streams, key, (part) => (Buffer.isBuffer(part) ? written.push(part) > 0 : true));
     }
     await eventually('both have the portion', () => written.length === 2);
     expect(written[0]).to.equal(written[1]);
@@ -149,22 +135,15 @@ describe('streams of events', () => {
     const renewal = deferred();
     const released: string[] = [];
     let renewals = 0;
-    const streams = openStreams({
-      pool: { query: () => Promise.resolve({ rows: [{ hash: 'live', scopes: ['events:read'] }] }) },
-      feed: { follow, encode: () => '' },
-      slots: {
-        renew() {
-          renewals += 1;
-          return renewal.promise;
-        },
-        release(id: string) {
-          released.push(id);
-          return Promise.resolve();
-        },
+    const slots = {
+      renew() {
+        renewals += 1;
+        return renewal.promise;
       },
-      logger: createLogger('silent'),
-    } as unknown as Deps);
-    streams.start(requestOf('live'), newResponse() as unknown as ServerResponse);
+      release: (id: string) => Promise.resolve(released.push(id)),
+    };
+    const streams = open({ slots });
+    start(streams, 'live');
     await eventually('the slots are renewed', () => renewals === 1);
     streams.cancel(requestOf('left'));
     await sleep(1);

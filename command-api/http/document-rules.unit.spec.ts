@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { asyncApiDocument } from './asyncapi/document.js';
-import { openApiDocument } from './openapi/document.js';
+import { openApiDocument, operatorsDocument } from './openapi/document.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -32,8 +32,10 @@ const isDescribed = ({ description = '' }: Json): boolean => description !== '';
 
 const isReference = ({ $ref }: Json): boolean => typeof $ref === 'string';
 
-const asyncApi = partsOf(JSON.parse(JSON.stringify(asyncApiDocument())));
-const openApi = partsOf(JSON.parse(JSON.stringify(openApiDocument())));
+const read = (document: object): Json => JSON.parse(JSON.stringify(document)) as Json;
+
+const asyncApi = partsOf(read(asyncApiDocument()));
+const openApi = partsOf(read(openApiDocument()));
 
 const pathsOf = (parts: readonly Part[]): readonly string[] => parts.map(({ at }) => at);
 
@@ -121,6 +123,25 @@ for (const [name, parts] of [
   });
 }
 
+for (const [name, parts, kinds] of [
+  ['OpenAPI', openApi, 'schemas|headers|responses'],
+  ['operators’', partsOf(read(operatorsDocument())), 'schemas|headers|responses'],
+  ['AsyncAPI', asyncApi, 'schemas|messages|messageTraits|securitySchemes'],
+] as const) {
+  describe(`command API: components of the ${name} document`, () => {
+    it('are exactly the referenced ones', () => {
+      const references = parts.flatMap(({ json: { $ref } }) =>
+        typeof $ref === 'string' ? [$ref.split('/').slice(0, 4).join('/')] : [],
+      );
+      const isComponent = new RegExp(`^/components/(?:${kinds})/[^/]+$`);
+      const components = pathsOf(parts).filter((at) => isComponent.test(at));
+      expect(
+        [...new Set(references)].filter((at) => at.startsWith('#/components/')),
+      ).to.have.members(components.map((at) => `#${at}`));
+    });
+  });
+}
+
 describe('command API: rules of the operations in the OpenAPI document', () => {
   it('return events as clients see them, although the AsyncAPI document was made first', () => {
     const sequence = openApi.find(({ at }) => at.endsWith('/CloudEvent/properties/sequence'));
@@ -136,7 +157,9 @@ describe('command API: rules of the operations in the OpenAPI document', () => {
   const operations = openApi.filter(({ json }) => 'operationId' in json && 'responses' in json);
 
   it('are described, with their tags and parameters', () => {
-    const others = operations.filter(({ json }) => !isDescribed(json));
+    const others = operations.filter(
+      ({ json }) => !isDescribed(json) || json['description'] === json['summary'],
+    );
     expect(pathsOf(others)).to.deep.equal([]);
     const { tags } = openApiDocument();
     const described = tags.filter(isDescribed).map((tag) => tag.name);
@@ -196,5 +219,95 @@ describe('command API: rules of the operations in the OpenAPI document', () => {
       expect(kinds.slice(0, inPath.length), at).to.deep.equal(inPath);
       expect(list.map((parameter) => parameter['name'])).not.to.include('X-Request-Id');
     }
+  });
+
+  it('have a schema for a type of each body that client generators read', () => {
+    const readable = /^(?:application\/(?:json|octet-stream)|text\/\w+)$/;
+    const bodies = openApi.filter(({ json }) => 'content' in json);
+    expect(bodies).to.have.length.above(60);
+    for (const { at, json } of bodies) {
+      const schemas = Object.entries(json['content'] as Readonly<Record<string, Json>>).filter(
+        ([type, media]) => readable.test(type) && media['schema'],
+      );
+      expect(schemas, at).not.to.be.empty;
+    }
+  });
+
+  it('bound each array of a request', () => {
+    const resolved = (value: unknown): readonly Json[] =>
+      partsOf(value).flatMap(({ json }) =>
+        typeof json['$ref'] === 'string' ? resolved(componentOf(json['$ref'])) : [json],
+      );
+    const arrays = operations
+      .flatMap(({ json }) => resolved(json['requestBody']))
+      .filter(({ type }) => [type].flat().includes('array'));
+    expect(arrays).to.have.length.above(10);
+    for (const array of arrays) expect(array).to.have.property('maxItems');
+  });
+
+  it('need no key for health', () => {
+    for (const path of ['health', 'health~1ready']) {
+      const operation = openApi.find(({ at }) => at === `/paths/~1${path}/get`);
+      expect(operation?.json['security'], path).to.deep.equal([]);
+    }
+  });
+});
+
+const componentOf = (reference: string): Json =>
+  openApi.find(({ at }) => `#${at}` === reference)?.json ?? {};
+
+const schemaOf = (name: string) =>
+  componentOf(`#/components/schemas/${name}`) as {
+    readonly properties: Readonly<Record<string, Json>>;
+    readonly required: readonly string[];
+    readonly additionalProperties?: boolean;
+  };
+
+describe('command API: schemas of the OpenAPI document', () => {
+  it('have the bounds of each field of a link', () => {
+    const { properties, required } = schemaOf('ShortenRequest');
+    expect(required).to.deep.equal(['url']);
+    const pattern = '^[A-Za-z0-9_-]{3,50}$';
+    for (const [name, schema] of Object.entries({
+      url: { type: 'string', maxLength: 2_048 },
+      alias: { type: ['string', 'null'], minLength: 3, maxLength: 50, pattern },
+      password: { type: ['string', 'null'], minLength: 4, maxLength: 100 },
+      expiresIn: { type: ['integer', 'null'], minimum: 60, maximum: 315_360_000 },
+      maxClicks: { type: ['integer', 'null'], minimum: 1, maximum: 1_000_000_000 },
+    })) {
+      expect(properties[name]).to.deep.include(schema);
+    }
+  });
+
+  it('have patterns for URLs in any case, and for texts with white space at both ends', () => {
+    const long = '\u{1f511}'.repeat(200);
+    for (const [field, taken, refused] of [
+      [
+        'url',
+        ['https://example.com', 'HTTP://b\u00fccher.example/\u{1f600}#a'],
+        ['ftp://example.com', 'http:///a', 'https://a/\n', 'https:/a', ''],
+      ],
+      [
+        'title',
+        ['', 'a b', ' \n a \t\ufeff\r', `${' '.repeat(300)}${long} `],
+        ['a\nb', '\0', 'a\u0085', `${long}a`],
+      ],
+    ] as const) {
+      // As JSON Schema reads patterns.
+      const pattern = schemaOf('ShortenRequest').properties[field]?.['pattern'] as string;
+      const expression = new RegExp(pattern, 'u');
+      expect(taken.filter((text) => !expression.test(text))).to.deep.equal([]);
+      expect(refused.filter((text) => expression.test(text))).to.deep.equal([]);
+    }
+  });
+
+  it('require few properties of a changed link, and exactly seven of statistics', () => {
+    // Keys without links:read get no others.
+    const ofChanged = ['shortCode', 'domain', 'version', 'status'];
+    expect(schemaOf('LinkDetails').required).to.have.members(ofChanged);
+    const { required, additionalProperties } = schemaOf('Stats');
+    const fields = ['url', 'clickCount', 'createdAt', 'lastAccessed', 'expiresAt', 'maxClicks'];
+    expect(required).to.have.members(['shortCode', ...fields]);
+    expect(additionalProperties).to.equal(false);
   });
 });

@@ -2,13 +2,8 @@ import { noOptions } from '../../schemas/link-options.js';
 import { expect } from 'chai';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import type { LinkState } from '../../schemas/folds/link.js';
-import {
-  commandMetadata,
-  commandSpecification,
-  metadataOfEvent,
-} from '../../schemas/testing/decider-specification.js';
 import { at, created, idOfEvent, imported } from '../../schemas/testing/events.js';
-import { decisionsOf } from '../testing/decisions.js';
+import { commandMetadata, metadataOfEvent, specify } from '../testing/decisions.js';
 import {
   importLinkDecider,
   type CodeTaken,
@@ -39,11 +34,10 @@ const following = (number: number) => ({
 });
 
 describe('command API: importing a link', () => {
-  const given = commandSpecification<ImportLink, LinkEvent, LinkState, CodeTaken>(
+  const { given, accepts, ignores, refuses } = specify<ImportLink, LinkEvent, LinkState, CodeTaken>(
     'sale',
     importLinkDecider,
   );
-  const { accepts, ignores, refuses } = decisionsOf(given);
   const importLink = (changes: Partial<ImportedLink> = {}) => ({
     ...{ type: 'ImportLink' as const, ...link, ...changes },
   });

@@ -7,7 +7,7 @@ import { newId } from '../../ops/platform/new-id.js';
 import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 import { foldedLinks, storedLinks } from '../../ops/test/support/ledger-links.js';
 import { named, type TestNode } from '../../ops/test/support/node.js';
-import { rejection } from '../../ops/test/support/waiting.js';
+import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import type { ImportedRow, ImportQuery } from '../../schemas/http/imports.js';
 import { createShortenHandler } from '../links/create/handler.js';
 import { linkRecord, toAsync } from '../testing/import-files.js';
@@ -23,6 +23,7 @@ import {
   deleteOldImports,
   endImport,
   ImportLeaseLost,
+  insertImport,
   leaseImport,
   readImports,
   readOutcomes,
@@ -85,6 +86,30 @@ describe('imports: portions, on two nodes', () => {
   ): Promise<void> =>
     decidePortion({ pool, outbox, clock, owner }, running, key, await readRows(running));
 
+  /** Leases the next portion of an import, and decides it. */
+  const decideNext = async (owner = newId()): Promise<RunningImport> => {
+    const running = await lease(owner);
+    await decide(running, owner);
+    return running;
+  };
+
+  /** Decides the first portions of two files on two nodes at the same time. Returns the counts of both. */
+  const decideBoth = async (files: readonly [string, string], key: PayingKey | null = null) => {
+    const ids = [await receive(files[0]), await receive(files[1])];
+    const owners = [newId(), newId()] as const;
+    const leased = [await lease(owners[0]), await lease(owners[1], other)] as const;
+    expect(leased.map(({ id }) => id)).to.deep.equal(ids);
+    await Promise.all([
+      decide(leased[0], owners[0], node, key),
+      decide(leased[1], owners[1], other, key),
+    ]);
+    const [first, second] = await Promise.all(ids.map(importOf));
+    return {
+      created: (first?.created ?? 0) + (second?.created ?? 0),
+      failed: (first?.failed ?? 0) + (second?.failed ?? 0),
+    };
+  };
+
   const outcomesOf = async (id: string): Promise<readonly string[]> => {
     let text = '';
     for (let number = -1; ;) {
@@ -106,15 +131,6 @@ describe('imports: portions, on two nodes', () => {
     return found;
   };
 
-  const totalsOf = async (ids: readonly string[]) => {
-    const totals = { created: 0, failed: 0 };
-    for (const { created, failed } of await Promise.all(ids.map(importOf))) {
-      totals.created += created;
-      totals.failed += failed;
-    }
-    return totals;
-  };
-
   /** Creates links of another account. */
   const shorten = async (...codes: readonly string[]): Promise<void> => {
     const { pool, outbox, clock } = node;
@@ -125,15 +141,9 @@ describe('imports: portions, on two nodes', () => {
 
   it('assign each code once when two imports have the same codes', async () => {
     const codes = Array.from({ length: 100 }, (_, index) => `same-${index}`);
-    const ids = [
-      await receive(csv(...codes.map((code) => row(code)))),
-      await receive(csv(...codes.toReversed().map((code) => row(code, `${url}2`)))),
-    ];
-    const owners = [newId(), newId()] as const;
-    const leased = [await lease(owners[0]), await lease(owners[1], other)] as const;
-    expect(leased.map(({ id }) => id)).to.deep.equal(ids);
-    await Promise.all([decide(leased[0], owners[0]), decide(leased[1], owners[1], other)]);
-    expect(await totalsOf(ids)).to.deep.equal({ created: 100, failed: 100 });
+    const first = csv(...codes.map((code) => row(code)));
+    const second = csv(...codes.toReversed().map((code) => row(code, `${url}2`)));
+    expect(await decideBoth([first, second])).to.deep.equal({ created: 100, failed: 100 });
   });
 
   it('add further codes that are free, and tell which ones are left out', async () => {
@@ -148,9 +158,7 @@ describe('imports: portions, on two nodes', () => {
         '',
       ].join('\n'),
     );
-    const owner = newId();
-    const running = await lease(owner);
-    await decide(running, owner);
+    await decideNext();
     expect(await outcomesOf(id)).to.deep.equal([
       'first created',
       'second conflict',
@@ -222,9 +230,8 @@ describe('imports: portions, on two nodes', () => {
     const owner = newId();
     const leased: string[] = [];
     for (let portion = 0; portion < 6; portion += 1) {
-      const running = await lease(owner);
+      const running = await decideNext(owner);
       leased.push(running.id);
-      await decide(running, owner);
       if (running.position + 1 === running.portions) {
         await endImport(node.pool, running.id, 'done', null);
       }
@@ -240,8 +247,7 @@ describe('imports: portions, on two nodes', () => {
     const codes = ['a', 'b', 'b', 'b-2', 'a-3', 'b'];
     const rows = codes.map((code, index) => row(code, `${url}${index}`));
     const id = await receive(csv(...rows), { onConflict: 'suffix' });
-    const owner = newId();
-    await decide(await lease(owner), owner);
+    await decideNext();
     expect(await outcomesOf(id)).to.deep.equal([
       ...['a-3 created', 'b created', 'b-2 created', 'b-2-3 created', 'a-3-2 created'],
       'b-3 created',
@@ -257,8 +263,7 @@ describe('imports: portions, on two nodes', () => {
       const rows = [row(name), ...taken, row(`${name}b`)];
       const id = await receive(csv(...rows), changes);
       await node.pool.query('UPDATE imports.imports SET failed = 99998 WHERE id = $1', [id]);
-      const owner = newId();
-      await decide(await lease(owner), owner);
+      await decideNext();
       expect(await outcomesOf(id)).to.deep.equal(listed);
       await endImport(node.pool, id, 'done', null);
     }
@@ -275,7 +280,7 @@ describe('imports: portions, on two nodes', () => {
     );
     const id = await receive(file, { onConflict: 'suffix', dryRun: true });
     const owner = newId();
-    for (let portion = 0; portion < 2; portion += 1) await decide(await lease(owner), owner);
+    for (let portion = 0; portion < 2; portion += 1) await decideNext(owner);
     const checked = await outcomesOf(id);
     expect(await importOf(id)).to.include({ created: 603, existing: 1, failed: 0 });
     expect(await imported()).to.equal(before);
@@ -283,7 +288,7 @@ describe('imports: portions, on two nodes', () => {
     expect(await importOf(id)).to.include({ rows: 0, created: 0 });
     const again = await receive(file, { onConflict: 'suffix' });
     await endImport(node.pool, id, 'done', null);
-    for (let portion = 0; portion < 2; portion += 1) await decide(await lease(owner), owner);
+    for (let portion = 0; portion < 2; portion += 1) await decideNext(owner);
     expect(await outcomesOf(again)).to.deep.equal(checked);
   });
 
@@ -292,14 +297,8 @@ describe('imports: portions, on two nodes', () => {
     const key = { rootId, linkLimit: 35 };
     const file = (name: string): string =>
       csv(...Array.from({ length: 30 }, (_, index) => row(`${name}-${index}`)));
-    const ids = [await receive(file('x')), await receive(file('y'))];
-    const owners = [newId(), newId()] as const;
-    const leased = [await lease(owners[0]), await lease(owners[1], other)] as const;
-    await Promise.all([
-      decide(leased[0], owners[0], node, key),
-      decide(leased[1], owners[1], other, key),
-    ]);
-    expect(await totalsOf(ids)).to.deep.equal({ created: 35, failed: 25 });
+    const totals = await decideBoth([file('x'), file('y')], key);
+    expect(totals).to.deep.equal({ created: 35, failed: 25 });
   });
 });
 
@@ -309,11 +308,21 @@ describe('imports: received files', () => {
 
   beforeEach(() => node.pool.query('TRUNCATE imports.imports CASCADE'));
 
-  const upload = (chunks: AsyncIterable<Uint8Array>, maxBytes = 100_000): Promise<string> =>
-    receiveFile(node.pool, createLogger('silent'), {
-      ...{ account: 'acme', keyId: 'key-1', actor: 'key-1', requestId: 'request-1', maxBytes },
-      ...{ query, chunks },
-    });
+  const owner = { account: 'acme', keyId: 'key-1', actor: 'key-1', requestId: 'request-1' };
+  const upload = (
+    chunks: AsyncIterable<Uint8Array>,
+    { maxBytes = 1_000_000, visits = false } = {},
+    ...limits: readonly [maxRows?: number]
+  ): Promise<string> =>
+    receiveFile(
+      node.pool,
+      createLogger('silent'),
+      { ...owner, maxBytes, query: { ...query, visits }, chunks },
+      ...limits,
+    );
+
+  const unfinished = (): Promise<number> => countUnfinished(node.pool, 'acme');
+  const endLeases = () => node.pool.query("UPDATE imports.imports SET leased_until = '-infinity'");
 
   const storedRows = async (): Promise<number> => {
     const { rows } = await node.pool.query<{ count: number }>(
@@ -325,17 +334,16 @@ describe('imports: received files', () => {
   const large = csv(...Array.from({ length: 3_000 }, (_, index) => row(`large-${index}`)));
 
   it('are stored in portions of 500 records, and running when they are complete', async () => {
-    let unfinished = 0;
+    let countDuring = 0;
     const id = await upload(
       (async function* () {
         yield Buffer.from(large);
-        unfinished = await countUnfinished(node.pool, 'acme');
+        countDuring = await unfinished();
         expect(await readImports(node.pool, 'acme')).to.be.empty;
         expect(await leaseImport(node.pool, newId())).to.equal(null);
       })(),
     );
-    expect(unfinished).to.equal(1);
-    expect(await countUnfinished(node.pool, 'acme')).to.equal(1);
+    expect([countDuring, await unfinished()]).to.deep.equal([1, 1]);
     const running = await leaseImport(node.pool, newId());
     expect(running).to.include({ id, portions: 6, position: 0, phase: 'links' });
     expect(await readPortion(node.pool, id, 5)).to.have.length(500);
@@ -349,7 +357,7 @@ describe('imports: received files', () => {
       throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
     })();
     expect(await rejection(upload(interrupted))).to.include({ code: 'ECONNRESET' });
-    const oversized = await rejection(upload(toAsync([Buffer.from(large)]), 90_000));
+    const oversized = await rejection(upload(toAsync([Buffer.from(large)]), { maxBytes: 90_000 }));
     expect(oversized).to.be.instanceOf(ImportTooLarge);
     const unknown = await rejection(upload(toAsync([Buffer.from('nothing')])));
     expect(unknown).to.be.instanceOf(ImportFileFault);
@@ -358,7 +366,7 @@ describe('imports: received files', () => {
 
   it('have 100,000 invalid rows at most; others are only counted', async () => {
     const count = 100_700;
-    const id = await upload(toAsync([Buffer.from(csv('x\n'.repeat(count), row('valid')))]), 1e6);
+    const id = await upload(toAsync([Buffer.from(csv('x\n'.repeat(count), row('valid')))]));
     const { rows } = await node.pool.query<{ portions: number; bytes: number }>(
       'SELECT count(*) AS portions, sum(length(records)) AS bytes FROM imports.portions WHERE import = $1',
       [id],
@@ -371,15 +379,7 @@ describe('imports: received files', () => {
 
   it('end with an invalid row after the most rows', async () => {
     const file = Buffer.from(csv('code-1,b', 'code-2,b', 'code-3,b'));
-    const id = await receiveFile(
-      node.pool,
-      createLogger('silent'),
-      {
-        ...{ account: 'acme', keyId: null, actor: 'a', requestId: 'a', maxBytes: 1_000 },
-        ...{ query, chunks: toAsync([file]) },
-      },
-      2,
-    );
+    const id = await upload(toAsync([file]), {}, 2);
     expect((await readPortion(node.pool, id, 0)).at(-1)).to.deep.equal({
       ...{ type: 'invalid', row: 5, code: null, url: null },
       message: 'The file has more than 2 rows.',
@@ -444,5 +444,36 @@ describe('imports: received files', () => {
       "UPDATE imports.imports SET status = 'receiving', leased_until = now() - interval '1 second'",
     );
     expect(await deleteOldImports(node.pool)).to.equal(1);
+  });
+
+  it('do not count towards the limit after the kill of their process', async () => {
+    const options = { domain: null, onConflict: 'skip', dryRun: false, visits: false } as const;
+    await insertImport(node.pool, { ...owner, id: newId(), format: 'csv', options });
+    expect(await unfinished()).to.equal(1);
+    await endLeases();
+    expect(await unfinished()).to.equal(0);
+  });
+
+  it('have a lease that is renewed while they arrive slowly', async () => {
+    async function* slowly(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(`code,url\n${'a,https://example.com/\n'.repeat(5_000)}`);
+      await eventually('the upload has started', async () => (await unfinished()) === 1);
+      await endLeases();
+      await eventually('the upload has a lease', async () => (await unfinished()) === 1);
+      yield Buffer.from('b,https://example.com/\n');
+    }
+    await upload(slowly());
+    expect(await unfinished()).to.equal(1);
+  });
+
+  it('store a click with a code that PostgreSQL cannot index as an invalid row', async () => {
+    const codes = ['a', 'a\\0b', 'a'.repeat(501), Array.from({ length: 9_999 }, newId).join('')];
+    const rows = codes.map((code) => `('2024-01-01 00:00:00','${code}')`);
+    const sql = `INSERT INTO yourls_log (click_time, shorturl) VALUES\n${rows.join(',\n')};\n`;
+    const id = await upload(toAsync([Buffer.from(sql)]), { visits: true });
+    const records = await readPortion(node.pool, id, 0);
+    expect(records.map(({ row: number }) => number)).to.deep.equal([3, 4, 5]);
+    const stored = 'SELECT code FROM imports.visits WHERE import = $1';
+    expect((await node.pool.query(stored, [id])).rows).to.deep.equal([{ code: 'a' }]);
   });
 });

@@ -1,11 +1,6 @@
 import { evolveApiKey, noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import { scopeNames, type Scope } from '../../schemas/scopes.js';
 import {
-  commandSpecification,
-  metadataOfEvent,
-  type FlatCommand,
-} from '../../schemas/testing/decider-specification.js';
-import {
   at,
   keyChanged,
   keyCreated,
@@ -13,7 +8,7 @@ import {
   keyRevoked,
   keyRotated,
 } from '../../schemas/testing/events.js';
-import { decisionsOf } from '../testing/decisions.js';
+import { type FlatCommand, metadataOfEvent, specify } from '../testing/decisions.js';
 import {
   apiKeyDecider,
   type ApiKeyCommand,
@@ -24,8 +19,8 @@ import {
 
 type Values = FlatCommand<ApiKeyCommand>;
 
-const { accepts, ignores, refuses } = decisionsOf(commandSpecification('key-1', apiKeyDecider));
-const derivation = decisionsOf(commandSpecification('key-9', apiKeyDecider));
+const { accepts, ignores, refuses } = specify('key-1', apiKeyDecider);
+const derivation = specify('key-9', apiKeyDecider);
 
 const create: Values = {
   type: 'CreateApiKey',

@@ -1,5 +1,8 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { PersonEvent } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { installation } from '../../schemas/folds/person.js';
+import { installation, noPerson } from '../../schemas/folds/person.js';
 import {
   isHigher,
   roleNames,
@@ -8,22 +11,17 @@ import {
   type RoleSource,
 } from '../../schemas/roles.js';
 import {
-  commandSpecification,
-  metadataOfEvent,
-} from '../../schemas/testing/decider-specification.js';
-import {
   at,
   personAdded,
   personRemoved,
   somePerson,
   withoutAccount,
 } from '../../schemas/testing/events.js';
-import { decisionsOf } from '../testing/decisions.js';
+import { metadataOfEvent, specify } from '../testing/decisions.js';
 import { personDecider } from './command.js';
 
 const subject = 'usr_6hQz1mV0bT8kXw2RfL4d';
-const given = commandSpecification(subject, personDecider);
-const { accepts, ignores, refuses } = decisionsOf(given);
+const { given, accepts, ignores, refuses } = specify(subject, personDecider);
 
 type Flat = Parameters<ReturnType<typeof given>['when']>[0];
 type SignIn = Extract<Flat, { readonly type: 'SignIn' }>;
@@ -293,5 +291,74 @@ describe('people: removal', () => {
     refuses(having('viewer', 'group'), remove(), 'roleOfProvider');
     refuses(inBoth, remove(['shop', 'acme']), 'roleOfProvider');
     accepts(inBoth, remove(['shop']), removed(3, 'shop'));
+  });
+});
+
+describe('people: every history of commands', () => {
+  const accounts = ['acme', 'shop'] as const;
+  const anyRole = fc.constantFrom<Role>(...roleNames);
+  const anyAccount = fc.constantFrom(...accounts);
+  const anyRoles = fc
+    .dictionary(anyAccount, anyRole)
+    .map((roles) => new Map<string, Role | InstallationRole>(Object.entries(roles)));
+  const anyOwners = fc.subarray([...accounts]).map((list) => new Set<string>(list));
+  const anyCommand: fc.Arbitrary<Flat> = fc.oneof(
+    fc.record({
+      ...{ type: fc.constant('SignIn' as const), accountsWithOtherOwner: anyOwners },
+      ...{ issuer: fc.constant(somePerson.issuer), identity: fc.constant(somePerson.identity) },
+      ...{ name: fc.constantFrom('María', null), email: fc.constant(null) },
+      groupRoles: fc.option(anyRoles),
+      invitation: fc.option(fc.record({ account: anyAccount, role: anyRole })),
+      signUp: fc.constantFrom(null, 'personal-1'),
+    }),
+    fc.record({
+      ...{ type: fc.constant('SetRole' as const), accountsWithOtherOwner: anyOwners },
+      ...{ account: anyAccount, role: anyRole, canAdd: fc.boolean() },
+    }),
+    fc.record({
+      ...{ type: fc.constant('RemoveRoles' as const), accountsWithOtherOwner: anyOwners },
+      accounts: fc.subarray([...accounts]),
+    }),
+  );
+
+  /** Checks the events of a command. Returns the state after them. */
+  const check = (command: Flat, events: readonly PersonEvent[], before: typeof noPerson) => {
+    let after = before;
+    for (const event of events) {
+      expect(event.sequence).to.equal(after.sequence + 1);
+      const next = personDecider.evolve(after, event);
+      const { sequence, lastEventAt } = next;
+      expect({ ...after, sequence, lastEventAt }, 'a change').to.not.deep.equal(next);
+      after = next;
+      const changedRole = before.roles.get(event.account ?? installation);
+      if (command.type !== 'SignIn') expect(changedRole?.source).to.not.equal('group');
+    }
+    expect(new Set(events.map(({ id }) => id)).size).to.equal(events.length);
+    for (const [account, { role, source }] of before.roles) {
+      if (role !== 'owner' || source === 'group') continue;
+      if (command.accountsWithOtherOwner.has(account)) continue;
+      expect(after.roles.get(account)?.role, 'the last owner').to.equal('owner');
+    }
+    const groupRoles = command.type === 'SignIn' ? command.groupRoles : null;
+    for (const [account, { role, source }] of after.roles) {
+      if (groupRoles && source === 'group') expect(groupRoles.get(account)).to.equal(role);
+    }
+    return after;
+  };
+
+  it('keeps the last owner, follows the groups, and has consecutive changes', () => {
+    fc.assert(
+      fc.property(fc.array(anyCommand, { maxLength: 12 }), (commands) => {
+        const history: PersonEvent[] = [];
+        let state = noPerson;
+        for (const command of commands) {
+          const { decision } = given(...history).when(command);
+          const events = decision.type === 'accepted' ? decision.events : [];
+          state = check(command, events, state);
+          history.push(...events);
+        }
+      }),
+      { numRuns: 400 },
+    );
   });
 });

@@ -1,21 +1,16 @@
 import { newEvent } from '../../schemas/events/codec.js';
 import {
-  commandMetadata,
-  commandSpecification,
-  metadataOfEvent,
-} from '../../schemas/testing/decider-specification.js';
-import {
   at,
   invitationAccepted,
   invitationCreated,
   invitationWithdrawn,
   someInvitation,
 } from '../../schemas/testing/events.js';
-import { decisionsOf } from '../testing/decisions.js';
+import { commandMetadata, metadataOfEvent, specify } from '../testing/decisions.js';
 import { invitationDecider, maxInvitations } from './invitation-command.js';
 
 const subject = 'invitation-1';
-const { accepts, refuses } = decisionsOf(commandSpecification(subject, invitationDecider));
+const { accepts, refuses } = specify(subject, invitationDecider);
 
 const metadata = (sequence: number) => ({
   ...{ ...metadataOfEvent(), sequence, subject, account: 'acme' },

@@ -1,18 +1,14 @@
 import { platformSubject } from '../../schemas/folds/platform.js';
 import {
-  commandSpecification,
-  metadataOfEvent,
-} from '../../schemas/testing/decider-specification.js';
-import {
   at,
   codesCaseChosen,
   featureSwitched,
   maintenanceSwitched,
 } from '../../schemas/testing/events.js';
-import { decisionsOf } from '../testing/decisions.js';
+import { metadataOfEvent, specify } from '../testing/decisions.js';
 import { platformDecider, type SwitchPlatform } from './command.js';
 
-const { accepts, ignores } = decisionsOf(commandSpecification(platformSubject, platformDecider));
+const { accepts, ignores } = specify(platformSubject, platformDecider);
 const to = (data: SwitchPlatform['data']) => ({ type: 'SwitchPlatform', ...data }) as const;
 
 describe('command API: switching the platform', () => {

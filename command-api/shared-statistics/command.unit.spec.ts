@@ -1,14 +1,10 @@
 import { newEvent } from '../../schemas/events/codec.js';
-import {
-  commandSpecification,
-  metadataOfEvent,
-} from '../../schemas/testing/decider-specification.js';
 import { at, shareEnded, someShare, statisticsShared } from '../../schemas/testing/events.js';
-import { decisionsOf } from '../testing/decisions.js';
+import { metadataOfEvent, specify } from '../testing/decisions.js';
 import { shareDecider } from './command.js';
 
 const subject = 'share-1';
-const { accepts, refuses } = decisionsOf(commandSpecification(subject, shareDecider));
+const { accepts, refuses } = specify(subject, shareDecider);
 
 const metadata = (sequence: number) => ({
   ...{ ...metadataOfEvent(), sequence, subject, account: 'acme' },

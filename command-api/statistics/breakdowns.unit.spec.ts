@@ -1,15 +1,7 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
-import { firstDayOf, quarterMs } from '../../schemas/statistics/calendar.js';
+import { quarterMs } from '../../schemas/statistics/calendar.js';
 import { emptyDocument, writeDocument } from '../../schemas/statistics/document.js';
-import {
-  intervals,
-  periodOf,
-  readTime,
-  type Interval,
-  type Period,
-} from '../../schemas/statistics/period.js';
-import { zones } from '../../schemas/testing/zones.js';
+import { periodOf, readTime, type Interval, type Period } from '../../schemas/statistics/period.js';
 import { coverageOf, createPeriodSum, type StatisticsRow } from './breakdowns.js';
 
 const dayMs = 96 * quarterMs;
@@ -60,37 +52,6 @@ describe('command API: rows of a period', () => {
     const { cutDays, endDays } = coverageOf(local);
     expect(cutDays).to.deep.equal(['2026-04-30', '2026-05-01', '2026-05-02'].map(dayOf));
     expect(endDays).to.deep.equal(['2026-04-30', '2026-05-02'].map(dayOf));
-  });
-
-  it('cover each time of any period once', () => {
-    const some = fc.record({
-      quarter: fc.integer({ min: -2_000_000, max: 6_000_000 }),
-      length: fc.integer({ min: 1, max: 9_000 }),
-      interval: fc.constantFrom(...intervals.slice(1)),
-      tz: fc.constantFrom(...zones),
-    });
-    fc.assert(
-      fc.property(some, ({ quarter, length, interval, tz }) => {
-        const [first, end] = [quarter, quarter + length].map((number) =>
-          new Date(number * quarterMs).toISOString(),
-        );
-        const { days, wholeDays, wholeMonths, endDays, quarters } = coverageOf(
-          period(first ?? '', end ?? '', interval, tz),
-        );
-        expect(quarters).to.deep.equal([quarter, quarter + length]);
-        const lengthOf = ([low, high]: readonly [number, number]): number => high - low;
-        expect(lengthOf(wholeDays) + endDays.length).to.equal(lengthOf(days));
-        for (const day of endDays) {
-          expect(day >= days[0] && day < days[1]).to.equal(true);
-          expect(day < wholeDays[0] || day >= wholeDays[1]).to.equal(true);
-        }
-        expect(lengthOf(wholeMonths)).to.be.at.least(0);
-        if (lengthOf(wholeMonths) === 0) return;
-        expect(firstDayOf(wholeMonths[0])).to.be.within(wholeDays[0], wholeDays[0] + 30);
-        expect(firstDayOf(wholeMonths[1])).to.be.within(wholeDays[1] - 30, wholeDays[1]);
-      }),
-      { numRuns: 40 },
-    );
   });
 });
 

@@ -23,10 +23,9 @@ export interface TestKey {
 export const derivedKey = async (
   { pool, outbox }: Ledger,
   { id, account }: TestKey,
-  expiresIn: number | null = null,
 ): Promise<TestKey> => {
   const caller = { id, account, requestId: 'request-1' };
-  const key = { name: 'derived', scopes: null, expiresIn };
+  const key = { name: 'derived', scopes: null, expiresIn: null };
   const outcome = await createApiKeyHandler(pool, outbox).derive(caller, key);
   if (outcome.type !== 'done') throw new Error(`derive() refused: ${outcome.refusal.type}`);
   return { id: outcome.state.key.id, hash: hashKeyToken(outcome.token), account };

@@ -3,10 +3,6 @@ import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import { noWebhook } from '../../schemas/folds/webhook.js';
 import {
-  commandSpecification,
-  metadataOfEvent,
-} from '../../schemas/testing/decider-specification.js';
-import {
   at,
   someWebhook,
   webhookChanged,
@@ -14,11 +10,11 @@ import {
   webhookDeleted,
   webhookDisabled,
 } from '../../schemas/testing/events.js';
-import { decisionsOf } from '../testing/decisions.js';
+import { metadataOfEvent, specify } from '../testing/decisions.js';
 import { webhookDecider } from './command.js';
 
 const subject = 'hook-1';
-const { accepts, ignores, refuses } = decisionsOf(commandSpecification(subject, webhookDecider));
+const { accepts, ignores, refuses } = specify(subject, webhookDecider);
 
 const metadata = (sequence: number) => ({
   ...{ ...metadataOfEvent(), sequence, subject, account: 'acme' },

@@ -33,6 +33,9 @@ describe('projectors: projection redirects', () => {
 
   const query = async <Row extends object>(text: string): Promise<readonly Row[]> =>
     (await database.pool.query<Row>(text)).rows;
+  const owner = { account: 'acme' };
+  const describeLink = (code: string, sequence: number, ...tags: readonly string[]) =>
+    described(code, sequence, { title: null, note: null, tags: [...tags] }, owner);
   const rows = () =>
     query<RedirectRow>(
       `SELECT ${redirectColumns.join()} FROM projection_redirects.links ORDER BY subject`,
@@ -94,14 +97,11 @@ describe('projectors: projection redirects', () => {
       query(
         'SELECT account, tag, created_at, subject FROM projection_redirects.link_tags ORDER BY 2, 4',
       );
-    const owner = { account: 'acme' };
-    const row = { account: 'acme', created_at: noon };
-    const describe = (code: string, sequence: number, ...texts: readonly string[]) =>
-      described(code, sequence, { title: null, note: null, tags: [...texts] }, owner);
+    const row = { ...owner, created_at: noon };
     await given.events(created('abc', { tags: ['x', 'y'] }, owner), created('def', {}, owner));
     await given.events(
-      ...[describe('abc', 2, 'z'), describe('abc', 3, 'y', 'ẞ', 'X', 'x', 'Ä', 'A\u0308')],
-      describe('def', 2, 'y'),
+      ...[describeLink('abc', 2, 'z'), describeLink('abc', 3, 'y', 'ẞ', 'X', 'x', 'Ä', 'A\u0308')],
+      describeLink('def', 2, 'y'),
     );
     expect(await tags()).to.deep.equal([
       { ...row, tag: 'ss', subject: 'abc' },
@@ -110,7 +110,7 @@ describe('projectors: projection redirects', () => {
       { ...row, tag: 'y', subject: 'def' },
       { ...row, tag: 'ä', subject: 'abc' },
     ]);
-    await given.events(describe('abc', 4), deleted('def', 3, owner));
+    await given.events(describeLink('abc', 4), deleted('def', 3, owner));
     expect(await tags()).to.deep.equal([{ ...row, tag: 'y', subject: 'def' }]);
   });
 
@@ -119,9 +119,6 @@ describe('projectors: projection redirects', () => {
       (await query<{ row: string }>(`SELECT t::text AS row FROM projection_redirects.tags t`))
         .map(({ row }) => row)
         .sort();
-    const owner = { account: 'acme' };
-    const describe = (code: string, sequence: number, ...tags: readonly string[]) =>
-      described(code, sequence, { title: null, note: null, tags: [...tags] }, owner);
     await given.events(
       ...[created('abc', { tags: ['x', 'y'] }, owner), created('def', { tags: ['Y'] }, owner)],
       ...[created('ghi', { tags: ['x'] }), created('gone', { tags: ['x', 'old'] }, owner)],
@@ -129,7 +126,10 @@ describe('projectors: projection redirects', () => {
     );
     const other = '(default,x,1)';
     expect(await counts()).to.deep.equal(['(acme,x,1)', '(acme,y,2)', other]);
-    await given.events(describe('abc', 2, 'X', 'z'), describe('def', 2), describe('def', 3, 'x'));
+    await given.events(
+      ...[describeLink('abc', 2, 'X', 'z'), describeLink('def', 2), describeLink('def', 3, 'x')],
+    );
+
     expect(await counts()).to.deep.equal(['(acme,x,2)', '(acme,z,1)', other]);
     await given.events(deleted('abc', 3, owner));
     expect(await counts()).to.deep.equal(['(acme,x,1)', other]);

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import type { Batch, NewRecord } from '../../ops/event-log/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
-import { topics, type TopicName } from '../../schemas/events/topics.js';
+import { topics } from '../../schemas/events/topics.js';
 import { quotas } from '../quotas/projection.js';
 import { redirects } from '../links/projection.js';
 import { stats } from '../statistics/projection.js';
@@ -11,7 +10,6 @@ import {
   blocked,
   created,
   importedVisit,
-  metered,
   recordOf,
   spooledVisit,
   visited,
@@ -22,7 +20,7 @@ import { dump, emptyTables } from '../testing/tables.js';
 import { applyBatch, createBatchHandler } from './batch.js';
 import { BatchNotAtCheckpoint } from './checkpoints.js';
 import { redrive } from './redrive.js';
-import { liveSchema, type Projection } from './projection.js';
+import { liveSchema } from './projection.js';
 import { fixture } from '../../ops/test/support/fixture.js';
 import { databaseFixture } from '../../ops/test/support/fixtures.js';
 
@@ -212,49 +210,35 @@ describe('projectors: handler of batches', () => {
     });
   }
 
-  describe('of several partitions', () => {
-    const batchOf = (
-      partition: number,
-      records: readonly NewRecord[],
-      first = 0,
-      topic: TopicName = visits,
-    ): Batch => ({
-      ...{ topic, partition },
-      records: records.map((record, index) => ({ ...record, offset: first + index })),
-    });
-    const handle = async (projection: Projection, ...batches: readonly Batch[]): Promise<void> => {
-      const deps = { projection, log: namedLog(), pool: database.pool };
-      const handleBatch = createBatchHandler({ ...deps, logger: createLogger('silent') });
-      for (const batch of batches) await handleBatch(batch);
-    };
-
-    it('applies each, moves its checkpoint, and drops its repeats by its own marks', async () => {
-      const shipped = (...sequences: readonly number[]) =>
-        sequences.map((sequence) => recordOf(spooledVisit('a', { sequence, spool: 'one' })));
-      await handle(stats, batchOf(0, shipped(1, 2)), batchOf(1, shipped(4, 5)));
-      await handle(stats, batchOf(0, shipped(2, 3, 4), 2), batchOf(1, shipped(3, 5, 6), 2));
-      expect(await clicks()).to.deep.equal({ a: 7 });
-      const { checkpoints, high_water_marks: marks } = await content();
-      const spool = '/linklog/spool/one';
-      expect([checkpoints, marks]).to.deep.equal([
-        [`(${visits},0,log-1:${visits},5)`, `(${visits},1,log-1:${visits},5)`],
-        [`(${visits},0,${spool},4,2026-05-20)`, `(${visits},1,${spool},6,2026-05-20)`],
-      ]);
-      const { rows } = await database.pool.query(
-        `SELECT partition, clicks FROM ${schema}.accounts ORDER BY partition`,
-      );
-      expect(rows).to.deep.equal([
-        { partition: 0, clicks: 4 },
-        { partition: 1, clicks: 3 },
-      ]);
-    });
-  });
-
-  it('keeps events of different topics at equal offsets apart', async () => {
-    await emptyTables(database.pool, 'projection_quotas');
-    const events = [created('abc', { keyId: 'key-1' }), metered('key-2', 1, 1)];
-    await feed(database.pool, quotas).events(...events);
-    const { checkpoints, months } = await dump(database.pool, 'projection_quotas');
-    expect([checkpoints, months].map((rows) => rows?.length)).to.deep.equal([2, 2]);
+  it('applies the batches of several partitions, with a checkpoint and marks for each', async () => {
+    const log = namedLog();
+    const deps = { projection: stats, log, pool: database.pool, logger: createLogger('silent') };
+    const handle = createBatchHandler(deps);
+    for (const [partition, first, ...sequences] of [
+      [0, 0, 1, 2],
+      [1, 0, 4, 5],
+      [0, 2, 2, 3, 4],
+      [1, 2, 3, 5, 6],
+    ] as const) {
+      const records = sequences.map((sequence, index) => ({
+        ...recordOf(spooledVisit('a', { sequence, spool: 'one' })),
+        offset: first + index,
+      }));
+      await handle({ topic: visits, partition, records });
+    }
+    expect(await clicks()).to.deep.equal({ a: 7 });
+    const { checkpoints, high_water_marks: marks } = await content();
+    const spool = '/linklog/spool/one';
+    expect([checkpoints, marks]).to.deep.equal([
+      [`(${visits},0,log-1:${visits},5)`, `(${visits},1,log-1:${visits},5)`],
+      [`(${visits},0,${spool},4,2026-05-20)`, `(${visits},1,${spool},6,2026-05-20)`],
+    ]);
+    const { rows } = await database.pool.query(
+      `SELECT partition, clicks FROM ${schema}.accounts ORDER BY partition`,
+    );
+    expect(rows).to.deep.equal([
+      { partition: 0, clicks: 4 },
+      { partition: 1, clicks: 3 },
+    ]);
   });
 });

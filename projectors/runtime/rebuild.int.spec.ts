@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { hasCode } from '../../ops/platform/errors.js';
 import { createLogger } from '../../ops/platform/logging.js';
+import { transaction } from '../../ops/platform/postgres/pool.js';
 import { ForeignPosition, type EventLog, type Subscription } from '../../ops/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topicOf } from '../../schemas/events/codec.js';
@@ -300,7 +301,7 @@ describe('projectors: rebuild', () => {
         metered('key-1', call + 1, 2),
       ],
       async () => {
-        for (let round = 0; round < 4; round += 1)
+        for (let round = 0; round < 2; round += 1)
           for (const projection of projections) await rebuildNow(projection);
       },
     );
@@ -353,19 +354,12 @@ describe('projectors: rebuild', () => {
     );
 
     /** Runs a query with the privileges of a role. */
-    const as = async (role: string | undefined, sql: string): Promise<string> => {
-      const client = await database.pool.connect();
-      try {
-        await client.query(`SET ROLE ${role}`);
-        await client.query(sql);
+    const as = (role: string | undefined, sql: string): Promise<string> =>
+      transaction(database.pool, async (tx) => {
+        await tx.query(`SET LOCAL ROLE ${role}`);
+        await tx.query(sql);
         return 'allowed';
-      } catch (error) {
-        return hasCode(error, '42501') ? 'denied' : String(error);
-      } finally {
-        await client.query('RESET ROLE');
-        client.release();
-      }
-    };
+      }).catch((error: unknown) => (hasCode(error, '42501') ? 'denied' : String(error)));
     const expectPrivileges = async (): Promise<void> => {
       for (const [expected, role, sql] of [
         ['allowed', analyst, 'SELECT * FROM projection_stats.links'],

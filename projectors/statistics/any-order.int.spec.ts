@@ -9,9 +9,8 @@ import {
   recordOf,
   spooledVisit,
 } from '../../schemas/testing/events.js';
-import { redrive } from '../runtime/redrive.js';
 import type { Projection } from '../runtime/projection.js';
-import { feed, namedLog } from '../testing/harness.js';
+import { feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { visitOf } from './link-statistics.js';
 import { openingBalanceOf } from './opening-balances.js';
@@ -187,25 +186,5 @@ describe('projectors: statistics', () => {
     await feed(database.pool, stats).events(spooledVisit('abc', { sequence: 3 }));
     const [link] = (await rowsNow())['links'] ?? [];
     expect(link).to.deep.include({ clicks: 2, bots: 1, last_accessed: noon });
-  });
-
-  it('are the same after a redrive of dead letters at any time', async () => {
-    await fc.assert(
-      fc.asyncProperty(someVisits(90), fc.nat(700), async (events, at) => {
-        await emptyTables(database.pool, 'projection_stats');
-        const poisoned: typeof stats = {
-          ...stats,
-          apply(tx, schema, some, partition) {
-            if (some.some(({ subject }) => subject === 'b')) throw new Error('poison');
-            return stats.apply(tx, schema, some, partition);
-          },
-        };
-        await give(events.slice(0, at), 200, poisoned);
-        await redrive({ pool: database.pool, log: namedLog(), projection: stats });
-        await give(events.slice(at), 200);
-        expect(textOf(await rowsNow())).to.deep.equal(naive(events));
-      }),
-      { numRuns: 10 },
-    );
   });
 });

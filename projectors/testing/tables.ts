@@ -10,16 +10,14 @@ const tablesOf = async (pool: Pool, schema: ProjectionSchema): Promise<readonly 
   return rows.map(({ name }) => name);
 };
 
-/** Returns the sorted rows of a schema as text, by default without missing events. */
+/** Returns the sorted rows of a schema as text, without missing events. */
 export const dump = async (
   pool: Pool,
   schema: ProjectionSchema,
-  tables?: readonly string[],
 ): Promise<Record<string, readonly string[]>> => {
   const content: Record<string, readonly string[]> = {};
-  const compared = async (): Promise<readonly string[]> =>
-    (await tablesOf(pool, schema)).filter((table) => table !== 'missing_events');
-  for (const table of tables ?? (await compared())) {
+  for (const table of await tablesOf(pool, schema)) {
+    if (table === 'missing_events') continue;
     const { rows } = await pool.query<{ row: string }>(
       `SELECT t::text AS "row" FROM ${schema}.${table} t ORDER BY 1`,
     );

@@ -14,7 +14,6 @@ import { evolvePlatform } from '../../schemas/folds/platform.js';
 import { blocked, created, maintenanceSwitched, unblocked } from '../../schemas/testing/events.js';
 import { watchChanges } from './changes.js';
 import { LinkCache, LinkReader } from './link-reader.js';
-import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { writeAfter, writeOnly } from '../../ops/platform/postgres/statement.js';
 import { databaseFixture, ledgerFixture } from '../../ops/test/support/fixtures.js';
 
@@ -105,26 +104,6 @@ describe('redirect edge: notifications of changes', () => {
       await switchMaintenance(on);
       await eventually(`maintenance is ${String(on)}`, () => edge.watch.maintenance === on);
     }
-  });
-
-  it('mark links as stale after the server ended the connection', async () => {
-    const subject = await cachedLink();
-    const back = deferred();
-    edge.listener.onGap((state) => {
-      if (state === 'back') back.resolve();
-    });
-    const { rows } = await node.pool.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE application_name = 'linklog listener' AND datname = current_database()`,
-    );
-    expect(rows).to.not.be.empty;
-    await back.promise;
-    expect(edge.links.cached(subject)).to.equal(undefined);
-    expect(await edge.status(subject)).to.equal('active');
-    expect(edge.links.cached(subject)?.status).to.equal('active');
-    await change(subject, blocked, 2);
-    await dropped(subject);
-    expect(await edge.status(subject)).to.equal('blocked');
   });
 
   it('are not needed while the listener is disconnected: links are read for every visit', async () => {

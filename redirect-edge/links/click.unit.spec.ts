@@ -1,10 +1,5 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
-import {
-  evolveLedgerLink,
-  initialState,
-  type LedgerLinkEvent,
-} from '../../schemas/folds/ledger-link.js';
+import { evolveLedgerLink, initialState } from '../../schemas/folds/ledger-link.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
   at,
@@ -19,6 +14,7 @@ import {
   visited,
 } from '../../schemas/testing/events.js';
 import { unknownVisitor } from '../../schemas/testing/visitor.js';
+import { decisionsOf } from '../../command-api/testing/decisions.js';
 import { clickDecider, type TakeClick } from './click.js';
 import type { VisitData } from '../../ops/visitors/visit-data.js';
 
@@ -27,10 +23,12 @@ const clickAt = (now: Date, data = unknownVisitor, id = idOf(1)): TakeClick => (
   metadata: { now, id, actor: 'visitor', requestId: 'request-1' },
 });
 
-const given = deciderSpecification({
-  ...clickDecider,
-  decide: (now: Date, link) => clickDecider.decide(clickAt(now), link),
-});
+const { accepts, refuses } = decisionsOf(
+  deciderSpecification({
+    ...clickDecider,
+    decide: (now: Date, link) => clickDecider.decide(clickAt(now), link),
+  }),
+);
 
 const createdWith = (maxClicks: number | null, expiresAt: Date | null = null) =>
   created(
@@ -52,9 +50,8 @@ describe('redirect edge: taking a click', () => {
       [3, 1],
       [null, 41],
     ] as const) {
-      given(createdWith(limit), visited('spring', clicks))
-        .when(at(1))
-        .then(visited('spring', clicks + 1, metadata(1, at(1))));
+      const next = visited('spring', clicks + 1, metadata(1, at(1)));
+      accepts([createdWith(limit), visited('spring', clicks)], at(1), next);
     }
   });
 
@@ -62,24 +59,18 @@ describe('redirect edge: taking a click', () => {
     const limit = edited('spring', 2, { maxClicks: 9, clicks: 6 });
     const click = (number: number, sequence: number, id: number) =>
       visited('spring', number, { ...metadata(id, at(1)), sequence });
-    given(createdWith(null), limit)
-      .when(at(1))
-      .then(click(7, 1, 1));
-    given(createdWith(null), limit, click(7, 1, 9))
-      .when(at(1))
-      .then(click(8, 2, 1));
+    accepts([createdWith(null), limit], at(1), click(7, 1, 1));
+    accepts([createdWith(null), limit, click(7, 1, 9)], at(1), click(8, 2, 1));
     // A rebuild folds visits after all link events.
-    given(createdWith(5), edited('spring', 2, { maxClicks: null }), limit, visited('spring', 1))
-      .when(at(1))
-      .then(click(7, 2, 1));
+    const removed = edited('spring', 2, { maxClicks: null });
+    accepts([createdWith(5), removed, limit, visited('spring', 1)], at(1), click(7, 2, 1));
   });
 
   it('is refused before the start', () => {
     const scheduled = created('spring', { maxClicks: 3, startsAt: at(60).toISOString() });
-    given(scheduled).when(at(59.999)).thenRefused('notFound');
-    given(scheduled)
-      .when(at(60))
-      .then(visited('spring', 1, { ...metadata(1, at(60)), account: 'default' }));
+    refuses([scheduled], at(59.999), 'notFound');
+    const first = visited('spring', 1, { ...metadata(1, at(60)), account: 'default' });
+    accepts([scheduled], at(60), first);
   });
 
   it('records the data of the visit', () => {
@@ -93,92 +84,33 @@ describe('redirect edge: taking a click', () => {
   it('expires the link with its last one, also after an unblock', () => {
     const expiry = { ...metadata(2, at(1)), causationId: idOf(1) };
     const last = visited('spring', 1, metadata(1, at(1)));
-    given(createdWith(1))
-      .when(at(1))
-      .then(last, expired('spring', 2, 'clicks', expiry));
-    given(createdWith(1), blocked('spring', 2), unblocked('spring', 3))
-      .when(at(1))
-      .then(last, expired('spring', 4, 'clicks', expiry));
+    accepts([createdWith(1)], at(1), last, expired('spring', 2, 'clicks', expiry));
+    const lifted = [createdWith(1), blocked('spring', 2), unblocked('spring', 3)];
+    accepts(lifted, at(1), last, expired('spring', 4, 'clicks', expiry));
   });
 
   it('is never dated before the link’s last event', () => {
-    given(createdWith(3), visited('spring', 1, { time: at(50) }))
-      .when(at(1))
-      .then(visited('spring', 2, metadata(1, at(50))));
+    const history = [createdWith(3), visited('spring', 1, { time: at(50) })];
+    accepts(history, at(1), visited('spring', 2, metadata(1, at(50))));
   });
 
   it('is refused without a link, and after the last click, also before LinkExpired is recorded', () => {
-    given().when(noon).thenRefused('notFound');
+    refuses([], noon, 'notFound');
     const last = [createdWith(1), visited('spring', 1)];
-    given(...last)
-      .when(noon)
-      .thenRefused('expired');
-    given(...last, expired('spring', 2, 'clicks'))
-      .when(noon)
-      .thenRefused('expired');
+    refuses(last, noon, 'expired');
+    refuses([...last, expired('spring', 2, 'clicks')], noon, 'expired');
   });
 
   it('is refused from the millisecond of the expiry on', () => {
     const link = createdWith(3, at(60));
-    expect(given(link).when(at(59.999)).decision.type).to.equal('accepted');
-    given(link).when(at(60)).thenRefused('expired');
-    given(link, expired('spring', 2)).when(at(1)).thenRefused('expired');
+    accepts([link], at(59.999), visited('spring', 1, metadata(1, at(59.999))));
+    refuses([link], at(60), 'expired');
+    refuses([link, expired('spring', 2)], at(1), 'expired');
   });
 
   it('is refused while blocked, in any other state', () => {
-    given(createdWith(3), blocked('spring', 2)).when(noon).thenRefused('blocked');
-    given(createdWith(1, at(60)), visited('spring', 1), blocked('spring', 2))
-      .when(at(90))
-      .thenRefused('blocked');
-  });
-});
-
-describe('redirect edge: clicks of a link', () => {
-  const types = ['click', 'click', 'click', 'block', 'unblock'] as const;
-  type Step = readonly [type: (typeof types)[number], seconds: number];
-  const someSteps = fc.array(
-    fc.tuple(fc.constantFrom(...types), fc.integer({ min: -9, max: 30 })),
-    { maxLength: 60 },
-  );
-
-  /** The events of a link after these steps, with a clock that sometimes goes back. */
-  const run = (maxClicks: number, steps: readonly Step[]) => {
-    const events: LedgerLinkEvent[] = [createdWith(maxClicks)];
-    let now = noon;
-    for (const [type, seconds] of steps) {
-      now = new Date(now.getTime() + seconds * 1_000);
-      const link = events.reduce(evolveLedgerLink, initialState);
-      if (link.status === 'none') throw new Error('the link does not exist');
-      const metadata = { time: now < link.lastEventAt ? link.lastEventAt : now };
-      const next = link.sequence + 1;
-      if (type === 'block') events.push(blocked('spring', next, metadata));
-      else if (type === 'unblock') events.push(unblocked('spring', next, metadata));
-      else {
-        const command = clickAt(now, unknownVisitor, idOf(events.length));
-        const decision = clickDecider.decide(command, link);
-        if (decision.type === 'accepted') events.push(...decision.events);
-      }
-    }
-    const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v4');
-    const expiries = events.filter((event) => event.type === 'linklog.LinkExpired.v1');
-    return { visits, expiries };
-  };
-
-  const clicks = (count: number): Step[] => Array.from({ length: count }, () => ['click', 1]);
-  const limit = fc.integer({ min: 1, max: 12 });
-
-  it('are exactly the limit, and one LinkExpired follows, with any changes in between', () => {
-    fc.assert(
-      fc.property(limit, someSteps, (maxClicks, between) => {
-        const rest: Step[] = [['unblock', 0], ...clicks(maxClicks + 3)];
-        const { visits, expiries } = run(maxClicks, [...between, ...rest]);
-        expect(visits.map(({ data }) => data.click)).to.deep.equal(
-          Array.from({ length: maxClicks }, (_, index) => index + 1),
-        );
-        expect(expiries.map(({ data, causationid }) => [data.reason, causationid])).to.deep.equal([
-          ['clicks', visits.at(-1)?.id],
-        ]);
-      }),
-    );
+    refuses([createdWith(3), blocked('spring', 2)], noon, 'blocked');
+    const over = [createdWith(1, at(60)), visited('spring', 1), blocked('spring', 2)];
+    refuses(over, at(90), 'blocked');
   });
 });

@@ -166,14 +166,6 @@ describe('redirect edge: shared cache in Redis', () => {
     expect(writer.lookups.hit).to.equal(1);
   });
 
-  it('is not used by an edge that has not listened for a minute', async () => {
-    const subject = await sharedLink();
-    reader.links.markAllStale(true);
-    await transaction(node.pool, (tx) => execute(tx, node.outbox.record([blocked(subject, 2)])));
-    expect(await reader.status(subject)).to.equal('blocked');
-    expect(reader.lookups).to.include({ hit: 0, skipped: 1 });
-  });
-
   it('never undoes a block, with an old dump or copies without an expiry', async () => {
     const subject = await sharedLink();
     await operator.save();

@@ -184,11 +184,6 @@ for (const [name, openTarget] of Object.entries(targets))
       expect(workers).lengthOf(4);
     });
 
-    it('ships nothing of a chunk whose first record is damaged', async () => {
-      const chunk = Buffer.from(new SharedArrayBuffer(1_000));
-      expect(await shipping.ship(chunk)).to.deep.equal({ visits: 0, bytes: 0 });
-    });
-
     it('does not ship after it was stopped', async () => {
       const available = deferred();
       const late = shipFromWorker({

@@ -34,21 +34,12 @@ const decode = (bytes: Buffer): Written[] =>
   });
 
 describe('redirect edge: spool’s records', () => {
-  it('are read as they were written', () => {
-    fc.assert(
-      fc.property(someRecords, (records) => {
-        const { bytes, ends } = encode(records);
-        expect(decode(bytes)).to.deep.equal(records);
-        expect(Array.from(recordsIn(bytes), ({ end }) => end)).to.deep.equal(ends);
-      }),
-      { numRuns: 50 },
-    );
-  });
-
-  it('are the complete ones, if the bytes are truncated', () => {
+  it('are read as they were written, or the complete ones, if the bytes are truncated', () => {
     fc.assert(
       fc.property(someRecords, fc.nat(), (records, at) => {
         const { bytes, ends } = encode(records);
+        expect(decode(bytes)).to.deep.equal(records);
+        expect(Array.from(recordsIn(bytes), ({ end }) => end)).to.deep.equal(ends);
         const cut = at % (bytes.length + 1);
         const whole = ends.filter((end) => end <= cut).length;
         expect(decode(bytes.subarray(0, cut))).to.deep.equal(records.slice(0, whole));

@@ -132,12 +132,6 @@ describe('redirect edge: visit analyzer', () => {
       expect(new Set(hashes).size).to.equal(5);
     });
 
-    it('by the /64 of an IPv6 address', () => {
-      const from = (address: string): string | null => visitor({}, { address });
-      expect(from('2001:db8:1:2::7')).to.equal(from('2001:db8:1:2:ffff::1'));
-      expect(from('2001:db8:1:2::7')).to.not.equal(from('2001:db8:1:3::7'));
-    });
-
     it('by no hash without a key or an address', () => {
       expect(analyzerOf()(request(), link, today).visitor).to.be.null;
       expect(visitor({}, { address: '' })).to.be.null;

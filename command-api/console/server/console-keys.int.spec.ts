@@ -3,7 +3,6 @@ import { actor, derivedKey, newKey, type TestKey } from '../../testing/keys.js';
 import { createApiKeyHandler } from '../../keys/handler.js';
 import { findKeyBySecret, findKeyByToken, createConsoleToken } from './console-keys.js';
 import { newToken } from './console-sessions.js';
-import { transaction } from '../../../ops/platform/postgres/pool.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('command API: keys that open the console', () => {
@@ -48,34 +47,6 @@ describe('command API: keys that open the console', () => {
     );
     expect((await createConsoleToken(database.pool, null))?.key.id).to.equal(root.id);
     expect((await createConsoleToken(database.pool, derived.id))?.key.id).to.equal(derived.id);
-  });
-
-  it('are found without a read of newer ones', async () => {
-    const oldest = await newKey(node);
-    await database.pool.query(`UPDATE ledger.api_keys SET status = 'inactive' WHERE id <> $1`, [
-      oldest.id,
-    ]);
-    await database.pool.query(
-      `INSERT INTO ledger.api_keys (id, name, plan, account, status, created_at, sequence, last_event_at, ancestors)
-       SELECT 'newer-' || n, '', 'PRO', '', 'active', now(), 1, now(), '{}' FROM generate_series(1, 2000) AS n`,
-    );
-    await database.pool.query(
-      `INSERT INTO ledger.key_secrets (key_id, hash)
-       SELECT id, sha256(id::bytea) FROM ledger.api_keys WHERE starts_with(id, 'newer-')`,
-    );
-    await transaction(database.pool, async (tx) => {
-      const rowsRead = async (): Promise<number> => {
-        const { rows } = await tx.query<{ read: number }>(
-          `SELECT sum(seq_tup_read + idx_tup_fetch)::integer AS read FROM pg_stat_xact_user_tables
-           WHERE relid IN ('ledger.api_keys'::regclass, 'ledger.key_secrets'::regclass)`,
-        );
-        return rows[0]?.read ?? 0;
-      };
-      // The counters include earlier transactions of the connection.
-      const before = await rowsRead();
-      expect((await createConsoleToken(tx, null))?.key.id).to.equal(oldest.id);
-      expect((await rowsRead()) - before).to.be.within(1, 50);
-    });
   });
 
   it('open it once by an address, within 10 minutes', async () => {

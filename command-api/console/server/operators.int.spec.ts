@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import Koa from 'koa';
 import { trustNone } from '../../../ops/http/client-address.js';
 import { createLogger } from '../../../ops/platform/logging.js';
 import { sendRequest } from '../../../ops/test/support/http.js';
-import { createApp } from '../../http/app.js';
 import { operatorsConsole } from './operators.js';
 import { createPeople } from '../../people/handler.js';
 import { createSignIn } from '../../people/oidc/sign-in.js';
@@ -22,22 +22,6 @@ describe('command API: sessions of operators', () => {
 
   const start = async (adminToken: string): Promise<string> => {
     const logger = createLogger('silent');
-    const health = (): never => {
-      throw new Error('health() was called');
-    };
-    const app = createApp(
-      {
-        ...{
-          health,
-          requests: { record: () => undefined },
-          tracer: null,
-          shortUrlHost: null,
-          logger,
-        },
-        activeDomains: { ignoresCase: () => false },
-      },
-      () => null,
-    );
     const { pool } = database;
     const people = createPeople(pool, node.outbox);
     const deps = {
@@ -47,7 +31,11 @@ describe('command API: sessions of operators', () => {
       oidc: createSignIn({ pool, people, logger, originOf: () => '' }, { oidc: null, keys: true }),
     };
     const console = operatorsConsole(deps, []);
-    app.use((ctx) => console.handle(ctx));
+    const app = new Koa();
+    app.use((ctx) => {
+      ctx.state = { headers: {}, uncounted: (wait: unknown) => wait };
+      return console.handle(ctx);
+    });
     const handle = app.callback();
     const server = createServer((request, response) => void handle(request, response)).listen(0);
     servers.push(server);

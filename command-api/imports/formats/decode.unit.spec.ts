@@ -5,7 +5,6 @@ import { expectFault, toAsync } from '../../testing/import-files.js';
 import { decodeFile } from './decode.js';
 import { ImportFileFault } from './records.js';
 import { encodings } from '../../../schemas/encodings.js';
-import { codePoint } from '../../../schemas/testing/code-point.js';
 
 const limits = { maxBytes: 10_000 };
 
@@ -168,18 +167,6 @@ describe('imports: text of files', () => {
     for await (const part of decodeFile(toAsync(cut(gzipSync(text), 10)), limits)) {
       if (part !== '') break;
     }
-  });
-
-  it('decodes any text of UTF-8 and UTF-16 in any chunks', async () => {
-    const anyText = fc.string({ unit: codePoint }).filter((value) => !value.startsWith('\ufeff'));
-    await fc.assert(
-      fc.asyncProperty(anyText, fc.integer({ min: 1, max: 9 }), async (value, size) => {
-        expect(await decode(Buffer.from(value), size)).to.equal(value);
-        expect(await decode(utf16(value), size)).to.equal(value);
-        expect(await decode(gzipSync(utf16(value).swap16()), size)).to.equal(value);
-      }),
-      { numRuns: 20 },
-    );
   });
 
   it('never returns a replacement character that the file does not have', async () => {

@@ -42,7 +42,6 @@ const heads: readonly (readonly [name: string, head: string, format: ImportForma
     '{"total":2,"limit":50,"skip":0,"data":[\n{"address":"a","target":"b"}',
     'kutt-json',
   ],
-  ['array of Kutt', ' [{"address":"a","target":"b"}]', 'kutt-json'],
   [
     'API of Bitly',
     '{"links":[{"id":"bit.ly/3","long_url":"https://shop.example/"}],"pagination":{}}',
@@ -59,7 +58,6 @@ const heads: readonly (readonly [name: string, head: string, format: ImportForma
     "INSERT INTO `links` (`id`,`short_url`,`long_url`) VALUES (1,'0','https://a.example/')",
     null,
   ],
-  ['SQL of Kutt', 'COPY public.links (id, address, target) FROM stdin;\n', null],
   ['Chhoto', '[{"shortlink":"a","longlink":"https://example.org/","hits":12}]', null],
   [
     'Rebrandly',
@@ -67,12 +65,6 @@ const heads: readonly (readonly [name: string, head: string, format: ImportForma
     null,
   ],
   ['Short.io', '{"links":[{"id":"l","path":"sale","originalURL":"https://shop.example/"}]}', null],
-  ['visits of Shlink', 'date,potentialBot,userAgent,referer,visitedUrl,type\n', null],
-  [
-    'visits of the command line of Shlink',
-    'Date,"Potential bot","User agent",Referer,Country,Region,City,"Visited URL","Redirect URL",Type\n',
-    null,
-  ],
   ['Firebase', 'Short Link,Long Dynamic Link,Name\n', null],
   ['an empty listing', '{"links":[]}', null],
   ['text', 'This is a text, not a list of links.\n', null],
@@ -126,22 +118,6 @@ describe('imports: formats', () => {
         ),
         { numRuns: 40 },
       );
-    }
-  });
-
-  it('are read equally in chunks that cut records of a longer file', async () => {
-    const title = `a\r\n${'x'.repeat(200)}`;
-    const rows = Array.from({ length: 400 }, (_, index) => `"c${index}",${url},"${title}"\r\n`);
-    const objects = Array.from({ length: 400 }, (_, index) => kutt(`c${index}`.padEnd(200, 'x')));
-    for (const [reader, text] of [
-      [readers.csv, `code,url,title\r\n${rows.join('')}`],
-      [readers['kutt-json'], objects.join('\r\n')],
-      [readers['kutt-json'], `{"data":[\r\n${objects.join(',\r\n')}]}`],
-    ] as const) {
-      expect(await readRecords(reader, text)).to.have.length(400);
-      for (const size of [1_000, 65_535, 65_536, 65_537]) {
-        await expectSameFromChunks(reader, text, size);
-      }
     }
   });
 

@@ -109,16 +109,6 @@ describe('imports: JSON of Kutt', () => {
     ]);
   });
 
-  it('rejects characters that PostgreSQL cannot store', async () => {
-    const message =
-      'The row has a character that cannot be stored: U+0000 or half a surrogate pair.';
-    const text = '[{"address":"a","target":"b\\u0000"},{"address":"\\ud83d","target":"b"}]';
-    expect(await read(text)).to.deep.equal([
-      invalid(1, message, { code: 'a', url: 'b?' }),
-      invalid(1, message, { code: '?', url: 'b' }),
-    ]);
-  });
-
   it('rejects an object that is too long and reads the next one', async () => {
     const long = JSON.stringify({ address: 'a', target: 'x'.repeat(1_000_000) });
     for (const text of [`[${long},\n${kutt('b')}]`, `${kutt('a')}\n${long}\n${kutt('b')}`]) {

@@ -7,20 +7,16 @@ describe('imports: times of files', () => {
     ['2024-08-15T15:03:56-04:00', 'UTC', '2024-08-15T19:03:56.000Z'],
     ['2020-10-26T17:20:40+0000', 'Europe/Berlin', '2020-10-26T17:20:40.000Z'],
     ['2020-10-26 17:20:40 +02', 'UTC', '2020-10-26T15:20:40.000Z'],
-    ['2020-10-26 17:20:40 UTC', 'Europe/Berlin', '2020-10-26T17:20:40.000Z'],
     ['2024-09-02T18:49:56.136Z', 'Europe/Berlin', '2024-09-02T18:49:56.136Z'],
     ['2024-09-02T18:49:56.1369999Z', 'UTC', '2024-09-02T18:49:56.136Z'],
     [' 2023-05-01 08:00:01 ', 'UTC', '2023-05-01T08:00:01.000Z'],
     ['2023-05-01 08:00:01', 'Europe/Berlin', '2023-05-01T06:00:01.000Z'],
-    ['2023-05-01 08:00', 'UTC', '2023-05-01T08:00:00.000Z'],
     ['2023-05-01', 'America/New_York', '2023-05-01T04:00:00.000Z'],
     ['2024-02-29 23:59:60', 'UTC', '2024-02-29T23:59:59.000Z'],
     ['1580515200', 'Europe/Berlin', '2020-02-01T00:00:00.000Z'],
     ['1580515200.25', 'UTC', '2020-02-01T00:00:00.250Z'],
     ['1580515200123', 'UTC', '2020-02-01T00:00:00.123Z'],
     ['0000-00-00 00:00:00', 'UTC', null],
-    ['0000-00-00 00:00:00', 'Europe/Berlin', null],
-    ['0000-01-01 00:00:00', 'UTC', null],
     ['0001-01-01 00:00:00+02:00', 'UTC', null],
     ['0001-01-01 00:00:00', 'UTC', '0001-01-01T00:00:00.000Z'],
     ['9999-12-31 23:59:59-01:00', 'UTC', null],
@@ -31,7 +27,6 @@ describe('imports: times of files', () => {
     ['20230501', 'UTC', null],
     ['0', 'UTC', null],
     ['03/04/2025', 'UTC', null],
-    ['yesterday', 'UTC', null],
     ['', 'UTC', null],
   ];
   for (const [text, zone, expected] of cases) {
@@ -56,18 +51,6 @@ describe('imports: times of files', () => {
     ] as const) {
       expect(readUsTime(text, zone), text).to.equal(expected);
     }
-  });
-
-  it('reads the times that JavaScript writes', () => {
-    const years = { min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true };
-    fc.assert(
-      fc.property(fc.date(years), (date) => {
-        const written = date.toISOString();
-        expect(readTime(written, 'Europe/Berlin')).to.equal(written);
-        expect(readTime(written.slice(0, -1).replace('T', ' '), 'UTC')).to.equal(written);
-        expect(readTime(written.slice(0, -1), 'Etc/UTC')).to.equal(written);
-      }),
-    );
   });
 
   it('returns null or a time for any text', () => {

@@ -1,8 +1,4 @@
 import {
-  commandSpecification,
-  metadataOfEvent,
-} from '../../../schemas/testing/decider-specification.js';
-import {
   at,
   blocked,
   created,
@@ -10,10 +6,10 @@ import {
   unblocked,
   visited,
 } from '../../../schemas/testing/events.js';
-import { decisionsOf } from '../../testing/decisions.js';
+import { metadataOfEvent, specify } from '../../testing/decisions.js';
 import { linkBlockDecider } from './command.js';
 
-const { accepts, ignores, refuses } = decisionsOf(commandSpecification('spring', linkBlockDecider));
+const { accepts, ignores, refuses } = specify('spring', linkBlockDecider);
 
 const block = { type: 'BlockLink', reason: 'phishing' } as const;
 const unblock = { type: 'UnblockLink', reason: 'a mistake' } as const;

@@ -1,11 +1,5 @@
 import { largeRules } from '../../../schemas/testing/large-rules.js';
 import {
-  commandMetadata,
-  commandSpecification,
-  metadataOfEvent,
-  type FlatCommand,
-} from '../../../schemas/testing/decider-specification.js';
-import {
   at,
   blocked,
   created,
@@ -20,7 +14,12 @@ import {
 } from '../../../schemas/testing/events.js';
 import { ruleUrls, type RedirectRule } from '../../../schemas/redirect-rules.js';
 import { evolveLedgerLink, type LedgerLinkEvent } from '../../../schemas/folds/ledger-link.js';
-import { decisionsOf } from '../../testing/decisions.js';
+import {
+  commandMetadata,
+  type FlatCommand,
+  metadataOfEvent,
+  specify,
+} from '../../testing/decisions.js';
 import {
   evolveManagedLink,
   linkChangeDecider,
@@ -38,13 +37,12 @@ const evolve = (state: ManagedLink, event: LedgerLinkEvent): ManagedLink =>
     ? { ...state, ledger: evolveLedgerLink(state.ledger, event) }
     : evolveManagedLink(state, event);
 
-const { accepts, ignores, refuses } = decisionsOf(
-  commandSpecification<LinkCommand, LedgerLinkEvent, ManagedLink, LinkRefusal>(
-    'spring',
-    { ...linkChangeDecider, evolve },
-    { ...commandMetadata, now: at(100), actor: 'key-1' },
-  ),
-);
+const { accepts, ignores, refuses } = specify<
+  LinkCommand,
+  LedgerLinkEvent,
+  ManagedLink,
+  LinkRefusal
+>('spring', { ...linkChangeDecider, evolve }, { ...commandMetadata, now: at(100), actor: 'key-1' });
 
 const url = 'https://example.net/';
 const createdWith = (data: Parameters<typeof created>[1]) =>
@@ -214,7 +212,7 @@ describe('command API: changing a link', () => {
     accepts(off, change({ disabled: false }), enabled('spring', 4, metadata()));
   });
 
-  it('changes rules only if they differ, and removes them', () => {
+  it('changes options only if they differ, removes them, and checks their URLs', () => {
     const split = [
       { name: 'a', url: 'https://example.com/a', weight: 1 },
       { name: 'b', url: 'https://example.com/b', weight: 3 },
@@ -223,62 +221,38 @@ describe('command API: changing a link', () => {
       { name: 'ios', when: { os: ['iOS'] }, url: 'https://apps.example/' },
       { name: 'test', when: {}, split },
     ];
-    const urls = [safe, ...ruleUrls(rules)];
-    const ruled = [link, edited('spring', 2, { rules, forwardQuery: true })];
-    const none = { rules: null, forwardQuery: false };
-    refuses([link], change({ rules }), 'unchecked', { urls });
-    refuses([link], change({ rules }, urls.slice(1)), 'unchecked', { urls });
-    const ruledQuery = { rules, forwardQuery: true };
-    accepts([link], change(ruledQuery, urls), editedNow(2, ruledQuery));
-    ignores(ruled, change(structuredClone(ruledQuery)));
-    accepts(ruled, change(none), editedNow(3, none));
-    ignores([link], change(none));
-    const off = [...ruled, disabled('spring', 3)];
-    refuses(off, change({ disabled: false }), 'unchecked', { urls });
-  });
-
-  it('changes and removes each option, and checks its URLs', () => {
     const options = {
-      redirectStatus: 307,
+      ...{ rules, forwardQuery: true, forwardPath: true as const, redirectStatus: 307 as const },
       expiredUrl: 'https://example.org/after',
-      forwardPath: true,
       card: { title: 'Sale', image: 'https://img.example/a.png' },
-    } as const;
-    const urls = [safe, options.expiredUrl, options.card.image];
+    };
+    const urls = [safe, ...ruleUrls(rules), options.expiredUrl, options.card.image];
     refuses([link], change(options), 'unchecked', { urls });
+    refuses([link], change(options, urls.slice(1)), 'unchecked', { urls });
     accepts([link], change(options, urls), editedNow(2, options));
     const optional = [link, edited('spring', 2, options)];
     ignores(optional, change(structuredClone(options)));
-    const none = { redirectStatus: null, expiredUrl: null, forwardPath: null, card: null };
+    const removal = { redirectStatus: null, expiredUrl: null, forwardPath: null, card: null };
+    const none = { ...removal, rules: null, forwardQuery: false };
     accepts(optional, change(none), editedNow(3, none));
     ignores([link], change(none));
+    const off = [...optional, disabled('spring', 3)];
+    refuses(off, change({ disabled: false }), 'unchecked', { urls });
   });
 
   it('refuses a permanent redirect with a limit or a password', () => {
-    const permanentLimited = 'A permanent redirect cannot have maxClicks or a password';
+    const refusal = { message: 'A permanent redirect cannot have maxClicks or a password' };
     const permanent = { redirectStatus: 301 } as const;
     accepts([link], change(permanent), editedNow(2, permanent));
     const cached = [link, edited('spring', 2, permanent)];
-    refuses(cached, change({ maxClicks: 5 }), 'conflict', {
-      message: permanentLimited,
-    });
-    refuses(cached, change({ password: { hash: null } }), 'conflict', {
-      message: permanentLimited,
-    });
-    accepts(
-      cached,
-      change({ redirectStatus: 302, maxClicks: 5 }),
-      editedNow(3, { redirectStatus: 302, maxClicks: 5, clicks: 0 }),
-    );
+    refuses(cached, change({ maxClicks: 5 }), 'conflict', refusal);
+    refuses(cached, change({ password: { hash: null } }), 'conflict', refusal);
+    const temporary = { redirectStatus: 302, maxClicks: 5 } as const;
+    accepts(cached, change(temporary), editedNow(3, { ...temporary, clicks: 0 }));
     const limited = [createdWith({ maxClicks: 5 })];
-    refuses(limited, change({ redirectStatus: 308 }), 'conflict', {
-      message: permanentLimited,
-    });
-    accepts(
-      limited,
-      change({ redirectStatus: 308, maxClicks: null }),
-      editedNow(2, { maxClicks: null, redirectStatus: 308 }),
-    );
+    refuses(limited, change({ redirectStatus: 308 }), 'conflict', refusal);
+    const unlimited = { redirectStatus: 308, maxClicks: null } as const;
+    accepts(limited, change(unlimited), editedNow(2, unlimited));
   });
 
   it('requires the hash of a password if nothing else refuses the change', () => {

@@ -1,13 +1,9 @@
 import { maxCodes } from '../../../schemas/folds/link.js';
-import {
-  commandSpecification,
-  metadataOfEvent,
-} from '../../../schemas/testing/decider-specification.js';
 import { codeAdded, codeRemoved, created, deleted } from '../../../schemas/testing/events.js';
-import { decisionsOf } from '../../testing/decisions.js';
+import { metadataOfEvent, specify } from '../../testing/decisions.js';
 import { codeDecider } from './command.js';
 
-const { accepts, refuses } = decisionsOf(commandSpecification('spring', codeDecider));
+const { accepts, refuses } = specify('spring', codeDecider);
 
 const link = created('spring', {}, { account: 'acme' });
 const code = (sequence: number, name: string) =>

@@ -52,6 +52,13 @@ const matchOf = (url: string, cacheDuration: string | undefined): object => ({
   ...{ threat: { url }, cacheDuration },
 });
 
+const wrongAnswers = {
+  fail: [500, '{"error":{"code":500}}'],
+  malformed: [200, '<html>{"matches":[]}'],
+  otherJson: [200, '{"matches":[{"threat":"https://evil.example/"}]}'],
+  otherUrl: [200, JSON.stringify({ matches: [matchOf('https://other.example/', '300s')] })],
+} as const;
+
 /** A local server with the protocol of Safe Browsing v4, and with its failures. */
 export const startSafeBrowsingDouble = async (): Promise<SafeBrowsingDouble> => {
   const asked: FindRequest[] = [];
@@ -85,43 +92,32 @@ export const startSafeBrowsingDouble = async (): Promise<SafeBrowsingDouble> => 
         const { hostname } = new URL(url);
         return hostname.includes('evil') || double.listed.has(hostname);
       });
-      switch (double.behaviour) {
-        case 'answer': {
-          const matches = evil.map((url) => matchOf(url, double.cacheDuration));
+      const matches = evil.map((url) => matchOf(url, double.cacheDuration));
+      const { behaviour } = double;
+      switch (behaviour) {
+        case 'answer':
           send(200, JSON.stringify(matches.length > 0 ? { matches } : {}));
-          return;
-        }
+          break;
         case 'hang':
-          return;
+          break;
         case 'stall':
           response.writeHead(200, { 'Content-Type': 'application/json' });
           response.write('{');
-          return;
-        case 'fail':
-          send(500, '{"error":{"code":500}}');
-          return;
-        case 'malformed':
-          send(200, '<html>{"matches":[]}');
-          return;
-        case 'otherJson':
-          send(200, '{"matches":[{"threat":"https://evil.example/"}]}');
-          return;
-        case 'otherUrl':
-          send(200, JSON.stringify({ matches: [matchOf('https://other.example/', '300s')] }));
-          return;
+          break;
         case 'redirect':
           response.writeHead(307, { Location: '/elsewhere' }).end();
-          return;
-        case 'reset':
-          request.socket.destroy();
-          return;
+          break;
         case 'resetOnce':
-          double.behaviour = 'answer';
+        case 'reset':
+          if (behaviour === 'resetOnce') double.behaviour = 'answer';
           request.socket.destroy();
-          return;
-        default: {
-          const unknown: never = double.behaviour;
-          return unknown;
+          break;
+        case 'fail':
+        case 'malformed':
+        case 'otherJson':
+        case 'otherUrl': {
+          const [status, text] = wrongAnswers[behaviour];
+          send(status, text);
         }
       }
     });

@@ -1,7 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
 import { expect } from 'chai';
-import type { PostgresLog } from '../../../ops/event-log/postgres-log.js';
-import { createLogger } from '../../../ops/platform/logging.js';
 import {
   startEventStoreDouble,
   type EventStoreDouble,
@@ -35,13 +33,16 @@ import {
 } from '../../../schemas/testing/events.js';
 import { eventually, rejection } from '../../../ops/test/support/waiting.js';
 import { emptyTables } from '../../testing/tables.js';
-import { ArchiveCut, ArchiveUnavailable, openArchiveStore, type ArchiveStore } from './store.js';
-import { startArchive, type Archive } from './archive.js';
+import {
+  ArchiveUnavailable,
+  openArchiveStore,
+  type ArchiveStore,
+  type StreamMetadata,
+} from './store.js';
 import { archiveIdOf } from './archiver.js';
 import { archiver, idsIn } from '../../../ops/test/support/archive/harness.js';
 import { archiveUnderKills } from '../../../ops/test/support/archive/kills.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
-import { openTestLog } from '../../../ops/test/support/node.js';
 import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 
 const links = topics.links.name;
@@ -58,7 +59,7 @@ describe('archive: archive', () => {
   beforeEach(async () => {
     stores = [];
     await emptyTables(database.pool, 'archive');
-    double = await startEventStoreDouble();
+    double = await startEventStoreDouble({ commitTimeoutMs: 50 });
   });
 
   afterEach(async () => {
@@ -264,20 +265,6 @@ describe('archive: archive', () => {
       expect(await late).to.be.instanceOf(BatchNotAtCheckpoint);
       expect(ids('visits-abc')).to.deep.equal(idsOf(events));
     });
-
-    it('can be filled again from the start, and reports lost events', async () => {
-      const archive = newArchiver();
-      await archive(visits, 0, records.slice(0, 4));
-      await emptyTables(database.pool, 'archive');
-      await archive(visits, 0, records.slice(0, 4));
-      expect(ids('visits-abc')).to.deep.equal(idsOf(events.slice(0, 4)));
-      double.streams.cut('visits-abc', 2);
-      expect(await rejection(archive(visits, 4, records.slice(4)))).to.be.instanceOf(ArchiveCut);
-      expect(ids('visits-abc')).to.have.length(2);
-      await emptyTables(database.pool, 'archive');
-      await archive(visits, 0, records);
-      expect(ids('visits-abc')).to.deep.equal(idsOf(events));
-    });
   });
 
   describe('given events that the server rejects', () => {
@@ -292,87 +279,125 @@ describe('archive: archive', () => {
       expect(second).to.deep.equal([1, 'bad', null]);
     });
 
-    it('sets aside an event that is too large, and archives the others', async () => {
-      double.kill();
-      double = await startEventStoreDouble({ maxAppendSize: 3_000 });
-      const url = `https://example.com/${'x'.repeat(3_000)}`;
-      const large = created('bad', { url }, { sequence: 2 });
-      const events = [created('bad'), large, blocked('bad', 3), created('good')];
-      const archive = newArchiver();
-      await archive(links, 0, events.map(recordOf));
-      await archive(links, 4, [recordOf(unblocked('bad', 4))]);
-      expect(ids('link-bad')).to.deep.equal(idsOf(events.slice(0, 1)));
-      expect(ids('link-good')).to.have.length(1);
-      expect(await readDeadLetters()).to.deep.equal([
-        [1, 'bad', '3 INVALID_ARGUMENT: Maximum Append Size of 3000 Exceeded.'],
-        [2, 'bad', null],
-        [4, 'bad', null],
-      ]);
-    });
-
-    it('sets aside the one event of a call that exceeds the limit of an event', async () => {
-      double.kill();
-      double = await startEventStoreDouble({ maxAppendEventSize: 3_000 });
-      const url = `https://example.com/${'x'.repeat(8_000)}`;
-      const events = [created('a'), blocked('a', 2), edited('a', 3, { url }), unblocked('a', 4)];
-      await newArchiver()(links, 0, events.map(recordOf));
-      expect(ids('link-a')).to.deep.equal(idsOf(events.slice(0, 2)));
-      const message = `3 INVALID_ARGUMENT: Event with Id: ${events[2]?.id} exceeds Maximum Append Event Size of 3000.`;
-      expect(await readDeadLetters()).to.deep.equal([
-        [2, 'a', message],
-        [3, 'a', null],
-      ]);
-    });
+    for (const [limit, messageOf] of [
+      [{ maxAppendSize: 3_000 }, () => 'Maximum Append Size of 3000 Exceeded.'],
+      [
+        { maxAppendEventSize: 3_000 },
+        (id: string) => `Event with Id: ${id} exceeds Maximum Append Event Size of 3000.`,
+      ],
+    ] as const) {
+      it(`sets aside an event that is too large, and archives the others: ${Object.keys(limit).join()}`, async () => {
+        double.kill();
+        double = await startEventStoreDouble(limit);
+        const url = `https://example.com/${'x'.repeat(3_000)}`;
+        const large = created('bad', { url }, { sequence: 2 });
+        const events = [created('bad'), large, blocked('bad', 3), created('good')];
+        const archive = newArchiver();
+        await archive(links, 0, events.map(recordOf));
+        await archive(links, 4, [recordOf(unblocked('bad', 4))]);
+        expect(ids('link-bad')).to.deep.equal(idsOf(events.slice(0, 1)));
+        expect(ids('link-good')).to.have.length(1);
+        expect(await readDeadLetters()).to.deep.equal([
+          [1, 'bad', `3 INVALID_ARGUMENT: ${messageOf(large.id)}`],
+          [2, 'bad', null],
+          [4, 'bad', null],
+        ]);
+      });
+    }
   });
 
-  describe('given a growing log', () => {
-    const logger = createLogger('silent');
-    let opened: PostgresLog;
-    const own = databaseFixture('archived', { per: 'test' });
-    let archive: Archive | null;
+  describe('given events that the server removed', () => {
+    const stream = 'visits-abc';
+    const events = visitsOf(6);
+    const records = events.map(recordOf);
+    const eventIds = idsOf(events);
+    let store: ArchiveStore;
 
-    beforeEach(async () => {
-      archive = null;
-      opened = await openTestLog({ pool: own.pool, url: own.url, logger });
+    beforeEach(() => {
+      store = open();
     });
 
-    afterEach(async () => {
-      await archive?.stop();
-      await opened.log.close();
-    });
-
-    const countCalls = (): number => double.calls.read + double.calls.append;
-
-    /** Starts the archive, and stops the server from responding. */
-    const startStalled = async (): Promise<Archive> => {
-      const store = openArchiveStore(double.url);
-      archive = startArchive({ pool: own.pool, log: opened.log, store, logger });
-      await archive.check();
-      double.stall();
-      Object.assign(double.calls, { read: 0, append: 0 });
-      return archive;
+    const state = async () => {
+      const { rows } = await database.pool.query<{ removed: number; deadLetters: number }>(
+        `SELECT coalesce(sum(removed), 0)::bigint AS removed,
+                (SELECT count(*) FROM archive.dead_letters) AS "deadLetters" FROM archive.streams`,
+      );
+      return rows[0];
     };
 
-    it('continues after a stall that is longer than its deadline', async () => {
-      const running = await startStalled();
-      const event = created('a');
-      await opened.log.append(links, [recordOf(event)]);
-      await eventually('the second call arrives', () => countCalls() === 2);
-      double.resume();
-      await eventually('the archive has no lag', async () => (await running.status()).lag === 0);
-      expect(ids('link-a')).to.deep.equal([event.id]);
+    /** Retention, or a soft deletion. */
+    const remove = (retention: StreamMetadata | null): void => {
+      if (retention) double.streams.retain(stream, retention);
+      else double.streams.softDelete(stream);
+      double.streams.elapse(61);
+    };
+
+    for (const [title, removed, retention] of [
+      ['$maxCount 2', 2, { $maxCount: 2 }],
+      ['an expired $maxAge', 4, { $maxAge: 60 }],
+      ['$tb 3', 3, { $tb: 3 }],
+      ['a soft deletion', 4, null],
+    ] as const) {
+      it(`does not matter for later events: ${title}`, async () => {
+        const archive = archiver(database.pool, store);
+        await archive(visits, 0, records.slice(0, 4));
+        remove(retention);
+        await archive(visits, 4, records.slice(4));
+        expect(ids(stream)).to.deep.equal(eventIds);
+        expect(await state()).to.deep.equal({ removed: 0, deadLetters: 0 });
+      });
+
+      for (const isScavenged of [false, true]) {
+        for (const length of [1, 2, 4, 6]) {
+          const how = `${title}${isScavenged ? ', scavenged' : ''}, batches of ${length}`;
+          it(`are not written again by a rebuild: ${how}`, async () => {
+            await archiver(database.pool, store)(visits, 0, records.slice(0, 4));
+            remove(retention);
+            if (isScavenged) double.streams.scavenge();
+            const before = ids(stream);
+            await emptyTables(database.pool, 'archive');
+            const archive = archiver(database.pool, store, 6);
+            for (let from = 0; from < 6; from += length) {
+              await archive(visits, from, records.slice(from, from + length));
+            }
+            expect(ids(stream)).to.deep.equal([...before, ...eventIds.slice(4)]);
+            expect(double.streams.events(stream)?.at(-1)?.revision).to.equal(5);
+            expect(await state()).to.deep.equal({ removed, deadLetters: 0 });
+          });
+        }
+      }
+    }
+
+    it('counts those of a tombstoned stream and later ones', async () => {
+      await archiver(database.pool, store)(visits, 0, records.slice(0, 2));
+      double.streams.tombstone(stream);
+      const other = spooledVisit('other', { sequence: 7 });
+      await archiver(database.pool, store)(visits, 2, [...records.slice(2), recordOf(other)]);
+      expect(ids('visits-other')).to.deep.equal([archiveIdOf(other)]);
+      expect(await state()).to.deep.equal({ removed: 4, deadLetters: 0 });
     });
 
-    it('stops immediately during a call without a response', async () => {
-      const running = await startStalled();
-      await opened.log.append(links, [recordOf(created('a'))]);
-      await eventually('the first call arrives', () => countCalls() === 1);
-      await running.stop();
-      archive = null;
-      // No second attempt.
-      expect(countCalls()).to.equal(1);
-      expect((await running.status()).lag).to.equal(1);
-    });
+    for (const retention of [{}, { $maxAge: 60 }, { $maxCount: 10 }]) {
+      for (const outcome of ['commit', 'rollback'] as const) {
+        const title = `${JSON.stringify(retention)}, ${outcome}`;
+        it(`do not include events that are not committed, which are no cut: ${title}`, async () => {
+          const archive = archiver(database.pool, store);
+          await archive(visits, 0, records.slice(0, 2));
+          double.streams.retain(stream, retention);
+          double.streams.hasQuorum = false;
+          for (const end of [3, 6, 6]) {
+            const error = await rejection(archive(visits, 2, records.slice(2, end)));
+            expect(error).to.be.instanceOf(ArchiveUnavailable);
+            expect(error).to.include({ code: 'TIMEOUT' });
+          }
+          double.streams[outcome]();
+          double.streams.hasQuorum = true;
+          await archive(visits, 2, records.slice(2));
+          expect(ids(stream)).to.deep.equal(eventIds);
+          expect(await state()).to.deep.equal({ removed: 0, deadLetters: 0 });
+        });
+      }
+    }
   });
 
   it('stores each event once, in order, while EventStoreDB is killed repeatedly', async () => {

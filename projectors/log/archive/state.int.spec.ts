@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { expect } from 'chai';
 import type { PostgresLog } from '../../../ops/event-log/postgres-log.js';
 import { createLogger } from '../../../ops/platform/logging.js';
+import { transaction } from '../../../ops/platform/postgres/pool.js';
 import { idsIn } from '../../../ops/test/support/archive/harness.js';
 import { startEventStoreCluster } from '../../../ops/test/support/eventstore/cluster.js';
 import {
@@ -12,17 +13,18 @@ import {
 import { databaseFixture } from '../../../ops/test/support/fixtures.js';
 import { openTestLog } from '../../../ops/test/support/node.js';
 import { eventually, eventuallyPasses, rejection } from '../../../ops/test/support/waiting.js';
-import { newEvent } from '../../../schemas/events/codec.js';
-import { topics, type TopicName } from '../../../schemas/events/topics.js';
-import { blocked, created, noon, recordOf } from '../../../schemas/testing/events.js';
+import { newEvent, topicOf } from '../../../schemas/events/codec.js';
+import { topics } from '../../../schemas/events/topics.js';
+import { blocked, created, noon, recordOf, unblocked } from '../../../schemas/testing/events.js';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { v7 as uuidv7 } from 'uuid';
 import { startArchive, type Archive } from './archive.js';
 import { archiveStarted, ownerStream } from './owner.js';
 import { openArchiveStore } from './store.js';
+import { NoPreviousProjection } from '../../runtime/previous.js';
+import { restartArchive } from './work.js';
 
 const logger = createLogger('silent');
-const links = topics.links.name;
 
 describe('archive: state', () => {
   const own = databaseFixture('state', { per: 'test' });
@@ -46,10 +48,7 @@ describe('archive: state', () => {
     startArchive({ pool: own.pool, log: opened.log, store: openArchiveStore(url), logger });
 
   const append = async (...events: readonly LinklogEvent[]): Promise<void> => {
-    for (const event of events) {
-      const topic: TopicName = event.subject === 'platform' ? topics.platform.name : links;
-      await opened.log.append(topic, [recordOf(event)]);
-    }
+    for (const event of events) await opened.log.append(topicOf(event), [recordOf(event)]);
   };
 
   const isArchived = (): Promise<void> =>
@@ -63,6 +62,10 @@ describe('archive: state', () => {
 
   const becomes = (expected: string): Promise<void> =>
     eventually(`the state is ${expected}`, async () => (await state()) === expected);
+
+  const expectStream = (stream: string, events: readonly LinklogEvent[]): void => {
+    expect(idsIn(double.streams, stream)).to.deep.equal(events.map(({ id }) => id));
+  };
 
   const deadLetters = async () => (await archive.status()).deadLetters;
 
@@ -192,15 +195,37 @@ describe('archive: state', () => {
     });
   });
 
-  it('stops after a read without a response', async () => {
-    await append(created('a'));
-    await isArchived();
-    const store = openArchiveStore(double.url);
-    await store.read('link-a', 0, 1);
-    double.stall();
-    expect(await rejection(store.read('link-a', 0, 1))).to.include({ code: 'TIMEOUT' });
-    await store.close();
-    double.resume();
+  describe('given a server that does not respond', () => {
+    const countCalls = (): number => double.calls.read + double.calls.append;
+    const event = created('a');
+
+    beforeEach(async () => {
+      await archive.check();
+      double.stall();
+      Object.assign(double.calls, { read: 0, append: 0 });
+      await append(event);
+      await eventually('the first call arrives', () => countCalls() === 1);
+    });
+
+    it('continues after its deadline', async () => {
+      await eventually('the second call arrives', () => countCalls() === 2);
+      double.resume();
+      await isArchived();
+      expectStream('link-a', [event]);
+    });
+
+    it('stops immediately, without a second attempt', async () => {
+      await archive.stop();
+      expect(countCalls()).to.equal(1);
+      expect((await archive.status()).lag).to.equal(1);
+    });
+
+    it('stops after a read without a response', async () => {
+      const store = openArchiveStore(double.url);
+      expect(await rejection(store.read('link-a', 0, 1))).to.include({ code: 'TIMEOUT' });
+      await store.close();
+      double.resume();
+    });
   });
 
   describe('given several hosts', () => {
@@ -245,6 +270,81 @@ describe('archive: state', () => {
       await eventuallyPasses(() => archive.check());
       await cluster.heal();
       cluster.kill();
+    });
+  });
+
+  describe('given work of operators while it runs', () => {
+    it('rebuilds idle partitions too: events stay, and lost ones are written again', async () => {
+      const events = ['a', 'b', 'c', 'd'].map((code) => created(code));
+      await append(...events);
+      await isArchived();
+      double.streams.cut('link-b', 0);
+      expect(await restartArchive(own.pool, 'rebuild')).to.equal(4);
+      await eventually(
+        'the lost event is back',
+        () => idsIn(double.streams, 'link-b').length === 1,
+      );
+      await isArchived();
+      for (const [index, code] of ['a', 'b', 'c', 'd'].entries()) {
+        expectStream(`link-${code}`, events.slice(index, index + 1));
+      }
+    });
+
+    it('rebuilds before a batch whose transaction waits for the rebuild', async () => {
+      const { pool } = own;
+      const events = [created('a'), blocked('a', 2), unblocked('a', 3)];
+      const waiting = async (count: number): Promise<boolean> => {
+        const { rowCount } = await pool.query(
+          `SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+           WHERE datname = current_database() AND NOT granted`,
+        );
+        return rowCount === count;
+      };
+      await append(...events.slice(0, 2));
+      await isArchived();
+      const rebuilt = await transaction(pool, async (tx) => {
+        await tx.query('SELECT FROM archive.streams');
+        const restarted = restartArchive(pool, 'rebuild');
+        await eventually('the rebuild has locked the checkpoints', () => waiting(1));
+        await append(...events.slice(2));
+        await eventually('a batch has begun', () => waiting(2));
+        return { restarted };
+      });
+      await rebuilt.restarted;
+      await isArchived();
+      expectStream('link-a', events);
+      await archive.check();
+    });
+
+    it('redrives dead letters and parked events in order, at their revisions', async () => {
+      const url = `https://example.com/${'x'.repeat(3_000)}`;
+      const large = created('large', { url }, { sequence: 2 });
+      await replace({ streams: double.streams, maxAppendSize: 3_000 });
+      const events = [created('large'), large, blocked('large', 3), unblocked('large', 4)];
+      await append(...events, created('other'));
+      await isArchived();
+      expect(await archive.status()).to.include({ deadLetters: 1, parked: 2 });
+      expect(await restartArchive(own.pool, 'redrive')).to.be.at.least(4);
+      await isArchived();
+      expect(await archive.status()).to.include({ deadLetters: 1, parked: 2 });
+      expectStream('link-large', events.slice(0, 1));
+
+      await replace({ streams: double.streams });
+      await restartArchive(own.pool, 'redrive');
+      await eventually(
+        'the subject is complete',
+        () => idsIn(double.streams, 'link-large').length === 4,
+      );
+      await isArchived();
+      expectStream('link-large', events);
+      expect(await archive.status()).to.include({ deadLetters: 0, parked: 0 });
+      expect(await restartArchive(own.pool, 'redrive')).to.equal(0);
+    });
+
+    it('refuses a rollback', async () => {
+      const refusal = await rejection(restartArchive(own.pool, 'rollback'));
+      expect(refusal).to.be.instanceOf(NoPreviousProjection);
+      expect((refusal as Error).message).to.include('rebuild it instead');
     });
   });
 });

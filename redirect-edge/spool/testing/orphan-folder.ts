@@ -11,7 +11,6 @@ import { visit } from './harness.js';
 
 interface OrphanFolder {
   readonly id: string;
-  readonly path: string;
   readonly segments: readonly string[];
   /** The size of each record in all segments. */
   readonly sizes: readonly number[];
@@ -47,5 +46,5 @@ export const writeOrphan = async (
     await writeFile(segmentPath(hidden, first), buffer.bytes());
   }
   await rename(hidden, path);
-  return { id, path, segments, sizes };
+  return { id, segments, sizes };
 };

@@ -2,7 +2,13 @@ import { expect } from 'chai';
 import { mock } from 'node:test';
 import { getEventListeners } from 'node:events';
 import { rejection } from '../../../test/support/waiting.js';
-import { cutStreamOf, scriptedClient, silent, streamOf } from '../testing/scripted-fetch.js';
+import {
+  cutStreamOf,
+  openStreamOf,
+  scriptedClient,
+  silent,
+  streamOf,
+} from '../testing/scripted-fetch.js';
 import { Deduplicator, type StreamOptions, type StreamQuery } from './event-stream.js';
 import {
   AbortError,
@@ -133,16 +139,8 @@ describe('client: stream of events', () => {
   });
 
   it('connects again if there are no bytes for too long', async () => {
-    const quiet = () =>
-      new Response(
-        new ReadableStream({
-          start(controller) {
-            controller.enqueue(new TextEncoder().encode(messages(1)));
-          },
-        }),
-      );
     const { stream, failures } = start(
-      [quiet, () => streamOf(messages(2))],
+      [() => openStreamOf(messages(1)), () => streamOf(messages(2))],
       { after: 'start' },
       { idleTimeoutMs: 20 },
     );
@@ -168,19 +166,10 @@ describe('client: stream of events', () => {
 
   it('closes its connection when the reader leaves', async () => {
     let isCancelled = false;
-    const { stream } = start([
-      () =>
-        new Response(
-          new ReadableStream({
-            start(controller) {
-              controller.enqueue(new TextEncoder().encode(messages(1, 2)));
-            },
-            cancel() {
-              isCancelled = true;
-            },
-          }),
-        ),
-    ]);
+    const cancel = () => {
+      isCancelled = true;
+    };
+    const { stream } = start([() => openStreamOf(messages(1, 2), cancel)]);
     expect(await read(stream, 1)).to.deep.equal(['1']);
     expect(isCancelled).to.equal(true);
     expect(stream.cursor).to.equal('c1');

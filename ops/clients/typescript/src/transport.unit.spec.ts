@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import { rejection } from '../../../test/support/waiting.js';
 import {
   baseUrl,
+  cutStreamOf,
   immediately,
   scripted,
   scriptedClient,
@@ -120,14 +121,8 @@ describe('client: retries', () => {
   });
 
   it('follow errors of the connection, also in the middle of a body', async () => {
-    const half = new ReadableStream({
-      start(controller) {
-        controller.enqueue(new TextEncoder().encode('{"shortCode":'));
-        controller.error(new TypeError('terminated'));
-      },
-    });
     const { client } = scriptedClient([
-      () => new Response(half),
+      () => cutStreamOf('{"shortCode":'),
       { body: '<html>', headers: immediately },
       { body: { shortCode: 'a' } },
     ]);

@@ -67,6 +67,17 @@ export const streamOf = (...chunks: readonly string[]): Response =>
     }),
   );
 
+/** A text whose connection stays open. */
+export const openStreamOf = (text: string, onCancel?: () => void): Response =>
+  new Response(
+    new ReadableStream({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode(text));
+      },
+      ...(onCancel && { cancel: onCancel }),
+    }),
+  );
+
 /** A text whose connection is cut at its end. */
 export const cutStreamOf = (text: string): Response => {
   const chunks = [new TextEncoder().encode(text)];
