@@ -90,6 +90,29 @@ describe('redirect edge: spool of a process', () => {
     });
   }
 
+  it('is adopted by exactly one of two edges', async () => {
+    const dead = start('write-without-log', 'dead');
+    const { id } = await dead.report();
+    const adopters = ['left', 'right'].map((name) => start('adopt', name));
+    await Promise.all(adopters.map(({ report }) => report()));
+    await eventually('visits are acknowledged', async () => (await acked('dead')).length > 100);
+    await kill(dead.child);
+    await isGone(id);
+
+    const logs = await Promise.all(['left', 'right'].map(shippedBy));
+    const shipped = logs.map((records) => visitsOf(records, id)).filter(({ length }) => length > 0);
+    expect(shipped).lengthOf(1);
+    const [found = []] = shipped;
+    expect(found).to.deep.equal(range(1, found.length));
+    expect(found.length).to.be.at.least((await acked('dead')).at(-1) ?? Infinity);
+
+    for (const { child } of adopters) {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    }
+    expect(await readdir(bench.root)).to.deep.equal([]);
+  });
+
   it('contains exactly the acknowledged visits after a write fails on a full disk', async () => {
     // dash counts blocks of 512 bytes.
     const { child, report } = start('fill', 'edge', 'ulimit -f 301;');
