@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { consoleFixture, loadError } from '../support/console.js';
+import { consoleFixture } from '../support/console.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, sharedProduct } from './harness.js';
@@ -7,7 +7,7 @@ import { destination, sharedProduct } from './harness.js';
 describe('the console', () => {
   const bench = sharedProduct();
   const console = consoleFixture(bench);
-  const { page, button, goTo, dialog, provoke, expectAccessible } = console;
+  const { page, button, goTo, dialog, expectAccessible } = console;
   let key: IssuedKey;
 
   beforeEach(async () => {
@@ -62,31 +62,5 @@ describe('the console', () => {
     await button('Revoke', dialog()).click();
     await renamed.waitFor({ state: 'detached' });
     await expectStatus(next, 401);
-  });
-
-  it('confirms before a key is deactivated, and names the effect on the session', async () => {
-    await bench.api('/v2/keys', key.key, { method: 'POST', body: { name: 'the other' } });
-    await goTo('Keys');
-    const other = page.getByRole('group', { name: 'the other' });
-    await button('Deactivate', other).click();
-    await dialog().getByText('Calls with the other are rejected').waitFor();
-    await expectAccessible('deactivate');
-    await button('Cancel', dialog()).click();
-    expect(await page.getByText('inactive', { exact: true }).count()).to.equal(0);
-    await button('Deactivate', other).click();
-    await button('Deactivate', dialog()).click();
-    await page.getByRole('status').getByText('The key was deactivated.').waitFor();
-    await page.getByText('inactive', { exact: true }).waitFor();
-    expect(await page.evaluate('document.activeElement.textContent')).to.equal('Activate');
-    await button('Activate', other).click();
-    await page.getByText('The key was activated.').waitFor();
-
-    await button('Deactivate', page.getByRole('group', { name: key.name })).click();
-    await dialog()
-      .getByText('you will be signed out, and only an operator can undo this')
-      .waitFor();
-    await button('Deactivate', dialog()).click();
-    await page.getByText('Your session has ended').waitFor();
-    provoke(...console.faults().filter((fault) => fault === loadError(401)));
   });
 });

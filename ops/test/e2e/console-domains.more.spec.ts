@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { consoleFixture, loadError } from '../support/console.js';
-import { eventNamesBy } from '../support/ledger-events.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, sharedProduct } from './harness.js';
@@ -8,7 +7,7 @@ import { destination, sharedProduct } from './harness.js';
 describe('the console’s domains', () => {
   const bench = sharedProduct();
   const console = consoleFixture(bench);
-  const { page, button, goTo, dialog, show, provoke, expectListed, expectAccessible } = console;
+  const { page, button, goTo, show, provoke } = console;
   let key: IssuedKey;
   /** A domain that only the current test uses. */
   let domain: string;
@@ -74,21 +73,7 @@ describe('the console’s domains', () => {
     await card().getByText('active', { exact: true }).waitFor();
   });
 
-  it('are a feature of a plan, and of a scope', async () => {
-    await button('Sign out').click();
-    await console.signIn((await bench.key('FREE')).key);
-    await claim();
-    await page.getByText('Custom domains require the HOBBY plan or higher.').waitFor();
-    // UPGRADE_URL is not set.
-    expect(await page.getByText('See the plans').count()).to.equal(0);
-    provoke(loadError(403));
-    await button('Sign out').click();
-  });
-
   describe('with links', () => {
-    const alias = 'on-two-domains';
-    const subject = () => `${domain}/${alias}`;
-
     it('offer the domain for a new link, whose pages address it', async () => {
       await addDomain();
       await page.reload();
@@ -118,68 +103,5 @@ describe('the console’s domains', () => {
       await goTo('History');
       await page.getByText('Link described').waitFor();
     });
-
-    it('distinguish the same code on two domains in the list, and find links of the domain', async () => {
-      await addDomain();
-      await bench.link(key.key, { alias, title: 'default' });
-      await bench.link(key.key, { alias, title: 'own', domain });
-      // The third one is of `addDomain`.
-      await goTo('Links');
-      await expectListed(3);
-      await page.getByLabel(`Select ${subject()}`).check();
-      expect(await page.getByLabel(`Select ${alias}`, { exact: true }).isChecked()).to.equal(false);
-      await page.getByText('one link selected').waitFor();
-      await button('Disable').click();
-      await page.locator('tbody').getByText('Disabled', { exact: true }).waitFor();
-      expect(await page.locator('tbody').getByText('Disabled', { exact: true }).count()).to.equal(
-        1,
-      );
-      expect((await bench.visit(alias)).status).to.equal(302);
-      await expectVisit(alias, '410');
-
-      await page.getByLabel('Domain', { exact: true }).selectOption(domain);
-      await page.waitForURL(new RegExp(`\\?domain=${domain}$`));
-      await page.getByText('default', { exact: true }).waitFor({ state: 'detached' });
-      await page.getByLabel('Search').fill(` http://${domain.toUpperCase()}/${alias}+`);
-      await page.keyboard.press('Enter');
-      await page.waitForURL(`**/console/links/${alias}?domain=${domain}`);
-      await page.getByRole('heading', { name: 'own' }).waitFor();
-    });
-  });
-
-  it('are added and released by operators, who find and change links on them', async () => {
-    await console.openAsOperator();
-    await goTo('Domains');
-    await page.getByRole('heading', { name: 'Domains', exact: true }).waitFor();
-    await button('Add a domain').click();
-    await expectAccessible('add');
-    await dialog().getByLabel('Domain').fill(domain);
-    await dialog().getByLabel('Account').fill(key.account);
-    await button('Add the domain').click();
-    await card().getByText(`account ${key.account}`).waitFor();
-    await addLink({ alias: 'operated' });
-
-    await goTo('Links');
-    await page.getByLabel('Short code or short URL').fill(`https://${domain}/operated`);
-    await button('Show the link').click();
-    await page.waitForURL(`**/console/links/operated?domain=${domain}`);
-
-    await goTo('Links');
-    await page.getByLabel('Domain').fill(domain);
-    await page.keyboard.press('Enter');
-    await page.waitForURL(new RegExp(`\\?domain=${domain}$`));
-    await expectListed(1);
-    await goTo('Domains');
-    await button('Release', card()).click();
-    await dialog()
-      .getByText(`Its links return 404 until account ${key.account} gets the domain again.`)
-      .waitFor();
-    await expectAccessible('release');
-    await button('Release', dialog()).click();
-    await card().waitFor({ state: 'detached' });
-    await expectVisit('operated', '404');
-    expect(await eventNamesBy(bench.product, 'ann', domain)).to.deep.equal([
-      ...['DomainVerified', 'DomainReleased'],
-    ]);
   });
 });

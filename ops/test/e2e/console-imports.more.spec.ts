@@ -1,16 +1,13 @@
 import { expect } from 'chai';
-import { rm, writeFile } from 'node:fs/promises';
-import path from 'node:path';
-import { consoleFixture, loadError } from '../support/console.js';
-import { folderFixture } from '../support/fixtures.js';
+import { consoleFixture } from '../support/console.js';
 import type { IssuedKey } from '../support/product.js';
-import { destination, sharedProduct } from './harness.js';
+import { sharedProduct } from './harness.js';
 
 describe('the console’s imports', () => {
   const bench = sharedProduct();
-  const folder = folderFixture();
+
   const console = consoleFixture(bench);
-  const { page, goTo, provoke, expectAccessible } = console;
+  const { page, goTo, expectAccessible } = console;
   let key: IssuedKey;
   /** Differs for each test, because codes and verdicts of destinations are shared. */
   let name: string;
@@ -92,23 +89,6 @@ describe('the console’s imports', () => {
     expect(await listed.allTextContents()).to.have.length(2);
     expect(await listed.first().textContent()).to.match(/CSVdone 201$/);
     expect(await listed.last().textContent()).to.match(/CSVdone check201$/);
-  });
-
-  it('show why a file is rejected', async () => {
-    await openImports();
-    await choose('no columns at all\n');
-    await button('Check').click();
-    await page.getByText('The format of the file was not recognised.').waitFor();
-    await expectAccessible('the format');
-    provoke(loadError(400));
-
-    const file = path.join(folder.path, 'changed.csv');
-    await writeFile(file, `code,url\n${name},${destination}\n`);
-    await page.getByLabel('File').setInputFiles(file);
-    await rm(file);
-    await button('Check').click();
-    await page.getByText('The file was changed or cannot be read.').waitFor();
-    provoke('Failed to load resource: net::ERR_FILE_NOT_FOUND');
   });
 
   it('stop a running check and a running import, after the page was left and opened again', async () => {

@@ -192,29 +192,6 @@ describe('the console’s links', () => {
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 
-  it('show why they do not redirect, and how to change that', async () => {
-    const { shortCode } = await bench.link(key.key, { maxClicks: 1 });
-    await bench.visit(shortCode);
-    await bench.expectClicks(shortCode, key.key, 1);
-    await show(`/links/${shortCode}`);
-    await page.getByText(/click limit of 1 was reached on /).waitFor();
-    await page.getByRole('link', { name: 'Change the click limit' }).click();
-    await page.getByLabel('Click limit').fill('');
-    await page.getByLabel('Expires').selectOption('period');
-    await page.getByLabel('Period').fill('2');
-    await page.getByLabel('Unit').selectOption('weeks');
-    await button('Save').click();
-    await page.getByRole('status').getByText('Saved').waitFor();
-    await page.getByText('click limit of 1').waitFor({ state: 'detached' });
-    const { expiresAt } = await detailsOf(shortCode);
-    expect(Date.parse(String(expiresAt)) - Date.now()).to.be.within(13.9 * 864e5, 14 * 864e5);
-    await goTo('History');
-    await page.getByText('by My key').first().waitFor();
-    const edit = page.getByRole('listitem').filter({ hasText: 'Link edited' });
-    await edit.getByText('1 → none').waitFor();
-    await page.getByText('its clicks are used up').waitFor();
-  });
-
   describe('QR codes', () => {
     needs('zbarimg', 'rsvg-convert');
 

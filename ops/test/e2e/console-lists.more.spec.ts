@@ -18,74 +18,9 @@ describe('the console’s lists of links', () => {
   const rows = () => page.locator('tbody tr');
   const expectRows = (count: number): Promise<void> =>
     eventually(`there are ${count} rows`, async () => (await rows().count()) === count);
-  const text = (exact: string) => page.getByText(exact, { exact: true });
+
   const save = async (role: 'button' | 'link', name: string): Promise<string> =>
     (await console.save(page.getByRole(role, { name, exact: true }))).toString();
-
-  it('have pages, and filters in the query of the URL', async () => {
-    // The order within a batch is not known, so each batch fills a page.
-    for (const count of [10, 50]) {
-      const urls = Array.from({ length: count }, (_, index) => ({
-        url: `https://${index === 7 ? 'other' : 'www'}.example/${count}/${index}`,
-      }));
-      await bench.api('/v2/shorten/batch', key.key, { method: 'POST', body: { urls } });
-    }
-    await eventually('all links are counted', async () => {
-      await show('/links');
-      await rows().first().waitFor();
-      return text('60 links').isVisible();
-    });
-    expect(await rows().count()).to.equal(50);
-    await page.getByRole('link', { name: 'Next page' }).click();
-    await expectRows(10);
-    // A shared address only knows the first page.
-    await page.reload();
-    await expectRows(10);
-    await goTo('First page');
-    await expectRows(50);
-    await page.getByLabel('Search').fill('EXAMPLE/10');
-    await page.getByLabel('Destination host').fill('OTHER.example');
-    await page.keyboard.press('Enter');
-    await page.waitForURL(/search=EXAMPLE%2F10&destination=OTHER.example$/);
-    await expectRows(1);
-    await page.getByRole('link', { name: /Without the destination/ }).click();
-    await expectRows(10);
-  });
-
-  it('are filtered by days of creation, suggested tags and a pasted short URL', async () => {
-    const { shortUrl } = await bench.link(key.key, {
-      alias: 'found-by-url',
-      tags: ['Spring sale'],
-    });
-    await bench.link(key.key, { alias: 'another-link', tags: ['Winter'] });
-    await show('/links');
-    await expectListed(2);
-    await text('2 links').waitFor();
-
-    const tag = page.getByLabel('Tag', { exact: true });
-    await tag.pressSequentially('spr');
-    await page.locator('datalist option[value="Spring sale"]').waitFor({ state: 'attached' });
-    await tag.fill('SPRING SALE');
-    await page.keyboard.press('Enter');
-    await expectRows(1);
-    await text('1 link').waitFor();
-    await expectAccessible();
-    await goTo('Show all');
-
-    const [today = ''] = new Date().toISOString().split('T');
-    await page.getByLabel('Created to').fill('2001-01-01');
-    await text('No more links match.').waitFor();
-    expect(await page.getByRole('checkbox').count()).to.equal(0);
-    await page.getByLabel('Created to').fill('');
-    await page.getByLabel('Created from').fill(today);
-    await page.waitForURL(/from=\d{4}-/);
-    await expectRows(2);
-
-    await page.getByLabel('Search').fill(` ${shortUrl}+ `);
-    await page.keyboard.press('Enter');
-    await expectRows(1);
-    expect(await page.getByLabel('Search').inputValue()).to.equal('found-by-url');
-  });
 
   it('change the selected links together', async () => {
     const aliases = ['bulk-one', 'bulk-two', 'bulk-three'];

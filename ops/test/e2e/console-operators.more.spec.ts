@@ -144,17 +144,6 @@ describe('the operators’ console', () => {
     ]);
   });
 
-  it('lists the changes of all operators, also new ones', async () => {
-    await goTo('Changes');
-    await page.getByText('Feature switched').first().waitFor();
-    const { id } = await bench.key('PRO');
-    const event = page.getByRole('listitem').filter({ hasText: id });
-    await event.waitFor();
-    await event.getByText('by admin').waitFor();
-    await event.getByText('PRO', { exact: true }).waitFor();
-    await expectAccessible();
-  });
-
   it('has keyboard shortcuts, which can be switched off', async () => {
     await page.keyboard.press('?');
     const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });

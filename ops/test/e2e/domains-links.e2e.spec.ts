@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { concurrently, statuses, type HttpResponse } from '../support/http.js';
+import { type HttpResponse } from '../support/http.js';
 import { needs } from '../support/needs.js';
 import { readQrCodes } from '../support/qr-reader.js';
 import type { IssuedKey } from '../support/product.js';
@@ -8,13 +8,12 @@ import { destination, expectRefused, sharedProduct, type Link } from './harness.
 
 const inactive = 'The domain is not active for this account';
 const notFound = 'Short URL not found';
-const reserved = 'This alias is reserved and cannot be used';
+
 const taken = 'Alias is already taken';
 const invalidDomain = 'domain must be a host, such as go.example.com';
 const elsewhere = 'https://example.com/elsewhere';
 
 type OwnLink = Link & { readonly domain?: string };
-type Results = readonly (Record<string, unknown> & { readonly success: boolean })[];
 
 describe('product: links on domains', () => {
   const bench = sharedProduct();
@@ -32,11 +31,7 @@ describe('product: links on domains', () => {
 
   const link = (body: Record<string, unknown> = {}): Promise<OwnLink> =>
     bench.link(pro.key, { domain, ...body });
-  const resultsOf = async (path: string, body: object): Promise<Results> => {
-    const response = await bench.api(path, pro.key, { method: 'POST', body });
-    expect(response.status, response.text).to.equal(200);
-    return (response.json() as { results: Results }).results;
-  };
+
   const expectFailure = (response: HttpResponse, status: number, message: string): void => {
     expect(response.status, response.text).to.equal(status);
     expect(response.json()).to.include({ statusCode: status, message });
@@ -67,32 +62,19 @@ describe('product: links on domains', () => {
       expect(statusesOfReuse).to.deep.equal([201, 201, 200]);
     });
 
-    it('with the same alias on each domain, and once on one by concurrent requests', async () => {
+    it('with the same alias on each domain', async () => {
       const alias = 'same-alias';
       const urls: string[] = [];
       for (const on of [domain, second, null]) {
         const body = { url: `${elsewhere}/${on}`, alias, domain: on };
-        const responses = await concurrently(10, () => bench.shorten(pro.key, body));
-        expect(statuses(responses)).to.deep.equal({ 201: 1, 400: 9 });
-        for (const response of responses) {
-          if (response.status === 400) expectRefused(response, 400, taken);
-        }
+        await bench.link(pro.key, body);
+        expectRefused(await bench.shorten(pro.key, body), 400, taken);
         urls.push(body.url);
       }
       const served = await Promise.all(
         [domain, second, 'localhost'].map((host) => locationOf(host, alias)),
       );
       expect(served).to.deep.equal(urls);
-    });
-
-    it('with aliases that are reserved on the default domain, except routes of the edge', async () => {
-      for (const alias of ['paypal', 'login', 'docs', 'console', 'api']) {
-        expectRefused(await bench.shorten(pro.key, { url: destination, alias }), 400, reserved);
-        expect(await link({ alias })).to.include({ alias, domain });
-        expect(await locationOf(domain, alias)).to.equal(destination);
-      }
-      const body = { url: destination, alias: 'health', domain };
-      expectRefused(await bench.shorten(pro.key, body), 400, reserved);
     });
 
     it('only by the account that has the active domain, on any plan', async () => {
@@ -107,30 +89,6 @@ describe('product: links on domains', () => {
         const response = await bench.shorten(key, { url: destination, domain: name });
         expectRefused(response, 400, inactive);
       }
-    });
-
-    it('in a batch, with failures as items', async () => {
-      const alias = 'in-batch';
-      const urls = [
-        { url: destination, domain, alias },
-        { url: destination, domain: second, alias },
-        { url: destination, alias },
-        { url: destination, domain: 'unknown.example' },
-        { url: destination, domain, alias },
-        { url: destination, domain: 'local host' },
-        { url: destination, domain: 'other-host' },
-        { url: destination, domain: 'localhost' },
-        { url: destination, domain: domain.toUpperCase() },
-      ];
-      const results = await resultsOf('/v2/shorten/batch', { urls });
-      const outcomes = results.map((result) =>
-        result.success ? (result['domain'] ?? null) : result['message'],
-      );
-      expect(outcomes).to.deep.equal([
-        ...[domain, second, null, inactive, taken, invalidDomain, inactive, null, domain],
-      ]);
-      expect(results[3]).to.include({ index: 3, statusCode: 400, url: destination });
-      expect(await locationOf(second, alias)).to.equal(destination);
     });
   });
 

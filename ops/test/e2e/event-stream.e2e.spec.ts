@@ -98,8 +98,6 @@ describe('command API: streams of events', () => {
     };
     const endings: Readonly<Record<string, (key: IssuedKey, root: IssuedKey) => Promise<unknown>>> =
       {
-        'is revoked': (key) => admin('DELETE', key),
-        'loses the scope events:read': (key) => admin('PATCH', key, { scopes: ['links:read'] }),
         'loses its root key': (_key, root) => admin('DELETE', root),
         'reaches its expiry': ({ id }) =>
           withLedger(bench.product, (pool) =>

@@ -8,15 +8,10 @@ const folder = projectFile('command-api', 'testing', 'import-samples');
 
 /** Files, their formats, and the outcomes of their rows. The unit specs of the formats check all values. */
 const samples: ReadonlyMap<string, readonly [format: string, outcomes: string]> = new Map([
-  ['bitly-bitlinks.json', ['bitly-json', 'Sale created, brand-sale created']],
   ['bitly-ui-export.csv', ['bitly-csv', 'Sale created']],
-  ['dub-export.csv', ['dub-csv', 'sale created, f created']],
   ['kutt-api-links.json', ['kutt-json', 'Ab3xYz disabled, x_y-z invalid']],
-  ['lstu.csv', ['csv', 'aBc-1 created, zz9 invalid, spam disabled']],
   ['shlink-web-short_urls.csv', ['shlink-csv', '9r2TW created, 😀 created, docs/install invalid']],
-  ['two-columns-excel-semicolon-bom.csv', ['csv', 'abc created, 1E5 created']],
   ['two-columns-latin1.csv', ['csv', 'käse created']],
-  ['two-columns-space-no-header.txt', ['csv', 'abc created']],
   [
     'yourls-mysqldump.sql',
     ['yourls-sql', '1 created, ozh created, caf\\e invalid, Abc created, abc created'],

@@ -6,15 +6,15 @@ import { needs } from '../support/needs.js';
 import { readQrCodes } from '../support/qr-reader.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { eventPages } from './events-harness.js';
-import { expectError, keyFixture, sharedProduct } from './harness.js';
+import { keyFixture, sharedProduct } from './harness.js';
 
 const domain = 'codes.example.com';
 const long = 'x'.repeat(190);
 const longest = '🎉'.repeat(190);
 
 /** The links of the tests: their subjects. */
-const codes = ['7', 'Qrs', 'qrs', 'café', '🎉', 'q.r', long];
-const subjects = [...codes, longest, '#️⃣', '~', `${domain}/café`, `${domain}/${longest}`];
+const codes = ['café', 'q.r', long];
+const subjects = [...codes, longest, `${domain}/café`, `${domain}/${longest}`];
 
 const destinationOf = (subject: string): string =>
   `https://example.com/${subjects.indexOf(subject)}`;
@@ -57,22 +57,18 @@ describe('the code of an imported link', function () {
 
   it('redirects, has a preview, and is counted', async () => {
     for (const subject of subjects) {
-      for (let visits = 1; visits <= 2; visits += 1) {
-        const { status, headers } = await visitLink(subject);
-        expect([status, headers.location], subject).to.deep.equal([302, destinationOf(subject)]);
-      }
-      for (const end of ['+', '%2B']) {
-        const { text } = await visitLink(subject, end);
-        expect(text, subject).to.include(`<a href="${destinationOf(subject)}"`);
-      }
+      const { status, headers } = await visitLink(subject);
+      expect([status, headers.location], subject).to.deep.equal([302, destinationOf(subject)]);
+      const { text } = await visitLink(subject, '+');
+      expect(text, subject).to.include(`<a href="${destinationOf(subject)}"`);
     }
     // In NFD, and with characters that were pasted after it.
-    for (const path of ['cafe%CC%81', 'caf%C3%A9.', 'caf%c3%a9%E2%80%9D', 'q.r.', 'q.r~)']) {
+    for (const path of ['cafe%CC%81', 'caf%c3%a9%E2%80%9D', 'q.r~)']) {
       const subject = path.startsWith('q') ? 'q.r' : 'café';
       expect((await bench.visit(path)).headers.location, path).to.equal(destinationOf(subject));
     }
     for (const subject of subjects) {
-      const clickCount = subject === 'café' ? 5 : subject === 'q.r' ? 4 : 2;
+      const clickCount = subject === 'café' ? 3 : subject === 'q.r' ? 2 : 1;
       await eventuallyPasses(async () => {
         const path = `/v2/stats/${addressOf(subject, 'include=triggers')}`;
         expect((await bench.api(path, pro.key)).json(), subject).to.deep.include({
@@ -81,23 +77,6 @@ describe('the code of an imported link', function () {
         });
       });
     }
-  });
-
-  it('is 404, never 500, if it is malformed', async () => {
-    for (const path of [
-      ...['%', '%ff', 'caf%E9', '%ED%A0%BC', '%00', 'a%E2%80%AEb', 'a%2Fb', '%2E', '%2e%2e'],
-      ...['a%20b', 'a%E2%80%8Bb', '%25', `${long}x`, `${encodeURIComponent(longest)}x`],
-    ]) {
-      expect((await bench.visit(path)).status, path).to.equal(404);
-      for (const call of ['links', 'stats', 'qr']) {
-        const response = await bench.api(`/v2/${call}/${path}`, pro.key);
-        expect([response.status, call, path]).to.deep.equal([404, call, path]);
-      }
-      expect((await bench.admin('GET', `/admin/links/${path}/history`)).status).to.equal(404);
-    }
-    expectError(await bench.api('/v2/events?shortCode=a%20b', pro.key), {
-      ...{ status: 400, message: 'shortCode must be a short code', path: '/v2/events' },
-    });
   });
 
   it('is text in responses and percent-encoded in short URLs, and is listed and found', async () => {
@@ -164,7 +143,7 @@ describe('the code of an imported link', function () {
       }
       // A further code of a link has its own URL.
       const body = { alias: 'pictured-code' };
-      const response = await bench.api('/v2/links/qrs/codes', pro.key, { method: 'POST', body });
+      const response = await bench.api('/v2/links/q.r/codes', pro.key, { method: 'POST', body });
       const { codes: added = [] } = response.json() as LinkDetails;
       const { bytes } = await bench.api('/v2/qr/pictured-code', pro.key);
       images.push({ format: 'png', bytes });

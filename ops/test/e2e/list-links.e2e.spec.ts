@@ -110,19 +110,6 @@ describe('GET /v2/links', () => {
     expect(await codes('?status=active')).to.have.length(4);
   });
 
-  it('sorts by clicks; links without clicks come last, the newest first', async () => {
-    for (const code of ['list-first', 'list-first', 'list-third']) await bench.visit(code);
-    const order = ['list-first', 'list-third', 'list-fourth', 'list-second'];
-    await eventually('?sort=clicks&status=active', order);
-    await eventuallyPasses(async () => {
-      const { links, next } = await page('?sort=clicks&limit=1&status=active');
-      // The same order with one of the two clicks is not the end.
-      expect(links[0]).to.include({ shortCode: 'list-first', clickCount: 2 });
-      const rest = `?sort=clicks&status=active&after=${next ?? ''}`;
-      expect(await codes(rest)).to.deep.equal(order.slice(1));
-    });
-  });
-
   it('costs a call, and rejects invalid parameters', async () => {
     const { key: free } = await bench.key('FREE', { account: 'empty' });
     expectBody(await ask('', free), 200, { links: [], next: null });

