@@ -22,39 +22,36 @@ const afterRetries = (error: Error): Error =>
 const groupDenied = createErrorFromCode(30);
 
 describe('platform: failures of Kafka', () => {
-  const cases: readonly (readonly [Error, string | undefined, string])[] = [
-    [
+  const cases: Readonly<Record<string, readonly [Error, code: string | undefined]>> = {
+    'kafka is unreachable: Connection error: x': [
       afterRetries(make('KafkaJSConnectionError', 'Connection error: x', { code: 'ECONNREFUSED' })),
       'ECONNREFUSED',
-      'kafka is unreachable: Connection error: x',
     ],
-    [
-      make('KafkaJSSASLAuthenticationError', 'SASL PLAIN authentication failed: no'),
-      'SASL_AUTHENTICATION_FAILED',
-      'kafka rejects KAFKA_SASL_USERNAME or KAFKA_SASL_PASSWORD: SASL PLAIN authentication failed: no',
-    ],
-    [
+    'kafka rejects KAFKA_SASL_USERNAME or KAFKA_SASL_PASSWORD: SASL PLAIN authentication failed: no':
+      [
+        make('KafkaJSSASLAuthenticationError', 'SASL PLAIN authentication failed: no'),
+        'SASL_AUTHENTICATION_FAILED',
+      ],
+    [`an ACL is missing in kafka: ${groupDenied.message}`]: [
       afterRetries(groupDenied),
       'GROUP_AUTHORIZATION_FAILED',
-      `an ACL is missing in kafka: ${groupDenied.message}`,
     ],
-    [
-      make('KafkaJSConnectionError', 'Connection error: self-signed certificate', {
-        code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
-      }),
-      'DEPTH_ZERO_SELF_SIGNED_CERT',
-      'the certificate of a kafka broker cannot be verified (KAFKA_SSL_CA_FILE): Connection error: self-signed certificate',
-    ],
-    [
+    'the certificate of a kafka broker cannot be verified (KAFKA_SSL_CA_FILE): Connection error: self-signed certificate':
+      [
+        make('KafkaJSConnectionError', 'Connection error: self-signed certificate', {
+          code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+        }),
+        'DEPTH_ZERO_SELF_SIGNED_CERT',
+      ],
+    [`an ACL is missing in kafka: ${createErrorFromCode(29).message} (a.links)`]: [
       Object.assign(new Error('Topic creation errors'), {
         errors: [Object.assign(createErrorFromCode(29), { topic: 'a.links' })],
       }),
       'TOPIC_AUTHORIZATION_FAILED',
-      `an ACL is missing in kafka: ${createErrorFromCode(29).message} (a.links)`,
     ],
-    [new Error('something else'), undefined, 'kafka is unreachable: something else'],
-  ];
-  for (const [error, code, message] of cases) {
+    'kafka is unreachable: something else': [new Error('something else'), undefined],
+  };
+  for (const [message, [error, code]] of Object.entries(cases)) {
     it(`names the cause: ${message}`, () => {
       const failure = kafkaFailure(error);
       expect(failure.code).to.equal(code);

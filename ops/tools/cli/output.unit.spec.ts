@@ -24,9 +24,6 @@ describe('CLI: text output', () => {
       'b            1,234,567  FREE',
       'c                    -  PRO',
     ]);
-  });
-
-  it('prints only the head of an empty table', () => {
     expect(table(['NAME', 'LAG'], [])).to.equal('NAME  LAG');
   });
 
