@@ -57,6 +57,7 @@ describe('product: metrics of the running product', () => {
     await bench.start({
       PLANS_FILE: path.join(folder, 'plans.json'),
       BLOCKLIST_FILE: path.join(folder, 'blocklist.txt'),
+      BACKUP_DIR: path.join(folder, 'backups'),
       SAFE_BROWSING_API_KEY: 'secret-safe-browsing-key',
       SAFE_BROWSING_URL: double.url,
       ...(isUsable('redis-server') && { REDIS_URL: (await testRedis()).url }),
