@@ -124,14 +124,18 @@ describe('redirect edge: spool of a process', () => {
     expect(log.records.length).to.be.within(200, 1000);
   });
 
-  it('needs no more memory for more spools that it adopts', async () => {
-    const { id } = await writeOrphan(bench.dataDir, new Array<number>(8).fill(25_000));
-    const { child, report } = start('adopt', 'edge', '', ['--max-old-space-size=32']);
-    await report();
-    await isGone(id);
-    child.kill('SIGTERM');
-    const { maxRssMib, shipped } = await report();
-    expect(shipped).to.equal(200_000);
-    expect(maxRssMib).to.be.lessThan(160);
+  describe('memory', () => {
+    const limits = ['--max-old-space-size=32'];
+
+    it('does not grow with the spools that it adopts', async () => {
+      const { id } = await writeOrphan(bench.dataDir, new Array<number>(8).fill(25_000));
+      const { child, report } = start('adopt-uncopied', 'edge', '', limits);
+      await report();
+      await isGone(id);
+      child.kill('SIGTERM');
+      const { maxRssMib, shipped } = await report();
+      expect(shipped).to.equal(200_000);
+      expect(maxRssMib).to.be.lessThan(160);
+    });
   });
 });

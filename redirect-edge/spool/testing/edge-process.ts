@@ -13,7 +13,7 @@ import type { Shipping } from '../shipper.js';
 import { openSpool } from '../spool.js';
 import { append, visit } from './harness.js';
 
-export type EdgeTask = 'write' | 'write-without-log' | 'adopt' | 'fill';
+export type EdgeTask = 'write' | 'write-without-log' | 'adopt' | 'adopt-uncopied' | 'fill';
 
 const [, , dataDir = '', task = '', notes = ''] = process.argv as [
   string,
@@ -38,7 +38,8 @@ const unavailable = shipHere(() => Promise.reject(new Error('the log is unavaila
 const ships: Record<EdgeTask, Shipping> = {
   write: toFile,
   'write-without-log': unavailable,
-  adopt: shipHere(() => Promise.resolve()),
+  adopt: toFile,
+  'adopt-uncopied': shipHere(() => Promise.resolve()),
   fill: unavailable,
 };
 
@@ -81,6 +82,7 @@ switch (task as EdgeTask) {
     }
   }
   case 'adopt':
+  case 'adopt-uncopied':
     report({});
     process.once('SIGTERM', () => {
       void spool.stop().then(() => {
