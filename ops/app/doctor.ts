@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { connect } from 'node:tls';
 import pLimit from 'p-limit';
 import { missingEvents, projectionStatus } from '../../projectors/main.js';
-import type { DoctorReport, Finding } from '../../schemas/http/doctor.js';
+import { maxFindings, type DoctorReport, type Finding } from '../../schemas/http/doctor.js';
 import type { Config } from '../config/config.js';
 import { readKnownDomains } from '../ledger/domains.js';
 import { withinDeadline } from '../platform/concurrency/deadline.js';
@@ -70,16 +70,23 @@ const examineShortUrls = async (config: Config): Promise<readonly Found[]> => {
   const list = addresses.map(({ address }) => address).join(', ');
   const remedy = 'Check the proxy in front of the edge, its certificate and the firewall';
   const reached = await fetch(`${base}/health`, { signal: AbortSignal.timeout(connectWithinMs) })
-    .then(async (response) => ({ status: response.status, text: await response.text() }))
-    .catch((error: unknown) => ({ status: 0, text: messageOf((error as Error).cause ?? error) }));
-  const isEdge = reached.status === 200 && reached.text.includes('"status"');
+    .then(async ({ status, headers, body }) => {
+      // Another server may send a body of any size.
+      await body?.cancel();
+      const isJson = headers.get('content-type')?.startsWith('application/json') === true;
+      return { status, isEdge: status === 200 && isJson, reason: '' };
+    })
+    .catch((error: unknown) => {
+      const reason = messageOf((error as Error).cause ?? error);
+      return { status: 0, isEdge: false, reason };
+    });
   return [
     ok(`${hostname} has the addresses ${list}`),
-    isEdge
+    reached.isEdge
       ? ok(`${base} reaches an edge`)
       : failed(
           reached.status === 0
-            ? `${base} is not reachable: ${reached.text}`
+            ? `${base} is not reachable: ${reached.reason}`
             : `${base}/health responds with ${reached.status}, not as an edge`,
           remedy,
         ),
@@ -295,5 +302,5 @@ export const examine = async (
   database: Parameters<typeof examineDatabase>[0],
 ): Promise<DoctorReport> => {
   const found = await Promise.all([examineMachine(config), examineDatabase(database)]);
-  return { findings: found.flat() };
+  return { findings: found.flat().slice(0, maxFindings) };
 };

@@ -10,8 +10,11 @@ const finding = named('Finding', {
 });
 export type Finding = z.infer<typeof finding>;
 
+/** Far more than the checks find, except in a log with hundreds of damaged partitions. */
+export const maxFindings = 500;
+
 const report = named('DoctorReport', {
-  findings: z.array(finding).describe('In the order of the checks.'),
+  findings: z.array(finding).max(maxFindings).describe('In the order of the checks.'),
 });
 export type DoctorReport = z.infer<typeof report>;
 

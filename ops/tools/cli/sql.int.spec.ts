@@ -23,6 +23,8 @@ describe('linklog sql', () => {
     const { stdout } = await sql('SELECT generate_series(1, 100000)');
     expect(stdout.split('\n')).to.have.length(1_003);
     expect(stdout).to.match(/\(the first 1,000 rows\)\n$/);
+    const wide = await sql("SELECT repeat('x', 1000000) FROM generate_series(1, 1000)");
+    expect(wide.stdout).to.match(/\(the first 50 rows\)\n$/);
   });
 
   const refused = {

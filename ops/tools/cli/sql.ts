@@ -7,8 +7,11 @@ import { runOnDatabase } from './database.js';
 import { CliError, messageOf } from './errors.js';
 import { counted, plain, table } from './output.js';
 
-/** Rows that are printed; the transaction reads no more. */
+/** Rows that are printed. */
 const maxRows = 1_000;
+/** Rows that are read in one part, and the characters of their JSON after which no part follows. */
+const rowsOfPart = 50;
+const maxCharacters = 8_000_000;
 /** Of one statement. */
 const statementTimeout = '30s';
 
@@ -26,7 +29,7 @@ interface Selected {
   readonly isCut: boolean;
 }
 
-/** Runs one statement in a transaction that can only read, and reads at most `maxRows` rows. */
+/** Runs one statement in a transaction that can only read, and reads its first rows. */
 const select = (pool: Pool, statement: string): Promise<Selected> =>
   transaction(pool, async (tx) => {
     await tx.query('SET TRANSACTION READ ONLY');
@@ -34,14 +37,22 @@ const select = (pool: Pool, statement: string): Promise<Selected> =>
     // The extended protocol accepts one statement only, so a second one cannot end the transaction.
     const text = `DECLARE selected CURSOR FOR ${statement}`;
     await tx.query({ text, queryMode: 'extended' } as QueryConfig);
-    const { fields, rows } = await tx.query<unknown[]>({
-      ...{ text: `FETCH ${maxRows + 1} FROM selected`, rowMode: 'array' as const },
-    });
-    return {
-      columns: fields.map(({ name }) => name),
-      rows: rows.slice(0, maxRows),
-      isCut: rows.length > maxRows,
-    };
+    const rows: unknown[][] = [];
+    let characters = 0;
+    for (;;) {
+      const part = await tx.query<unknown[]>({
+        ...{ text: `FETCH ${rowsOfPart} FROM selected`, rowMode: 'array' as const },
+      });
+      rows.push(...part.rows);
+      characters += JSON.stringify(part.rows).length;
+      const isComplete = part.rows.length < rowsOfPart;
+      if (!isComplete && rows.length <= maxRows && characters <= maxCharacters) continue;
+      return {
+        columns: part.fields.map(({ name }) => name),
+        rows: rows.slice(0, maxRows),
+        isCut: !isComplete || rows.length > maxRows,
+      };
+    }
   });
 
 const textOf = ({ columns, rows, isCut }: Selected): string => {
@@ -83,7 +94,8 @@ export const addSqlCommand: AddCommands = (program, { readConfig, print, isJson 
     .argument('[statement]', 'the statement; without it, statements from stdin, each with a ;')
     .notes(
       `
-A statement can only read, takes at most 30 s, and prints at most ${maxRows} rows. The tables contain secrets.`,
+A statement can only read, takes at most 30 s, and prints at most ${maxRows} rows or about 8 MB. The tables contain
+secrets.`,
     )
     .examples(
       `sql 'SELECT domain, account FROM ledger.domains'`,
