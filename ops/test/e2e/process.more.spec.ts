@@ -209,7 +209,9 @@ describe('product: process', () => {
     expect(await persistent.closed(0)).to.be.a('number');
     expect(await postgresOf(dir)).to.deep.equal([]);
     expect(ownLines(ended)).to.deep.equal([]);
-    expect(warnings(ended.stderr)).to.deep.equal([]);
+    // On a busy machine, a periodic task of the start may not get its connection in time; it tries again.
+    const causedByDrain = warnings(ended.stderr).filter((line) => !line.includes('trying again'));
+    expect(causedByDrain).to.deep.equal([]);
   });
 
   const expectDraining = ({ api, edge, admin }: Product): Promise<void> =>

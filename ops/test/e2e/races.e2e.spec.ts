@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../config/config.js';
-import { concurrently, statuses } from '../support/http.js';
+import { concurrently, type HttpResponse, statuses } from '../support/http.js';
 import { destination, expectRefused, sharedProduct } from './harness.js';
 
 /** `LINKLOG_ROUNDS=20` is the long form. */
@@ -11,6 +11,14 @@ const inEachRound = (title: string, run: (round: number) => Promise<void>): void
     this.timeout(30_000 + rounds * 10_000);
     for (let round = 1; round <= rounds; round += 1) await run(round);
   });
+};
+
+/** Repeats a call as a client does: on a busy machine, some of hundreds of calls are not completed in time. */
+const untilCompleted = async (call: () => Promise<HttpResponse>): Promise<HttpResponse> => {
+  for (;;) {
+    const response = await call();
+    if (response.status !== 503) return response;
+  }
 };
 
 describe('races', () => {
@@ -24,7 +32,13 @@ describe('races', () => {
     ];
     const alias = `raced-for-${round}`;
     const responses = await concurrently(300, (racer) =>
-      bench.shorten(keys[racer % 2] ?? '', { url: `${destination}#${racer}`, alias }),
+      untilCompleted(() =>
+        bench.shorten(
+          keys[racer % 2] ?? '',
+          { url: `${destination}#${racer}`, alias },
+          { 'Idempotency-Key': `${alias}-${racer}` },
+        ),
+      ),
     );
     expect(statuses(responses)).to.deep.equal({ 201: 1, 400: 299 });
     for (const response of responses) {

@@ -1,37 +1,27 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { launch, runToSuccess, stopChild, untilReady } from '../../local/process/child.js';
-import { cacheDir, provideInCache } from '../../local/process/program-cache.js';
+import { launch, stopChild, untilReady } from '../../local/process/child.js';
 import { freePort } from '../../local/process/server.js';
 import { inheritedEnvironment } from '../../config/config.js';
 import { hasCode } from '../../platform/errors.js';
+import { projectFile } from '../../platform/files/project-file.js';
 import { createLogger } from '../../platform/logging.js';
 import { clientId, clientSecret, type Browser } from './identity-provider.js';
 import { sendRequest, type HttpResponse } from './http.js';
 import type { Product } from './product.js';
 
-const version = '26.0.7';
+/** `npm run test:setup` installs and builds it. */
+const dist = '.keycloak/keycloak-26.0.7';
 
-/** The programs that start Keycloak. */
-export const keycloakPrograms = ['java', 'mvn'];
+/** What a start of Keycloak needs. */
+export const keycloakPrograms = ['java', `${dist}/bin/kc.sh`];
 
-/** A start builds Keycloak for its options, which needs 45 s of CPU time (ms). */
+/** 24 s of two idle cores. */
 const startMs = 240_000;
 
 const logger = createLogger('silent');
 const explain = (error: unknown): unknown => error;
-
-/** Downloads Keycloak from Maven's repository. */
-const fill = async (dir: string): Promise<void> => {
-  const artifact = `org.keycloak:keycloak-quarkus-dist:${version}:zip`;
-  const goal = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack';
-  const options = [`-Dartifact=${artifact}`, `-DoutputDirectory=${dir}`];
-  await runToSuccess(null, 'mvn', ['-B', '-q', goal, ...options], {
-    ...{ dir, env: inheritedEnvironment(), explain },
-    failure: `Maven could not download Keycloak ${version}`,
-  });
-};
 
 const user = (name: string, roles: object) => ({
   ...{ username: name, enabled: true, emailVerified: true, email: `${name}@example.com` },
@@ -80,12 +70,9 @@ const clientOf = ({ apis, admins }: Pick<Product, 'apis' | 'admins'>) => {
 
 /** Keycloak on this machine, with `realm`. */
 export const startKeycloak = async () => {
-  const cache = cacheDir() ?? path.join(tmpdir(), 'linklog-cache');
-  const cached = await provideInCache(cache, `keycloak-${version}`, fill, logger);
-  if (cached === null) throw new Error(`Keycloak cannot be stored in ${cache}`);
   // It writes to its own folder.
   const dir = await mkdtemp(path.join(tmpdir(), 'linklog-keycloak-'));
-  await cp(path.join(cached, `keycloak-${version}`), dir, { recursive: true });
+  await cp(projectFile(dist), dir, { recursive: true });
   await mkdir(path.join(dir, 'data', 'import'), { recursive: true });
   await writeFile(path.join(dir, 'data', 'import', 'acme.json'), JSON.stringify(realm));
   const port = await freePort();
@@ -95,7 +82,8 @@ export const startKeycloak = async () => {
     ...{ name: 'Keycloak', program: 'sh', dir, logFile: path.join(dir, 'log'), logger, explain },
     ...{ tied: true },
     args: [
-      ...['bin/kc.sh', 'start-dev', '--db=dev-mem', '--import-realm'],
+      ...['bin/kc.sh', 'start', '--optimized', '--cache=local', '--import-realm'],
+      ...['--http-enabled=true', '--hostname-strict=false'],
       ...[`--http-port=${port}`, '--http-host=127.0.0.1'],
     ],
     env: {
