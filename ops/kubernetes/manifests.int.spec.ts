@@ -96,7 +96,7 @@ describe('Kubernetes manifests', function () {
           seccompProfile: { type: 'RuntimeDefault' },
         });
         for (const { name, image, securityContext: own } of [...containers, ...initContainers]) {
-          expect(image).to.equal('linklog:0.2.0');
+          expect(image).to.equal('linklog:0.3.0-dev');
           expect(own, name).to.deep.equal({
             allowPrivilegeEscalation: false,
             readOnlyRootFilesystem: true,

@@ -55,8 +55,10 @@ mvn --batch-mode --quiet --file ops/test/e2e/generated-clients/pom.xml \
 keycloak=keycloak-26.0.7
 if [ ! -d ".keycloak/$keycloak" ]; then
   rm -rf .keycloak .keycloak-partial
-  mvn --batch-mode --quiet org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack \
-    "-Dartifact=org.keycloak:keycloak-quarkus-dist:${keycloak#keycloak-}:zip" "-DoutputDirectory=$PWD/.keycloak-partial"
+  mkdir .keycloak-partial
+  # The goal marks what it has unpacked in the working directory.
+  (cd .keycloak-partial && mvn --batch-mode --quiet org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack \
+    "-Dartifact=org.keycloak:keycloak-quarkus-dist:${keycloak#keycloak-}:zip" "-DoutputDirectory=$PWD")
   ".keycloak-partial/$keycloak/bin/kc.sh" build --db=dev-mem >/dev/null
   mv .keycloak-partial .keycloak
 fi

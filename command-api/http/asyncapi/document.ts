@@ -1,4 +1,4 @@
-import { linklogVersion } from '../../../ops/platform/files/project-file.js';
+import { packageVersion } from '../../../ops/platform/files/project-file.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { eventsQuery } from '../../../schemas/http/events.js';
 import { parametersOf, type SchemaPart } from '../openapi/schemas.js';
@@ -70,7 +70,7 @@ export const asyncApiDocument = () => ({
   asyncapi: '3.0.0',
   info: {
     title: 'Linklog events',
-    version: linklogVersion(),
+    version: packageVersion(),
     description,
     license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
   },

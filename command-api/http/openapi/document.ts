@@ -6,7 +6,7 @@ import {
   type Destinations,
 } from '../../../schemas/http/link-fields.js';
 import { z } from 'zod';
-import { linklogVersion } from '../../../ops/platform/files/project-file.js';
+import { packageVersion } from '../../../ops/platform/files/project-file.js';
 import { anyError, messages } from '../../../schemas/http/errors.js';
 import { healthResponse, livenessResponse } from '../../../schemas/http/health.js';
 import { linkDomainQuery, shortCode } from '../../../schemas/http/link-address.js';
@@ -189,7 +189,7 @@ const pathsOf = (
 const openApi = '3.1.1';
 
 const info = {
-  version: linklogVersion(),
+  version: packageVersion(),
   // Each installation has its own.
   contact: { name: 'The operator of this installation' },
   license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },

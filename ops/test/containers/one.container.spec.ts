@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { linklogVersion, projectFile } from '../../platform/files/project-file.js';
+import { packageVersion, projectFile } from '../../platform/files/project-file.js';
 import { sendRequest } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
@@ -224,7 +224,7 @@ describe('containers: one container', function () {
       await tryDocker(['volume', 'rm', 'linklog', 'linklog-new']);
     };
     await remove();
-    await docker('tag', image, `linklog:${linklogVersion()}`);
+    await docker('tag', image, `linklog:${packageVersion()}`);
     try {
       const { stdout } = await promisify(execFile)('bash', ['-euxc', script], {
         cwd: projectFile(),
