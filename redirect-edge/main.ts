@@ -28,6 +28,7 @@ import { PasswordCheck } from '../ops/http/passwords/password-check.js';
 import { exposeEdge, exposeSharedCache } from './metrics.js';
 import { ClientHash, deleteOldAttempts, Throttle } from '../ops/http/passwords/throttle.js';
 import { shipFromWorker } from './shipping/shipping.js';
+import { registerSpool } from './spool/registration.js';
 import { openSpool } from './spool/spool.js';
 import type { Countries } from './visitors/countries.js';
 import { createVisitAnalyzer } from './visitors/visit-analyzer.js';
@@ -133,6 +134,7 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
   const refreshingKeys = repeat("refresh the keys of visitors' hashes", refreshMs, () =>
     keys.refresh(),
   );
+  const registration = registerSpool(pool, spool, logger);
   const syncingClock = shared && repeat("sync PostgreSQL's clock", 10_000, () => clock.sync());
   return {
     edge,
@@ -147,7 +149,7 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
         ...[deletingAttempts, refreshingKeys, syncingClock].map((task) => task?.stop()),
       ]);
       platform.stop();
-      await spool.stop({ shipWithinMs: graceMs });
+      await Promise.all([registration.stop(), spool.stop({ shipWithinMs: graceMs })]);
     },
   };
 };

@@ -116,7 +116,7 @@ describe('migrations', () => {
         ADD COLUMN forward_query boolean;
       DROP INDEX ledger.links_short;
       ALTER TABLE ledger.platform DROP COLUMN case_insensitive;
-      DROP TABLE ledger.domains, ledger.webhooks, ledger.shares, ledger.share_tries, ledger.share_key,
+      DROP TABLE log.spools, ledger.domains, ledger.webhooks, ledger.shares, ledger.share_tries, ledger.share_key,
         ledger.people, ledger.roles, ledger.invitations, projection_redirects.tags;
       DROP INDEX ledger.api_keys_roots;
       ALTER TABLE ledger.api_keys DROP COLUMN created_by;
@@ -132,7 +132,7 @@ describe('migrations', () => {
     expect(rows).to.deep.equal([{ generation }]);
     await database.pool.query('DROP SCHEMA imports');
     await migrate(database.pool);
-    expect((await applied()).at(-1)).to.include({ file: '0116_people.sql' });
+    expect((await applied()).at(-1)).to.include({ file: '0117_spools.sql' });
   });
 
   it('convert rules and forwarded queries to options', async () => {

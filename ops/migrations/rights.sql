@@ -11,6 +11,7 @@ GRANT INSERT, UPDATE ON log.partitions TO linklog_api, linklog_edge, linklog_pro
 GRANT INSERT, UPDATE, DELETE ON log.records, log.relayed, log.relay_checkpoints, log.unapplied
   TO linklog_api, linklog_edge, linklog_projectors;
 GRANT INSERT, UPDATE, DELETE ON log.segments TO linklog_projectors;
+GRANT INSERT, UPDATE, DELETE ON log.spools TO linklog_edge;
 
 -- The relay compares the last event of each subject with the ledger.
 GRANT SELECT (id, sequence) ON ledger.api_keys TO linklog_edge, linklog_projectors;

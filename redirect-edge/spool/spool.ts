@@ -86,6 +86,11 @@ class Appender {
     return this.#written;
   }
 
+  /** The highest sequence in the file, by partition. */
+  get acknowledged(): readonly number[] {
+    return this.#sequences.map(({ written }) => written);
+  }
+
   get stopped(): boolean {
     return this.#stopped;
   }
@@ -269,6 +274,8 @@ export const openSpool = async (options: SpoolOptions) => {
     append(visit: NewVisit, done: Done): void {
       appender.append(visit, done);
     },
+    /** The number of visits whose callback got `null`, by partition of the log. */
+    acknowledged: (): readonly number[] => appender.acknowledged,
     depth: (): SpoolDepth => {
       const adopted = adoption.depth();
       return {

@@ -1,5 +1,10 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { Pool } from 'pg';
+import type { Verification } from '../../tools/audit/verify/report.js';
+import { runLinklogCli } from '../support/command-line.js';
 import { stopProcess } from '../support/process.js';
 import { sendRequest, type HttpResponse } from '../support/http.js';
 import { kafkaStartMs } from '../support/kafka.js';
@@ -173,6 +178,36 @@ describe('product: while a part of the stack is frozen', function () {
     for (const what of ['uncached', 'limited', 'post'] as const) {
       expect(tally.seen[what].last503Ms, `503 of ${what}`).to.be.below(othersWithinMs);
     }
+  });
+
+  it('Kafka, and an edge loses its spool: the audit names the spool and the number of its visits', async () => {
+    const environment = {
+      ...{ DATA_DIR: stack.dataDir, DATABASE_URL: stack.postgres, KAFKA_BROKERS: stack.kafka },
+    };
+    const code = await link();
+    const resumeKafka = await stopProcess(stack.pids.kafka[0] ?? 0);
+    for (let count = 0; count < 7; count += 1) {
+      expect((await sendRequest(`${stack.edges[0] ?? ''}/${code}`)).status).to.equal(302);
+    }
+    const pool = new Pool({ connectionString: stack.postgres });
+    let spool = '';
+    await eventually('the visits are registered', async () => {
+      const sql = 'SELECT id FROM log.spools WHERE 7 = ANY (acknowledged)';
+      const { rows } = await pool.query<{ id: string }>(sql);
+      spool = rows[0]?.id ?? '';
+      return spool !== '';
+    }).finally(() => pool.end());
+    const edge = stack.pids.edge[0] ?? 0;
+    const resumeEdge = await stopProcess(edge);
+    await rm(path.join(stack.dataDir, 'spool', spool), { recursive: true });
+    process.kill(edge, 'SIGKILL');
+    resumeEdge();
+    resumeKafka();
+    const { exitCode, stdout } = await runLinklogCli(['audit', 'verify', '--json'], environment);
+    expect(exitCode).to.equal(1);
+    const { missing } = JSON.parse(stdout) as Verification;
+    expect(missing).to.include({ events: 7, origins: 1 });
+    expect(missing.reported[0]?.origin).to.include(`${spool}/`);
   });
 
   it('every visit is counted, and nothing was spent twice', async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readRecord, storable } from '../../../../projectors/runtime/read-record.js';
-import { envelope, ledgerSource } from '../../../../schemas/events/envelope.js';
+import { envelope, ledgerSource, spoolSource } from '../../../../schemas/events/envelope.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { jsonText } from '../../../platform/parse.js';
 import type { Batch, EventLog } from '../../../event-log/port.js';
@@ -106,12 +106,13 @@ export class LogSequences {
     };
   }
 
-  /** Reads new visits from `nextOffset` on while visits of a spool are missing. */
+  /** Adds what edges have answered, then reads new visits from `nextOffset` on while visits of a spool are missing. */
   async awaitPortions(
     log: Pick<EventLog, 'read' | 'ranges'>,
     nextOffset: (partition: number) => number,
     signal?: AbortSignal,
   ): Promise<void> {
+    await this.#expectAcknowledged();
     this.#spools.close();
     const topic = topics.visits.name;
     const next = new Map<number, number>();
@@ -126,6 +127,17 @@ export class LogSequences {
         }
         next.set(partition, end);
       }
+    }
+  }
+
+  /** Adds what edges have answered: a spool that was lost has sequences that the log never had. */
+  async #expectAcknowledged(): Promise<void> {
+    const { rows } = await this.client.query<{ id: string; partition: number; highest: number }>(
+      `SELECT id, number - 1 AS partition, highest
+       FROM log.spools, unnest(acknowledged) WITH ORDINALITY AS a (highest, number)`,
+    );
+    for (const { id, partition, highest } of rows) {
+      this.#spools.expect(spoolSource(`${id}/${partition}`), highest);
     }
   }
 

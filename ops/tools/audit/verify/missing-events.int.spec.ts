@@ -98,6 +98,20 @@ describe('audit verify: missing events', function () {
     expect(isClean({ tables: [], gaps: [], missing })).to.equal(false);
   });
 
+  it('include visits that an edge has answered, and of which the log has none or not the last', async () => {
+    await append(node.log, visitsFrom(1, 5, 'shipped/0'));
+    await database.pool.query(
+      `INSERT INTO log.spools VALUES ('shipped', 'edge-1', '{5,0}', now()), ('lost', 'edge-2', '{0,7}', now())`,
+    );
+    await database.pool.query(`INSERT INTO log.spools VALUES ('shipped-in-part', '', '{3}', now())`);
+    await append(node.log, visitsFrom(1, 2, 'shipped-in-part/0'));
+    const { missing } = await verify({ pool: database.pool, log: node.log });
+    expect(missing.reported).to.deep.equal([
+      { topic: visits.name, origin: spoolSource('lost/1'), first: null, count: 7 },
+      { topic: visits.name, origin: spoolSource('shipped-in-part/0'), first: null, count: 1 },
+    ]);
+  });
+
   it('exclude an unreadable record with a valid envelope', async () => {
     const { key, value } = recordOf(blocked('a', 2));
     await append(node.log, [created('a')]);

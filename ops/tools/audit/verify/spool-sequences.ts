@@ -33,6 +33,13 @@ export class SpoolSequences {
     spool.highest = Math.max(spool.highest, sequence);
   }
 
+  /** Notes that a source has visits up to a sequence, whether the log has them or not. */
+  expect(source: string, highest: number): void {
+    const spool = this.#spools.get(source) ?? { highest: 0, visits: 0, marks: new Map() };
+    spool.highest = Math.max(spool.highest, highest);
+    this.#spools.set(source, spool);
+  }
+
   /** From now on, only visits up to the highest sequence of their spool count. */
   close(): void {
     this.#isClosed = true;
