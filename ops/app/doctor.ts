@@ -9,6 +9,7 @@ import type { Config } from '../config/config.js';
 import { readKnownDomains } from '../ledger/domains.js';
 import { withinDeadline } from '../platform/concurrency/deadline.js';
 import { messageOf, nullOn } from '../platform/errors.js';
+import { retentionFault } from '../event-log/kafka/topics.js';
 import { createLogger } from '../platform/logging.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import { fileDescriptorLimit } from '../platform/process/file-descriptors.js';
@@ -252,6 +253,29 @@ const examineLog = async (findFaults: OpenedLog['findFaults']): Promise<readonly
   return found.length > 0 ? found : [ok('the log has all its topics and records')];
 };
 
+const examineTopics = async (
+  topicSettings: OpenedLog['topicSettings'],
+): Promise<readonly Found[]> =>
+  (await topicSettings()).flatMap(({ name, replicas, config }) => {
+    const fault = retentionFault(name, config);
+    const inSync = Number(config.get('min.insync.replicas'));
+    const stored = `${name} has ${replicas} replicas and min.insync.replicas=${inSync}`;
+    return [
+      ...(fault === null ? [] : [failed(fault, 'Set it in Kafka: records are deleted')]),
+      ...(config.get('unclean.leader.election.enable') === 'true'
+        ? [
+            failed(
+              `${name} allows unclean leaders: acknowledged events can be lost`,
+              'Set unclean.leader.election.enable=false',
+            ),
+          ]
+        : []),
+      replicas < 3 || inSync < 2
+        ? warning(stored, 'With 3 replicas and min.insync.replicas=2, a lost broker loses nothing')
+        : ok(stored),
+    ];
+  });
+
 const examineProjections = async (pool: Pool, log: OpenedLog['log']): Promise<readonly Found[]> => {
   const [status, missing] = await Promise.all([projectionStatus(pool, log), missingEvents(pool)]);
   const lost = missing.reduce((sum, { events }) => sum + events, 0);
@@ -287,11 +311,15 @@ export const examineDatabase = ({
   pool,
   log,
   findFaults,
-}: { readonly pool: Pool } & Pick<OpenedLog, 'log' | 'findFaults'>): Promise<readonly Finding[]> =>
+  topicSettings,
+}: { readonly pool: Pool } & Pick<OpenedLog, 'log' | 'findFaults' | 'topicSettings'>): Promise<
+  readonly Finding[]
+> =>
   runAll({
     postgres: () => examineServer(pool),
     processes: () => examineProcesses(pool),
     log: () => examineLog(findFaults),
+    topics: () => examineTopics(topicSettings),
     projections: () => examineProjections(pool, log),
     seals: () => examineSeals(pool),
     certificates: () => examineDomains(pool),

@@ -16,6 +16,7 @@ import type { Config } from '../config/config.js';
 import { requestsOf, startAppendSpans } from '../event-log/append-spans.js';
 import { faultsOf, summarize, watchFaults, type LogFault } from '../event-log/kafka/log-faults.js';
 import type { KafkaSettings } from '../event-log/kafka/settings.js';
+import type { TopicSettings } from '../event-log/kafka/topics.js';
 import {
   bindToLog,
   embeddedLog,
@@ -62,6 +63,8 @@ export interface OpenedLog {
   untilAvailable(): Promise<void>;
   /** Checks the log for faults now. The embedded log has none. */
   readonly findFaults: () => Promise<readonly LogFault[]>;
+  /** How Kafka stores the topics; empty for the embedded log. */
+  readonly topicSettings: () => Promise<readonly TopicSettings[]>;
   /** Whether the relay to Kafka runs in this process; `null` without Kafka. */
   readonly isRelay: (() => boolean) | null;
   /** The faults that the last periodic check of a service found. */
@@ -119,6 +122,7 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
     untilAvailable: () => Promise.resolve(),
     isRelay: null,
     findFaults: () => Promise.resolve([]),
+    topicSettings: () => Promise.resolve([]),
     faults: () => [],
     async check() {
       await log.ranges(topics.platform.name);
@@ -224,6 +228,7 @@ const openOnKafka = async (
     },
     isRelay: () => relay?.isActive() ?? false,
     findFaults,
+    topicSettings: () => log.topicSettings(),
     faults: () => faultWatch?.faults() ?? [],
     async check() {
       const fault = summarize(faultWatch?.faults() ?? []);

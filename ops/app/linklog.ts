@@ -235,7 +235,7 @@ const startOnce = (config: Config, roles: ReadonlySet<Role>, logger: Logger, sig
             projections: worker,
             examine: coalesce(async () => {
               const { examine } = await import('./doctor.js');
-              return examine(config, { pool: logPool, log, findFaults: eventLog.findFaults });
+              return examine(config, { ...eventLog, pool: logPool });
             }),
           })
         : null;

@@ -1,5 +1,7 @@
 import type { Admin, Kafka } from 'kafkajs';
 import { retry } from '../../platform/concurrency/retry.js';
+import { TopicMissing } from './log-faults.js';
+import { TopicDiffers } from './topics.js';
 
 export const createClusterAdmin = (kafka: Kafka) => {
   let connected: Promise<Admin> | undefined;
@@ -16,6 +18,8 @@ export const createClusterAdmin = (kafka: Kafka) => {
     try {
       return await work(await connection);
     } catch (error) {
+      // The connection works. A call that others make on it would open it again after the disconnect.
+      if (error instanceof TopicDiffers || error instanceof TopicMissing) throw error;
       // Another caller may have replaced the connection.
       if (connected === connection) {
         connected = undefined;

@@ -19,7 +19,7 @@ import { createRecordProducer } from './producer.js';
 import type { KafkaSettings } from './settings.js';
 import { startKafkaSubscription } from './subscription.js';
 import { TopicMissing, type TopicState } from './log-faults.js';
-import { countPartitions, ensureTopics, TopicDiffers, topicIn } from './topics.js';
+import { describeTopics, countPartitions, ensureTopics, TopicDiffers, topicIn } from './topics.js';
 
 const pauses = { firstMs: 100, longestMs: 2_000 };
 const closeMs = 3_000;
@@ -187,6 +187,8 @@ export const openKafkaLog = (options: {
       }
       return states;
     },
+    /** Returns how Kafka stores the topics, without waiting for `ready`. */
+    topicSettings: () => admin.run((client) => describeTopics(client, settings)),
     logId,
     mayRepeatLedger: true,
     ranges,
@@ -229,7 +231,14 @@ export const openKafkaLog = (options: {
     },
   } satisfies EventLog &
     Record<
-      'check' | 'ready' | 'isReachable' | 'topicMissing' | 'inspect' | 'relocate' | 'startFailure',
+      | 'check'
+      | 'ready'
+      | 'isReachable'
+      | 'topicMissing'
+      | 'inspect'
+      | 'topicSettings'
+      | 'relocate'
+      | 'startFailure',
       unknown
     >;
 };

@@ -55,6 +55,61 @@ const create = async (
   });
 };
 
+/** How Kafka stores a topic. */
+export interface TopicSettings {
+  /** The name with the prefix of the installation. */
+  readonly name: string;
+  /** Of its partition with the fewest. */
+  readonly replicas: number;
+  readonly config: ReadonlyMap<string, string>;
+}
+
+const configOf = async (
+  admin: Admin,
+  names: readonly string[],
+  configNames: string[],
+): Promise<ReadonlyMap<string, TopicSettings['config']>> => {
+  const type = kafkajs.ConfigResourceTypes.TOPIC;
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: names.map((name) => ({ type, name, configNames })),
+  });
+  return new Map(
+    resources.map(({ resourceName, configEntries }) => [
+      resourceName,
+      new Map(configEntries.map(({ configName, configValue }) => [configName, configValue])),
+    ]),
+  );
+};
+
+/** Returns the settings of all topics on which the durability of the log depends. */
+export const describeTopics = async (
+  admin: Admin,
+  settings: KafkaSettings,
+): Promise<readonly TopicSettings[]> => {
+  const names = topicNames.map((topic) => topicIn(settings, topic));
+  const metadata = await admin.fetchTopicMetadata({ topics: names });
+  const durability = ['min.insync.replicas', 'unclean.leader.election.enable'];
+  const config = await configOf(admin, names, [...Object.keys(required), ...durability]);
+  return metadata.topics.map(({ name, partitions }) => ({
+    name,
+    replicas: Math.min(...partitions.map(({ replicas }) => replicas.length)),
+    config: config.get(name) ?? new Map<string, string>(),
+  }));
+};
+
+/** Why a topic would lose records by itself; `null` if it would not. */
+export const retentionFault = (
+  name: string,
+  config: TopicSettings['config'] | undefined,
+): string | null => {
+  for (const [key, wanted] of Object.entries(required)) {
+    const value = config?.get(key) ?? 'unknown';
+    if (value !== wanted) return `The topic ${name} has ${key}=${value}, the log needs ${wanted}`;
+  }
+  return null;
+};
+
 const check = async (admin: Admin, settings: KafkaSettings): Promise<void> => {
   const names = Object.values(topics).map(({ name }) => topicIn(settings, name));
   const metadata = await admin.fetchTopicMetadata({ topics: names });
@@ -68,22 +123,10 @@ const check = async (admin: Admin, settings: KafkaSettings): Promise<void> => {
       );
     }
   }
-  const { resources } = await admin.describeConfigs({
-    includeSynonyms: false,
-    resources: names.map((name) => ({
-      type: kafkajs.ConfigResourceTypes.TOPIC,
-      name,
-      configNames: Object.keys(required),
-    })),
-  });
-  for (const { resourceName, configEntries } of resources) {
-    for (const [key, wanted] of Object.entries(required)) {
-      const value = configEntries.find(({ configName }) => configName === key)?.configValue;
-      if (value === wanted) continue;
-      throw new TopicDiffers(
-        `The topic ${resourceName} has ${key}=${value ?? 'unknown'}, the log needs ${wanted}`,
-      );
-    }
+  const config = await configOf(admin, names, Object.keys(required));
+  for (const name of names) {
+    const fault = retentionFault(name, config.get(name));
+    if (fault !== null) throw new TopicDiffers(fault);
   }
 };
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import kafkajs from 'kafkajs';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
@@ -77,6 +78,31 @@ describe('product: when an operator changes topics in Kafka', function () {
     expect((await bench.visit(shortCode)).status).to.equal(302);
     await bench.expectClicks(shortCode, key, clicks);
   };
+
+  it('linklog doctor names settings with which records are lost', async () => {
+    const name = nameOf(topics.visits.name);
+    const setting = (configName: string, value: string) => ({ name: configName, value });
+    await admin.alterConfigs({
+      validateOnly: false,
+      resources: [
+        {
+          ...{ type: kafkajs.ConfigResourceTypes.TOPIC, name },
+          configEntries: [
+            ...[setting('cleanup.policy', 'delete'), setting('retention.ms', '1000')],
+            ...[
+              setting('retention.bytes', '-1'),
+              setting('unclean.leader.election.enable', 'true'),
+            ],
+          ],
+        },
+      ],
+    });
+    const { exitCode, stdout } = await linklog('doctor');
+    expect(exitCode).to.equal(1);
+    expect(stdout).to.include(`The topic ${name} has retention.ms=1000, the log needs -1`);
+    expect(stdout).to.include(`${name} allows unclean leaders`);
+    expect(stdout).to.include(`${nameOf(topics.links.name)} has 1 replicas`);
+  });
 
   it('continues with a log that was truncated at its start, and rejects commands that need all of it', async () => {
     const { shortCode } = await bench.link(key);

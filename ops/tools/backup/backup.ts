@@ -29,7 +29,7 @@ type Append = (chunk: Buffer) => Promise<void>;
 /** Stores what `write` appends; `writeNewFile` discards it if `write` rejects. */
 export type BackupTarget = (write: (append: Append) => Promise<void>) => Promise<void>;
 
-interface BackupOptions extends Omit<CommandDatabase, 'logger'>, ProgressOptions {
+interface BackupOptions extends Omit<CommandDatabase, 'logger' | 'topicSettings'>, ProgressOptions {
   readonly spoolRoot: string;
   readonly target: BackupTarget;
   /** How long to wait for spooled visits to be shipped; 10 s by default. */

@@ -21,7 +21,7 @@ import { interruptible, showProgress, untilReaderExits, type Interruption } from
 
 export interface CommandDatabase extends Pick<
   OpenedLog,
-  'log' | 'outbox' | 'findUnknownEvent' | 'findFaults'
+  'log' | 'outbox' | 'findUnknownEvent' | 'findFaults' | 'topicSettings'
 > {
   readonly pool: Pool;
   /** Silent, because the command reports on the terminal. */
@@ -58,12 +58,14 @@ const withLog = async <Result>(
     readonly kafka: Config['kafka'];
     readonly user: 'command' | 'restore';
     readonly isEmbedded: boolean;
+    /** See `withDatabase`. */
+    readonly needsLog: boolean;
     readonly prepare: (pool: Pool) => Promise<void>;
   },
   work: (database: CommandDatabase) => Promise<Result>,
 ): Promise<Result> => {
   const { url } = connections;
-  const { kafka, user, isEmbedded, prepare } = options;
+  const { kafka, user, isEmbedded, needsLog, prepare } = options;
   const logger = createLogger('silent');
   const pool = createPool({ ...connections, logger });
   try {
@@ -72,7 +74,7 @@ const withLog = async <Result>(
     try {
       const opened = await openEventLog({ kafka }, { pool, url, listener, logger, user });
       try {
-        await opened.untilAvailable();
+        if (needsLog) await opened.untilAvailable();
         return await work({ pool, ...opened, logger });
       } finally {
         await opened.close();
@@ -91,6 +93,12 @@ const withLog = async <Result>(
   }
 };
 
+interface DatabaseOptions {
+  readonly deadlines?: DeadlineName;
+  /** `false`: begins while Kafka does not respond, too. Default: waits for it up to 30 s. */
+  readonly needsLog?: boolean;
+}
+
 /**
  * Runs `work` on the service's database directly, without the service.
  *
@@ -99,12 +107,13 @@ const withLog = async <Result>(
 export const withDatabase = async <Result>(
   config: Config,
   work: (database: CommandDatabase) => Promise<Result>,
-  { deadlines = 'background' }: { readonly deadlines?: DeadlineName } = {},
+  { deadlines = 'background', needsLog = true }: DatabaseOptions = {},
 ): Promise<Result> => {
   const url = config.databaseUrl ?? (await embeddedUrl(config.dataDir));
   const kafka = await kafkaOf(config);
   const isEmbedded = config.databaseUrl === null;
-  const options = { kafka, user: 'command', isEmbedded, prepare: requireMigrated } as const;
+  const prepare = requireMigrated;
+  const options = { kafka, user: 'command', isEmbedded, needsLog, prepare } as const;
   return withLog({ url, name: 'cli', max: 10, deadlines }, options, work);
 };
 
@@ -130,11 +139,11 @@ export interface LongWork extends CommandDatabase {
 
 export const runOnDatabase = <Result>(
   config: Config,
-  options: Interruption & {
-    /** The title of the progress bar; `null` for none. */
-    readonly title: string | null;
-    readonly deadlines?: DeadlineName;
-  },
+  options: Interruption &
+    DatabaseOptions & {
+      /** The title of the progress bar; `null` for none. */
+      readonly title: string | null;
+    },
   work: (database: LongWork) => Promise<Result>,
 ): Promise<Result> =>
   interruptible(options, (signal) =>
@@ -219,7 +228,8 @@ export const withNewInstallation = async <Result>(
         await requireUnused(pool, where);
         await migrate(pool);
       };
-      const options = { kafka, user: 'restore', isEmbedded: postgres !== null, prepare } as const;
+      const isEmbedded = postgres !== null;
+      const options = { kafka, user: 'restore', isEmbedded, needsLog: true, prepare } as const;
       return await withLog(connections, options, async (database) => {
         await requireEmptyLog(database.log, kafka ? 'the log at KAFKA_BROKERS' : where);
         return work(database);

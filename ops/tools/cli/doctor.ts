@@ -9,13 +9,15 @@ import { counted, plain } from './output.js';
 const findAll = async (config: Config): Promise<readonly Finding[]> => {
   const [machine, database] = await Promise.all([
     examineMachine(config),
-    withDatabase(config, examineDatabase).catch((error: unknown): readonly Finding[] => [
-      {
-        ...{ check: 'postgres', state: 'failed', text: messageOf(error) },
-        remedy:
-          'Start the service or PostgreSQL, and run the command with the variables of the service',
-      },
-    ]),
+    withDatabase(config, examineDatabase, { needsLog: false }).catch(
+      (error: unknown): readonly Finding[] => [
+        {
+          ...{ check: 'postgres', state: 'failed', text: messageOf(error) },
+          remedy:
+            'Start the service or PostgreSQL, and run the command with the variables of the service',
+        },
+      ],
+    ),
   ]);
   return [...machine, ...database];
 };

@@ -33,6 +33,7 @@ Examples:
   $ linklog platform set --shortening off
   $ linklog stats spring-sale
   $ linklog projections status
+  $ linklog get /health/ready
   $ linklog projections rebuild stats
   $ linklog spool ship /mnt/old-edge/spool
   $ linklog doctor
@@ -63,6 +64,7 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['stats', async () => (await import('./stats.js')).addStatsCommand],
   ['projections', async () => (await import('./projections.js')).addProjectionCommands],
   ['spool', async () => (await import('./spool.js')).addSpoolCommands],
+  ['get', async () => (await import('./get.js')).addGetCommand],
   ['doctor', async () => (await import('./doctor.js')).addDoctorCommand],
   ['sql', async () => (await import('./sql.js')).addSqlCommand],
   ['backup', backups],

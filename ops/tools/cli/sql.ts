@@ -102,14 +102,19 @@ secrets.`,
       `sql --json 'SELECT * FROM public.processes' | jq '.rows[].version'`,
     )
     .action(async (statement?: string) => {
-      const messages = { title: null, stopped: 'the query was stopped', ended: 'killed' };
+      const options = {
+        title: null,
+        needsLog: false,
+        stopped: 'the query was stopped',
+        ended: 'killed',
+      };
       const run = async (pool: Pool, text: string): Promise<void> => {
         const selected = await select(pool, text).catch((cause: unknown) => {
           throw new CliError('REFUSED', messageOf(cause), { cause });
         });
         print(isJson() ? { json: jsonOf(selected) } : { text: textOf(selected) });
       };
-      await runOnDatabase(readConfig(), messages, async ({ pool }) => {
+      await runOnDatabase(readConfig(), options, async ({ pool }) => {
         if (statement !== undefined) {
           await run(pool, withoutEnd(statement));
           return;

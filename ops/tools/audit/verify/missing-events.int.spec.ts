@@ -103,7 +103,9 @@ describe('audit verify: missing events', function () {
     await database.pool.query(
       `INSERT INTO log.spools VALUES ('shipped', 'edge-1', '{5,0}', now()), ('lost', 'edge-2', '{0,7}', now())`,
     );
-    await database.pool.query(`INSERT INTO log.spools VALUES ('shipped-in-part', '', '{3}', now())`);
+    await database.pool.query(
+      `INSERT INTO log.spools VALUES ('shipped-in-part', '', '{3}', now())`,
+    );
     await append(node.log, visitsFrom(1, 2, 'shipped-in-part/0'));
     const { missing } = await verify({ pool: database.pool, log: node.log });
     expect(missing.reported).to.deep.equal([
