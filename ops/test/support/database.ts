@@ -81,7 +81,8 @@ const newDatabase = async (
   const database = pg.escapeIdentifier(`${name}_${databases}`);
   const url = new URL(await administer(server, `CREATE DATABASE ${database} TEMPLATE ${template}`));
   url.pathname = `/${name}_${databases}`;
-  const pool = createPool({ url: url.href, name: 'test', max: 8, logger });
+  // A busy machine needs more than the seconds of a service.
+  const pool = createPool({ url: url.href, name: 'test', max: 8, deadlines: 'patient', logger });
   return {
     url: url.href,
     pool,

@@ -59,7 +59,9 @@ export interface TestNode {
 const logger = createLogger('silent');
 
 export const testNode = async (database: TestDatabase): Promise<TestNode> => {
-  const pool = createPool({ url: database.url, name: 'test node', max: 4, logger });
+  const pool = createPool({
+    ...{ url: database.url, name: 'test node', max: 4, deadlines: 'patient', logger },
+  });
   const { log, outbox } = await openTestLog({ pool, url: database.url, logger });
   return {
     pool,
