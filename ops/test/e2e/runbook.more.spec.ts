@@ -5,25 +5,28 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../config/config.js';
 import { emptyDatabase } from '../support/database.js';
-import { blocksIn, codeIn, pageOf } from '../support/documented-code.js';
+import { codeIn } from '../support/documented-code.js';
 import { fixture } from '../support/fixture.js';
 import { folderFixture } from '../support/fixtures.js';
 import { withLedger } from '../support/ledger-events.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { eventually } from '../support/waiting.js';
 import { Bench, destination } from './harness.js';
-import { needs } from '../support/needs.js';
+import { runbook } from '../support/runbook.js';
 
 const cliFile = fileURLToPath(new URL('../../tools/cli/main.js', import.meta.url));
 
 /** A folder like that of the project: its `npx linklog` is the command line of this build. */
 const projectFixture = () => {
   const folder = folderFixture();
+  const program = async (name: string, script: string): Promise<void> => {
+    const file = path.join(folder.path, 'bin', name);
+    await writeFile(file, `#!/bin/sh\n${script}\n`);
+    await chmod(file, 0o755);
+  };
   before(async () => {
     await mkdir(path.join(folder.path, 'bin'));
-    const npx = path.join(folder.path, 'bin', 'npx');
-    await writeFile(npx, `#!/bin/sh\nshift\nexec '${process.execPath}' '${cliFile}' "$@"\n`);
-    await chmod(npx, 0o755);
+    await program('npx', `shift\nexec '${process.execPath}' '${cliFile}' "$@"`);
   });
   const run = (code: string, env: Readonly<Record<string, string>>) => {
     const { PATH = '' } = inheritedEnvironment();
@@ -33,21 +36,25 @@ const projectFixture = () => {
       env: { PATH: `${folder.path}/bin:${PATH}`, ...env },
     });
   };
-  return { folder, run };
+  return { folder, program, run };
 };
 
 describe('product: the commands of the runbook', function () {
   this.timeout(120_000);
-  needs('curl', 'jq');
-  const page = pageOf('runbook.md');
-  const [introduction = '', ...sections] = page.split(/^## /m);
-  const [setUp = ''] = blocksIn(introduction, 'sh');
   const project = projectFixture();
   const bench = new Bench();
 
-  const run = (code: string) => {
-    const { dataDir, admin } = bench.product;
-    return project.run(code, { DATA_DIR: dataDir, admin });
+  /** Runs commands after the functions of a form. @returns stdout */
+  const expectToRun = (functions: string, commands: string): string => {
+    const { status, stdout, stderr } = project.run(`${functions}\n${commands}`, {
+      DATA_DIR: bench.product.dataDir,
+    });
+    // The audit shows its progress, and explains the limits of its proof.
+    const notes = /^(\w+: \d+ of \d+ events|linklog: without --checkpoint).*\n/gm;
+    expect(stderr.replaceAll(notes, ''), commands).to.equal('');
+    // 1: grep found nothing, because nothing is wrong.
+    expect(status, commands).to.be.oneOf(commands.includes('grep') ? [0, 1] : [0]);
+    return stdout;
   };
 
   before(async () => {
@@ -61,33 +68,32 @@ describe('product: the commands of the runbook', function () {
         return (rowCount ?? 0) > 0;
       }),
     );
-    const { stdout, stderr } = run(setUp.replace(/^admin=.*\n/, ''));
-    expect(stderr).to.equal('');
-    expect(Number(stdout)).to.be.above(50);
   });
   after(() => bench.end());
 
-  const expectToRun = (code: string): void => {
-    const { status, stderr } = run(code);
-    // The audit shows its progress, and explains the limits of its proof.
-    const notes = /^(\w+: \d+ of \d+ events|linklog: without --checkpoint).*\n/gm;
-    expect(stderr.replaceAll(notes, ''), code).to.equal('');
-    // 1: grep found nothing, because nothing is wrong.
-    expect(status, code).to.be.oneOf(code.includes('grep') ? [0, 1] : [0]);
-  };
+  it('First run without an error', () => {
+    expect(expectToRun(runbook.forms.machine, runbook.first)).to.include('"dependencies"');
+  });
 
-  for (const section of sections) {
-    const [alert = ''] = section.split('\n');
-    it(`${alert} run without an error`, async () => {
-      const commands = blocksIn(section, 'sh');
-      const queries = blocksIn(section, 'sql');
-      expect(commands.length + queries.length).to.be.above(0);
-      for (const code of commands) expectToRun(code);
-      await withLedger(bench.product, async (pool) => {
-        for (const query of queries) await pool.query(query);
-      });
+  for (const { alert, commands } of runbook.sections) {
+    it(`${alert} run without an error`, () => {
+      expectToRun(runbook.forms.machine, commands);
     });
   }
+
+  // In place of a cluster: the "pod" is this machine.
+  it('of each kind run in Kubernetes’ form', async () => {
+    await project.program(
+      'kubectl',
+      '[ "$*" != "${*#--namespace linklog exec [dl]}" ] || exit 3\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"',
+    );
+    await project.program('linklog', 'exec npx linklog "$@"');
+    const functions = runbook.forms.kubernetes.replace('data=/data', 'data=.data');
+    for (const wanted of ['LinklogDown', 'LinklogMissingEvents', 'LinklogDiskFull']) {
+      const section = runbook.sections.find(({ alert }) => alert === wanted);
+      expect(expectToRun(functions, section?.commands ?? 'exit 4')).not.to.equal('');
+    }
+  });
 });
 
 describe('product: the commands of backup.md', function () {
