@@ -89,3 +89,17 @@ export const untilReady = (api: string, withinMs = 60_000): Promise<void> =>
     },
     withinMs,
   );
+
+/** Runs commands of the runbook after the functions of a form. */
+export const expectToRun = async (functions: string, commands: string): Promise<void> => {
+  const child = spawn('bash', ['-ec', `${functions}\n${commands}`], { cwd: projectFile() });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  }
+  const [exitCode] = (await once(child, 'close')) as [number];
+  // 1: grep found nothing, because nothing is wrong.
+  const accepted = commands.includes('grep') ? [0, 1] : [0];
+  if (!accepted.includes(exitCode))
+    throw new Error(`exit code ${exitCode}: ${commands}\n${output}`);
+};

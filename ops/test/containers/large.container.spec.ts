@@ -7,8 +7,9 @@ import { projectFile } from '../../platform/files/project-file.js';
 import { countByStatus, longestOutage, startLoad } from '../support/balanced-load.js';
 import { createComposeSecrets } from '../support/compose-secrets.js';
 import { sendRepeatable, sendRequest } from '../support/http.js';
+import { runbook } from '../support/runbook.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
-import { buildImage, docker, killContainer, tryDocker } from './docker.js';
+import { buildImage, docker, expectToRun, killContainer, tryDocker } from './docker.js';
 
 /** Addresses that docker-compose.yml publishes. */
 const apis = ['http://127.0.0.1:8080', 'http://127.0.0.1:8090'] as const;
@@ -159,6 +160,56 @@ describe('containers: docker-compose.yml', function () {
     const backup = await tryDocker(composeArguments('run', '--rm', '-T', 'linklog', 'backup', '-'));
     expect(backup.exitCode, backup.stderr).to.equal(0);
     expect(backup.stdout.subarray(0, 20).toString()).to.include('linklogBackup');
+  });
+
+  it('runs the commands of the runbook', async () => {
+    const functions = runbook.forms.compose.replaceAll(
+      'docker compose',
+      `docker ${composeArguments().join(' ')}`,
+    );
+    const inService = (service: string): string => functions.replace('command-api-1', service);
+    await expectToRun(inService('command-api-2'), runbook.first);
+    for (const { alert, commands } of runbook.sections) {
+      const service = alert.includes('Seals')
+        ? 'projectors-1'
+        : /Spool|Visits/.test(alert)
+          ? 'redirect-edge-1'
+          : 'command-api-1';
+      await expectToRun(inService(service), commands);
+    }
+  });
+
+  it('adds a verified backup in the profile of backups, which an empty installation restores', async () => {
+    await compose('--profile', 'backup', 'up', '--detach', '--no-build', 'backup');
+    let file = '';
+    await eventually(
+      'there is a backup',
+      async () => {
+        file = await compose('exec', '-T', 'backup', 'ls', '/backups');
+        return file.endsWith('.backup');
+      },
+      120_000,
+    );
+    const volume = await docker('volume', 'create');
+    const restored = await tryDocker(
+      composeArguments(
+        ...[
+          'run',
+          '--rm',
+          '-T',
+          '--no-deps',
+          '--volume',
+          `${volume}:/new`,
+          '--env',
+          'DATA_DIR=/new',
+        ],
+        ...['--env', 'DATABASE_URL_FILE=', '--env', 'KAFKA_BROKERS=', '--user', 'root', 'backup'],
+        ...['restore', `/backups/${file}`],
+      ),
+    );
+    expect(restored.exitCode, restored.stderr).to.equal(0);
+    await compose('--profile', 'backup', 'rm', '--stop', '--force', 'backup');
+    await docker('volume', 'rm', volume);
   });
 
   it('loses no acknowledged link and no answered visit when each container is killed', async () => {

@@ -7,10 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { packageVersion, projectFile } from '../../platform/files/project-file.js';
 import { sendRequest } from '../support/http.js';
+import { runbook } from '../support/runbook.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
   buildImage,
   docker,
+  expectToRun,
   killContainer,
   nodeImage,
   publishedAt,
@@ -165,6 +167,16 @@ describe('containers: one container', function () {
       ).to.equal('healthy');
     });
   }
+
+  it('runs the commands of the runbook', async () => {
+    const running = await start(await newVolume());
+    await shorten(running, 'seen');
+    await visit(running, 'seen');
+    await expectClicks(running, 'seen', 1);
+    const functions = runbook.forms.container.replace('exec linklog', `exec ${running.name}`);
+    await expectToRun(functions, runbook.first);
+    for (const { commands } of runbook.sections) await expectToRun(functions, commands);
+  });
 
   it('keeps links and visits over stop, restart and kill -9', async () => {
     const running = await start(await newVolume());
