@@ -9,7 +9,7 @@ describe('version', () => {
   const versionIn = (file: string, pattern: RegExp): string | undefined =>
     pattern.exec(readFileSync(projectFile(file), 'utf8'))?.[1];
 
-  it('is the same in package.json, client, lock file, API documents, container image and changelog', () => {
+  it('is the same in package.json, client, lock file, API documents, container image, Helm chart and changelog', () => {
     const version = packageVersion();
     expect(version).to.equal(versionIn('package.json', /^ {2}"version": "(.+)",$/m));
     expect(versionIn('package-lock.json', /^ {2}"version": "(.+)",$/m)).to.equal(version);
@@ -19,6 +19,9 @@ describe('version', () => {
       version,
     );
     expect(versionIn('docker-compose.yml', /^ {2}image: linklog:(.+)$/m)).to.equal(version);
+    const chart = 'ops/kubernetes/helm/Chart.yaml';
+    expect(versionIn(chart, /^version: (.+)$/m)).to.equal(version);
+    expect(versionIn(chart, /^appVersion: (.+)$/m)).to.equal(version);
     const isRelease = !version.endsWith('-dev');
     expect(versionIn('CHANGELOG.md', /^## (\S+)/m)).to.equal(isRelease ? version : 'Unreleased');
   });
