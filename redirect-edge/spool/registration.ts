@@ -10,8 +10,8 @@ const registerEveryMs = 5_000;
 const lifetime = '1 year';
 
 /**
- * Registers periodically how many visits of this process's spool were answered, in `log.spools`: without it, nobody would
- * notice that a lost volume had visits that were not shipped.
+ * Registers periodically how many visits of this process's spool were answered, in `log.spools`: otherwise, an audit
+ * cannot find the visits of a lost volume that were not shipped.
  */
 export const registerSpool = (
   pool: Pool,

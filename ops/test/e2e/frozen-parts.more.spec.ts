@@ -142,8 +142,9 @@ describe('product: while a part of the stack is frozen', function () {
       expect(tally.seen[what].slowestMs, what).to.be.below(othersWithinMs);
     }
     // Each API has its own connections to what was frozen.
-    for (const each of stack.apis)
-      await eventuallyPasses(() => link({}, each).then(() => undefined));
+    for (const address of stack.apis) {
+      await eventuallyPasses(() => link({}, address).then(() => undefined));
+    }
     return tally;
   };
 

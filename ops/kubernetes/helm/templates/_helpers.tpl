@@ -126,3 +126,18 @@ storageClassName: {{ . }}
 resources:
   requests: { storage: {{ (index . 1).size }} }
 {{- end }}
+
+{{- /* A container with the command line, as the owner of the tables. Arguments: the root context and the secrets. */}}
+{{- define "linklog.tool" -}}
+{{- $root := index . 0 -}}
+{{ include "linklog.image" $root }}
+envFrom:
+  - configMapRef: { name: {{ $root.Release.Name }} }
+env:
+  {{- include "linklog.secretFiles" (index . 1) | trim | nindent 2 }}
+  - { name: DATA_DIR, value: /tmp/data }
+resources:
+  requests: { cpu: 100m, memory: 256Mi }
+  limits: { memory: 1Gi }
+{{ include "linklog.restricted" $root }}
+{{- end }}
