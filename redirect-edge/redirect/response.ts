@@ -155,17 +155,18 @@ const linesOf = (headers: readonly string[]): string =>
 const headOf = new Map(
   redirectStatuses.map((status) => [
     status,
-    [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nLocation: `,
-      linesOf(redirectHeaders(status)),
-    ] as const,
+    {
+      start: `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nLocation: `,
+      end: linesOf(redirectHeaders(status)),
+    },
   ]),
 );
 
 /** The status line and the headers of a redirect after a GET, as node:http writes them. */
 export const redirectHead = (location: string, status: RedirectStatus): string => {
-  const [start = '', end = ''] = headOf.get(status) ?? [];
-  return start + location + end;
+  const head = headOf.get(status);
+  if (!head) throw new RangeError(`${status} is no status of a redirect`);
+  return head.start + location + head.end;
 };
 
 /** Closes the connection, because the body is not read. */
