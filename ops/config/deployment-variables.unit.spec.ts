@@ -16,7 +16,7 @@ const ofUnit = (file: string): string[] =>
 
 /** The variables of our services, which are built here; servers have their own. */
 const ofCompose = (): string[] => {
-  const { services } = parse(read('docker-compose.yml'), { merge: true }) as {
+  const { services } = parse(read('docker-compose.yml'), { merge: true, maxAliasCount: 1_000 }) as {
     services: Record<string, { build?: unknown; environment?: object }>;
   };
   return Object.values(services).flatMap(({ build, environment = {} }) =>

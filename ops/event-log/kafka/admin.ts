@@ -5,6 +5,8 @@ import { TopicDiffers } from './topics.js';
 
 export const createClusterAdmin = (kafka: Kafka) => {
   let connected: Promise<Admin> | undefined;
+  let isClosed = false;
+  const running = new Set<Promise<unknown>>();
 
   const connect = async (): Promise<Admin> => {
     const admin = kafka.admin();
@@ -13,6 +15,7 @@ export const createClusterAdmin = (kafka: Kafka) => {
   };
 
   const tryOnce = async <Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> => {
+    if (isClosed) throw new Error('the connection to Kafka was closed');
     connected ??= connect();
     const connection = connected;
     try {
@@ -30,19 +33,34 @@ export const createClusterAdmin = (kafka: Kafka) => {
     }
   };
 
+  const disconnect = async (): Promise<void> => {
+    const connection = connected;
+    connected = undefined;
+    await (await connection)?.disconnect();
+  };
+
   return {
     /** Runs `work`, and retries it on a new connection, because kafkajs keeps outdated metadata of the cluster. */
-    run: <Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> =>
-      retry(() => tryOnce(work), {
+    run<Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> {
+      const result = retry(() => tryOnce(work), {
         attempts: 6,
         pauses: { firstMs: 100, longestMs: 1_600 },
         isRetryable: (error) => (error as { retriable?: boolean }).retriable === true,
-      }),
+      });
+      running.add(result);
+      const ended = (): void => {
+        running.delete(result);
+      };
+      result.then(ended, ended);
+      return result;
+    },
     /** Closes the connection. The next `run` opens another one, with new metadata. */
+    reconnect: disconnect,
+    /** Closes the connection when the running calls have ended: kafkajs would open it again for them. */
     async close(): Promise<void> {
-      const connection = connected;
-      connected = undefined;
-      await (await connection)?.disconnect();
+      isClosed = true;
+      await Promise.allSettled(running);
+      await disconnect();
     },
   };
 };

@@ -90,7 +90,7 @@ export const openKafkaLog = (options: {
     const known = await allEndsOf(topic);
     if (known.length === count) return { topic, name, partitions: known };
     // kafkajs caches metadata for five minutes.
-    await admin.close();
+    await admin.reconnect();
     return { topic, name, partitions: await allEndsOf(topic) };
   };
 

@@ -30,7 +30,9 @@ const folders = { api: 'command-api', edge: 'redirect-edge', projector: 'project
 
 describe('local servers: docker-compose.yml', () => {
   const text = readFileSync(projectFile('docker-compose.yml'), 'utf8');
-  const { services, networks, configs, secrets } = compose.parse(parse(text, { merge: true }));
+  const { services, networks, configs, secrets } = compose.parse(
+    parse(text, { merge: true, maxAliasCount: 1_000 }),
+  );
   const packageFile = readFileSync(projectFile('package.json'), 'utf8');
   const entries = Object.entries(services);
   const named = (prefix: string): [string, z.infer<typeof service>][] =>

@@ -46,7 +46,9 @@ describe('containers: docker-compose.yml', function () {
   /** The images without their digests, because locally built images have others. */
   const writeImages = async (): Promise<void> => {
     const text = await readFile(projectFile('docker-compose.yml'), 'utf8');
-    const file = parse(text, { merge: true }) as { services: Record<string, { image: string }> };
+    const file = parse(text, { merge: true, maxAliasCount: 1_000 }) as {
+      services: Record<string, { image: string }>;
+    };
     const images = Object.entries(file.services).map(([name, { image }]) => [
       name,
       { image: image.replace(/@.*/, '') },

@@ -47,29 +47,55 @@ const kafkaOf = async ({ kafka, dataDir }: Config): Promise<Config['kafka']> => 
   return brokers === undefined ? null : readConfig({ KAFKA_BROKERS: brokers }).kafka;
 };
 
+type Connections = Omit<Parameters<typeof createPool>[0], 'logger'>;
+
+interface PoolOptions {
+  readonly isEmbedded: boolean;
+  readonly prepare: (pool: Pool) => Promise<void>;
+}
+
+interface LogOptions extends PoolOptions {
+  readonly kafka: Config['kafka'];
+  readonly user: 'command' | 'restore';
+  /** See `withDatabase`. */
+  readonly needsLog: boolean;
+}
+
 /**
- * Connects to PostgreSQL, runs `prepare` on it, opens the log and runs `work`.
+ * Connects to PostgreSQL, and runs `prepare` and `work` on it.
  *
  * @throws CliError, or an error that names DATABASE_URL, if PostgreSQL is unavailable or unsuitable
  */
-const withLog = async <Result>(
-  connections: Omit<Parameters<typeof createPool>[0], 'logger'>,
-  options: {
-    readonly kafka: Config['kafka'];
-    readonly user: 'command' | 'restore';
-    readonly isEmbedded: boolean;
-    /** See `withDatabase`. */
-    readonly needsLog: boolean;
-    readonly prepare: (pool: Pool) => Promise<void>;
-  },
-  work: (database: CommandDatabase) => Promise<Result>,
+const withPool = async <Result>(
+  connections: Connections,
+  { isEmbedded, prepare }: PoolOptions,
+  work: (pool: Pool, logger: Logger) => Promise<Result>,
 ): Promise<Result> => {
-  const { url } = connections;
-  const { kafka, user, isEmbedded, needsLog, prepare } = options;
   const logger = createLogger('silent');
   const pool = createPool({ ...connections, logger });
   try {
     await prepare(pool);
+    return await work(pool, logger);
+  } catch (cause) {
+    const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+    if (!isEmbedded) throw namingDatabaseUrl(first);
+    if (!isUnavailable(first)) throw cause;
+    const message = `PostgreSQL at ${hostsOf(connections.url)} cannot be used: ${messageOf(cause)}`;
+    throw new CliError('NO_DATABASE', message, { cause });
+  } finally {
+    await pool.end();
+  }
+};
+
+/** Opens the log, too. */
+const withLog = <Result>(
+  connections: Connections,
+  options: LogOptions,
+  work: (database: CommandDatabase) => Promise<Result>,
+): Promise<Result> =>
+  withPool(connections, options, async (pool, logger) => {
+    const { url } = connections;
+    const { kafka, user, needsLog } = options;
     const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
     try {
       const opened = await openEventLog({ kafka }, { pool, url, listener, logger, user });
@@ -82,15 +108,26 @@ const withLog = async <Result>(
     } finally {
       await listener.close();
     }
-  } catch (cause) {
-    const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-    if (!isEmbedded) throw namingDatabaseUrl(first);
-    if (!isUnavailable(first)) throw cause;
-    const message = `PostgreSQL at ${hostsOf(url)} cannot be used: ${messageOf(cause)}`;
-    throw new CliError('NO_DATABASE', message, { cause });
-  } finally {
-    await pool.end();
-  }
+  });
+
+/** The database of the service, which runs or does not. */
+const serviceDatabase = async ({ databaseUrl, dataDir }: Config, deadlines: DeadlineName) => ({
+  connections: {
+    url: databaseUrl ?? (await embeddedUrl(dataDir)),
+    name: 'cli',
+    max: 10,
+    deadlines,
+  },
+  options: { isEmbedded: databaseUrl === null, prepare: requireMigrated },
+});
+
+/** Runs `work` on the service's database directly, without the service and the log. @throws as `withDatabase` */
+export const withTables = async <Result>(
+  config: Config,
+  work: (pool: Pool) => Promise<Result>,
+): Promise<Result> => {
+  const { connections, options } = await serviceDatabase(config, 'background');
+  return withPool(connections, options, work);
 };
 
 interface DatabaseOptions {
@@ -109,12 +146,9 @@ export const withDatabase = async <Result>(
   work: (database: CommandDatabase) => Promise<Result>,
   { deadlines = 'background', needsLog = true }: DatabaseOptions = {},
 ): Promise<Result> => {
-  const url = config.databaseUrl ?? (await embeddedUrl(config.dataDir));
+  const { connections, options } = await serviceDatabase(config, deadlines);
   const kafka = await kafkaOf(config);
-  const isEmbedded = config.databaseUrl === null;
-  const prepare = requireMigrated;
-  const options = { kafka, user: 'command', isEmbedded, needsLog, prepare } as const;
-  return withLog({ url, name: 'cli', max: 10, deadlines }, options, work);
+  return withLog(connections, { ...options, kafka, user: 'command', needsLog }, work);
 };
 
 /** The subject of the link that a text names: see `pastedLink`. */

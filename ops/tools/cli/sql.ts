@@ -3,8 +3,9 @@ import type { QueryConfig } from 'pg';
 import type { Pool } from '../../platform/postgres/pool.js';
 import { transaction } from '../../platform/postgres/pool.js';
 import type { AddCommands } from './command.js';
-import { runOnDatabase } from './database.js';
+import { withTables } from './database.js';
 import { CliError, messageOf } from './errors.js';
+import { interruptible } from './long-work.js';
 import { counted, plain, table } from './output.js';
 
 /** Rows that are printed. */
@@ -102,19 +103,13 @@ secrets.`,
       `sql --json 'SELECT * FROM public.processes' | jq '.rows[].version'`,
     )
     .action(async (statement?: string) => {
-      const options = {
-        title: null,
-        needsLog: false,
-        stopped: 'the query was stopped',
-        ended: 'killed',
-      };
       const run = async (pool: Pool, text: string): Promise<void> => {
         const selected = await select(pool, text).catch((cause: unknown) => {
           throw new CliError('REFUSED', messageOf(cause), { cause });
         });
         print(isJson() ? { json: jsonOf(selected) } : { text: textOf(selected) });
       };
-      await runOnDatabase(readConfig(), options, async ({ pool }) => {
+      const runAll = async (pool: Pool): Promise<void> => {
         if (statement !== undefined) {
           await run(pool, withoutEnd(statement));
           return;
@@ -125,6 +120,8 @@ secrets.`,
             process.stderr.write(`linklog: ${messageOf(error)}\n`);
           });
         }
-      });
+      };
+      const messages = { stopped: 'the query was stopped', ended: 'killed' };
+      await interruptible(messages, () => withTables(readConfig(), runAll));
     });
 };
