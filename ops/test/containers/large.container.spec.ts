@@ -3,7 +3,7 @@ import { appendFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { projectFile } from '../../platform/files/project-file.js';
+import { packageVersion, projectFile } from '../../platform/files/project-file.js';
 import { countByStatus, longestOutage, startLoad } from '../support/balanced-load.js';
 import { createComposeSecrets } from '../support/compose-secrets.js';
 import { sendRepeatable, sendRequest } from '../support/http.js';
@@ -104,7 +104,7 @@ describe('containers: docker-compose.yml', function () {
     dir = await mkdtemp(path.join(tmpdir(), 'linklog-compose-'));
     await writeSettings();
     await writeImages();
-    await compose('down', '--volumes');
+    await compose('--profile', '*', 'down', '--volumes');
     await up();
     keys = await createKeys();
     for (let index = 0; index < knownCount; index += 1) {
@@ -119,7 +119,7 @@ describe('containers: docker-compose.yml', function () {
   });
 
   after(async () => {
-    await compose('--profile', 'tools', 'down', '--volumes');
+    await compose('--profile', '*', 'down', '--volumes');
     await rm(dir, { recursive: true });
   });
 
@@ -192,26 +192,12 @@ describe('containers: docker-compose.yml', function () {
       },
       120_000,
     );
-    const volume = await docker('volume', 'create');
-    const restored = await tryDocker(
-      composeArguments(
-        ...[
-          'run',
-          '--rm',
-          '-T',
-          '--no-deps',
-          '--volume',
-          `${volume}:/new`,
-          '--env',
-          'DATA_DIR=/new',
-        ],
-        ...['--env', 'DATABASE_URL_FILE=', '--env', 'KAFKA_BROKERS=', '--user', 'root', 'backup'],
-        ...['restore', `/backups/${file}`],
-      ),
-    );
+    const restored = await tryDocker([
+      ...['run', '--rm', '--volume', 'linklog_backups:/backups', `linklog:${packageVersion()}`],
+      ...['linklog', 'restore', `/backups/${file}`],
+    ]);
     expect(restored.exitCode, restored.stderr).to.equal(0);
     await compose('--profile', 'backup', 'rm', '--stop', '--force', 'backup');
-    await docker('volume', 'rm', volume);
   });
 
   it('loses no acknowledged link and no answered visit when each container is killed', async () => {
