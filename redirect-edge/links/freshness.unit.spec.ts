@@ -48,6 +48,21 @@ describe('redirect edge: freshness of a copy', () => {
     expect(accepted()).to.deep.equal([4]);
   });
 
+  it('of a link that is being read: a read that began after the change has it, whatever its sequence', () => {
+    const before = freshness.reading();
+    freshness.changed('spring', 3);
+    now += 1;
+    const after = freshness.reading();
+    expect(before(copy())).to.be.false;
+    expect(before(copy({ sequence: 3 }))).to.be.true;
+    expect(before(copy({ subject: 'other' }))).to.be.true;
+    expect(after(copy())).to.be.true;
+    now += 120 * second;
+    expect(after(copy())).to.be.true;
+    now += 1;
+    expect(after(copy())).to.be.false;
+  });
+
   it('rejects all copies for a minute after too many changes', () => {
     const isCurrent = freshness.reading();
     now += 1;
