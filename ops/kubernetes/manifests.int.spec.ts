@@ -53,21 +53,25 @@ const manifest = z.object({
 
 const ingressSpec = z.object({
   ingressClassName: z.string(),
-  tls: z.array(z.unknown()),
-  rules: z.array(
-    z.object({
-      host: z.string(),
-      http: z.object({
-        paths: z.array(
-          z.object({
-            backend: z.object({
-              service: z.object({ name: z.string(), port: z.object({ name: z.string() }) }),
-            }),
-          }),
-        ),
+  tls: z.array(z.unknown()).max(10),
+  rules: z
+    .array(
+      z.object({
+        host: z.string(),
+        http: z.object({
+          paths: z
+            .array(
+              z.object({
+                backend: z.object({
+                  service: z.object({ name: z.string(), port: z.object({ name: z.string() }) }),
+                }),
+              }),
+            )
+            .max(10),
+        }),
       }),
-    }),
-  ),
+    )
+    .max(10),
 });
 
 type Manifests = readonly z.infer<typeof manifest>[];
