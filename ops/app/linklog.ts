@@ -7,6 +7,7 @@ import { retry } from '../platform/concurrency/retry.js';
 import type { Config } from '../config/config.js';
 import { openFeed } from '../feed/feed.js';
 import { watchActiveDomains } from '../ledger/active-domains.js';
+import { isKafkaOutage, KafkaFailure } from '../event-log/kafka/failures.js';
 import { exposeLogFaults } from '../event-log/kafka/log-faults.js';
 import { installationOf } from '../event-log/log-binding.js';
 import type { Logger } from '../platform/logging.js';
@@ -49,7 +50,10 @@ import { startInOrder, type Register } from '../platform/process/lifecycle.js';
 /** Time for requests in flight, and then for shipping the spool (ms each). The whole stop takes 10 s at most. */
 const graceMs = 3_000;
 
-/** How long a start is repeated while PostgreSQL is unavailable (ms): it may start later, or its disk may be slow. */
+/**
+ * How long a start is repeated while PostgreSQL or Kafka is unavailable (ms): it may start later, its disk may be slow,
+ * or new partitions change their leaders.
+ */
 const retryForMs = 60_000;
 
 /** @throws ConfigError, LockHeld, and the errors of PostgreSQL and the log */
@@ -304,13 +308,20 @@ export const startLinklog = (
   signal: AbortSignal,
 ) => {
   const end = performance.now() + retryForMs;
-  const named = (error: unknown): unknown =>
-    config.databaseUrl === null ? namingFullDisk(error, config.dataDir) : namingDatabaseUrl(error);
+  const named = (error: unknown): unknown => {
+    if (error instanceof KafkaFailure) return error;
+    return config.databaseUrl === null
+      ? namingFullDisk(error, config.dataDir)
+      : namingDatabaseUrl(error);
+  };
   return retry(() => startOnce(config, roles, logger, signal), {
     signal,
-    isRetryable: (error) => isOutage(error) && performance.now() < end,
+    isRetryable: (error) =>
+      (error instanceof KafkaFailure ? isKafkaOutage(error) : isOutage(error)) &&
+      performance.now() < end,
     onFailure: (error) => {
-      logger.warn({ err: named(error) }, 'postgres is unavailable; starting again');
+      const server = error instanceof KafkaFailure ? 'kafka' : 'postgres';
+      logger.warn({ err: named(error) }, `${server} is unavailable; starting again`);
     },
   }).catch((error: unknown) => {
     if (signal.aborted) return null;

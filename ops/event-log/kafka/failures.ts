@@ -19,6 +19,8 @@ interface Cause {
   /** The name of an error code of Kafka's protocol. */
   readonly type?: unknown;
   readonly topic?: unknown;
+  /** Of all errors of kafkajs. */
+  readonly retriable?: boolean;
   readonly cause?: unknown;
   readonly errors?: readonly unknown[];
 }
@@ -57,6 +59,10 @@ export const kafkaFailure = (error: unknown): KafkaFailure => {
   const text = `${meaning ?? 'kafka is unreachable'}: ${root.message ?? String(error)}${topic}`;
   return new KafkaFailure(text, code, error);
 };
+
+/** Whether Kafka may become available without a change of its settings or ours. */
+export const isKafkaOutage = (error: unknown): boolean =>
+  error instanceof KafkaFailure && rootOf(error).retriable !== false;
 
 /** Logs a line when the cause of repeated failures changes. */
 export const createFailureLog = (logger: {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createRequire } from 'node:module';
-import { createFailureLog, kafkaFailure } from './failures.js';
+import { createFailureLog, isKafkaOutage, kafkaFailure } from './failures.js';
 
 const load = createRequire(import.meta.url);
 
@@ -51,6 +51,16 @@ describe('platform: failures of Kafka', () => {
     ],
     'kafka is unreachable: something else': [new Error('something else'), undefined],
   };
+  it('counts as an outage if a retry may succeed: a partition has another leader, a broker is unreachable', () => {
+    const connection = make('KafkaJSConnectionError', 'x', { code: 'ECONNREFUSED' });
+    const sasl = make('KafkaJSSASLAuthenticationError', 'no');
+    const outcomes = [createErrorFromCode(6), afterRetries(connection), groupDenied, sasl].map(
+      (error) => isKafkaOutage(kafkaFailure(error)),
+    );
+    expect(outcomes).to.deep.equal([true, true, false, false]);
+    expect(isKafkaOutage(connection)).to.equal(false);
+  });
+
   for (const [message, [error, code]] of Object.entries(cases)) {
     it(`names the cause: ${message}`, () => {
       const failure = kafkaFailure(error);

@@ -140,7 +140,11 @@ export const openKafkaLog = (options: {
 
   const ranges = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
     await ready;
-    return endsOf(topic);
+    try {
+      return await endsOf(topic);
+    } catch (error) {
+      throw kafkaFailure(error);
+    }
   };
 
   return {
@@ -154,11 +158,7 @@ export const openKafkaLog = (options: {
       if (appendFailure && performance.now() - appendFailure.at < appendFailureMs) {
         throw kafkaFailure(appendFailure.error);
       }
-      try {
-        await ranges(topics.platform.name);
-      } catch (error) {
-        throw kafkaFailure(error);
-      }
+      await ranges(topics.platform.name);
     },
     /** Whether a broker has responded recently, or does now. */
     async isReachable(): Promise<boolean> {
