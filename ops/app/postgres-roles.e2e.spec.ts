@@ -197,6 +197,27 @@ describe('composition root: one PostgreSQL role for each service', () => {
       expect(exitCode).to.equal(78);
     });
 
+    it('shows the owner of the tables the statements of all sessions, and ends those of services', async () => {
+      const owner = new pg.Client(urlOf('linklog_migrations'));
+      const service = new pg.Client(urlOf('linklog_api'));
+      const errors: Error[] = [];
+      service.on('error', (error) => errors.push(error));
+      const ended = new Promise((resolve) => service.once('end', resolve));
+      await owner.connect();
+      await service.connect();
+      await service.query('BEGIN; LOCK TABLE ledger.links IN ACCESS SHARE MODE');
+      await database.pool.query('SELECT 1 AS superuser');
+      const { rows } = await owner.query<{ query: string; isEnded: boolean }>(
+        `SELECT query, CASE WHEN query LIKE 'BEGIN; LOCK%' THEN pg_terminate_backend(pid) END AS "isEnded"
+         FROM pg_stat_activity WHERE query LIKE 'BEGIN; LOCK%' OR query = 'SELECT 1 AS superuser'
+         ORDER BY query`,
+      );
+      expect(rows.map(({ isEnded }) => isEnded)).to.deep.equal([true, null]);
+      await ended;
+      expect(errors[0]).to.include({ code: '57P01' });
+      await owner.end();
+    });
+
     it('creates, changes, redirects and counts links', async () => {
       const plain = await create({});
       expect(await visit(plain)).to.equal(302);

@@ -12,6 +12,8 @@ CREATE ROLE linklog_projectors LOGIN;
 GRANT linklog_projectors TO linklog_migrations;
 -- For operators, an API rebuilds and redrives projections: on connections for this alone, by SET ROLE.
 GRANT linklog_projectors TO linklog_api WITH INHERIT FALSE, SET TRUE;
+-- The runbook: the owner sees all sessions, and ends those that are not a superuser's.
+GRANT pg_read_all_stats, pg_signal_backend TO linklog_migrations;
 
 DO $$
 DECLARE
