@@ -320,8 +320,11 @@ export const startLinklog = (
       (error instanceof KafkaFailure ? isKafkaOutage(error) : isOutage(error)) &&
       performance.now() < end,
     onFailure: (error) => {
-      const server = error instanceof KafkaFailure ? 'kafka' : 'postgres';
-      logger.warn({ err: named(error) }, `${server} is unavailable; starting again`);
+      const message =
+        error instanceof KafkaFailure
+          ? 'kafka is unavailable; starting again'
+          : 'postgres is unavailable; starting again';
+      logger.warn({ err: named(error) }, message);
     },
   }).catch((error: unknown) => {
     if (signal.aborted) return null;
