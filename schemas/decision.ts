@@ -6,6 +6,8 @@ export interface Actor {
   readonly requestId: string | null;
   /** The W3C trace context of the request, if it has one. */
   readonly traceparent?: string | undefined;
+  /** The name of the client that an agent uses. */
+  readonly client?: string | undefined;
 }
 
 /** Actors other than keys and operators. */
@@ -79,7 +81,7 @@ export const eventId = (id: string, index: number): string => {
  */
 export const nextEvent = (
   { sequence, lastEventAt }: { readonly sequence: number; readonly lastEventAt: Date },
-  { now, id, actor, requestId, traceparent }: CommandMetadata,
+  { now, id, actor, requestId, traceparent, client }: CommandMetadata,
   index = 0,
 ) => ({
   id: eventId(id, index),
@@ -88,4 +90,5 @@ export const nextEvent = (
   actor,
   correlationId: requestId ?? undefined,
   traceparent,
+  client,
 });

@@ -140,7 +140,7 @@ const readCreatedLinks = async (
   const { rows } = await pool.query<HistoryRow>({
     name: 'history-created',
     text: `SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid,
-             traceparent, data
+             traceparent, client, data
            FROM projection_history.events WHERE subject = ANY ($1::text[]) AND sequence = 1
              AND partition < ${accountsPartition}`,
     values: [subjects],

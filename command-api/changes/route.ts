@@ -39,7 +39,7 @@ const listChanges = async (
   const { rows } = await pool.query<HistoryRow>({
     name: 'changes-page',
     text: `SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid,
-             traceparent, data
+             traceparent, client, data
            FROM projection_history.events
            WHERE partition >= ${accountsPartition} AND (time, subject, sequence) < ($1, $2, $3)
            ORDER BY time DESC, subject DESC, sequence DESC LIMIT $4`,

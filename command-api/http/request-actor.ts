@@ -3,8 +3,10 @@ export interface RequestCause {
   requestId: string;
   /** The trace context of the request's span; without tracing, of the request. */
   traceparent?: string | undefined;
+  /** The name of the MCP client. */
+  client?: string;
 }
 
-export const actorIn = ({ requestId, traceparent }: RequestCause, actor: string) => ({
-  ...{ actor, requestId, traceparent },
+export const actorIn = ({ requestId, traceparent, client }: RequestCause, actor: string) => ({
+  ...{ actor, requestId, traceparent, client },
 });

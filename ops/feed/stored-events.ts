@@ -102,7 +102,8 @@ export const readHistory = async (
            ${joinCheckpoint}
            LEFT JOIN LATERAL (
              SELECT record_offset AS "rowOffset", "isSelected", bytes, latest,
-               subject, sequence, time, id, type, account, actor, correlationid, causationid, traceparent, data
+               subject, sequence, time, id, type, account, actor, correlationid, causationid, traceparent, client,
+               data
              FROM (SELECT *, sum(size) OVER examined AS bytes, row_number() OVER examined AS number,
                      max(time) FILTER (WHERE "isSelected") OVER examined AS latest
                    FROM (SELECT *, CASE WHEN "isSelected" THEN octet_length(data) ELSE 0 END AS size

@@ -132,7 +132,7 @@ describe('migrations', () => {
     expect(rows).to.deep.equal([{ generation }]);
     await database.pool.query('DROP SCHEMA imports');
     await migrate(database.pool);
-    expect((await applied()).at(-1)).to.include({ file: '0117_spools.sql' });
+    expect((await applied()).at(-1)).to.include({ file: '0118_clients.sql' });
   });
 
   it('convert rules and forwarded queries to options', async () => {

@@ -21,6 +21,7 @@ const types = {
   correlationid: 'text',
   causationid: 'text',
   traceparent: 'text',
+  client: 'text',
   partition: 'smallint',
   record_offset: 'bigint',
   data: 'text',

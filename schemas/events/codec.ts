@@ -136,6 +136,7 @@ export interface EventMetadata {
   readonly correlationId?: string | undefined;
   readonly causationId?: string | undefined;
   readonly traceparent?: string | undefined;
+  readonly client?: string | undefined;
 }
 
 /** Creates an event of the current version. The default source is the ledger. */
@@ -144,7 +145,7 @@ export const newEvent = <Name extends EventName>(
   data: EventNamed<Name>['data'],
   metadata: EventMetadata,
 ): EventNamed<Name> => {
-  const { account, actor, correlationId, causationId, traceparent } = metadata;
+  const { account, actor, correlationId, causationId, traceparent, client } = metadata;
   const event = {
     specversion: '1.0',
     id: metadata.id,
@@ -159,6 +160,7 @@ export const newEvent = <Name extends EventName>(
     ...(correlationId !== undefined && { correlationid: correlationId }),
     ...(causationId !== undefined && { causationid: causationId }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(client !== undefined && { client }),
     data,
   };
   return event as unknown as EventNamed<Name>;

@@ -56,6 +56,11 @@ export const envelope = z.strictObject({
   traceparent: traceparent
     .optional()
     .describe('The W3C trace context of the request that caused it; visits have none.'),
+  client: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('The name that the client of the request sent about itself (MCP).'),
   data: z.unknown().describe('Depends on the `type`.'),
 });
 

@@ -26,6 +26,7 @@ export interface HistoryRow {
   readonly correlationid: string | null;
   readonly causationid: string | null;
   readonly traceparent: string | null;
+  readonly client: string | null;
   /** JSON without secret fields. */
   readonly data: string;
 }
@@ -47,6 +48,7 @@ export const rowOfEvent = (event: LinklogEvent): HistoryRow => ({
   correlationid: event.correlationid ?? null,
   causationid: event.causationid ?? null,
   traceparent: event.traceparent ?? null,
+  client: event.client ?? null,
   data: JSON.stringify(publicDataOf(event)),
 });
 
@@ -69,6 +71,7 @@ export const eventOfRow = (row: HistoryRow): string => {
     ...(row.correlationid !== null && { correlationid: row.correlationid }),
     ...(row.causationid !== null && { causationid: row.causationid }),
     ...(row.traceparent !== null && { traceparent: row.traceparent }),
+    ...(row.client !== null && { client: row.client }),
   });
   return `${attributes.slice(0, -1)},"data":${row.data}}`;
 };

@@ -407,6 +407,7 @@ const someMetadata = fc.record(
     correlationId: visible,
     causationId: fc.uuid({ version: 7 }),
     traceparent: someTraceparent,
+    client: visible,
   },
   { requiredKeys: ['id', 'subject', 'time', 'sequence'] },
 );

@@ -33,7 +33,7 @@ const readProjected = async (
   const { rows } = await pool.query<HistoryRow>({
     name: 'history-page',
     text: `SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid,
-             traceparent, data
+             traceparent, client, data
            FROM (SELECT *, sum(octet_length(data)) OVER (ORDER BY sequence) AS bytes
                  FROM (SELECT * FROM projection_history.events
                        WHERE subject = $1 AND sequence > $2 AND partition < ${accountsPartition}
