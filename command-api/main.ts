@@ -35,7 +35,7 @@ import type { DoctorReport } from '../schemas/http/doctor.js';
 import type { ProjectionWorker } from './projections/handler.js';
 import { createStreamSlots, openStreams } from './events/streams.js';
 import { createApp, listenerOf, type AppDeps, type RequestState } from './http/app.js';
-import type { AllowedOrigins } from './http/cors.js';
+import { mcpPath, type AllowedOrigins } from './http/cors.js';
 import { isConsolePath } from './console/server/console.js';
 import { developersConsole } from './console/server/developers.js';
 import { createCodeLengths } from './links/create/code-lengths.js';
@@ -54,6 +54,7 @@ import { createClockWatch } from './admission/clock-watch.js';
 import { consoleAddress, createConsoleToken } from './console/server/console-keys.js';
 import { deleteExpiredSessions } from './console/server/console-sessions.js';
 import { expireDueLinks } from './links/expire/expiry.js';
+import type { createMcp } from './mcp/route.js';
 import { deleteExpiredRecords } from './admission/idempotency.js';
 import { closeMinutes } from './admission/metering.js';
 import { exposeApi } from './metrics.js';
@@ -104,6 +105,7 @@ const createApiApp = (
       readonly plansUrl: string | null;
       readonly oidc: SignInByProvider;
       readonly corsOrigins: AllowedOrigins;
+      readonly hasMcp: boolean;
     },
 ): Koa<RequestState> => {
   const routes = v2Routes(deps);
@@ -113,14 +115,24 @@ const createApiApp = (
   const console = deps.hasConsole ? developersConsole({ ...deps, guesses }, routes) : null;
   const routeOf = (path: string): string | null => {
     if (docs.has(path) || path === '/' || path === '/favicon.ico') return path;
+    if (deps.hasMcp && path === mcpPath) return path;
     if (console && isConsolePath(path)) return console.routeOf(path);
     return sharePathOf(path) ?? v2.routeOf(path);
+  };
+  /** Loaded by the first request, because few installations have agents. */
+  let mcp: Promise<ReturnType<typeof createMcp>> | null = null;
+  const handleMcp = async (ctx: Context): Promise<void> => {
+    mcp ??= import('./mcp/route.js').then((loaded) => loaded.createMcp(deps, v2));
+    await (await mcp).handle(ctx);
   };
   const app = createApp(deps, routeOf, deps.corsOrigins);
   app.use(docs.serve);
   app.use(browserPaths(deps.hasConsole));
   app.use(sharedStatistics(deps));
-  app.use((ctx) => (console && isConsolePath(ctx.path) ? console.handle(ctx) : v2.handle(ctx)));
+  app.use((ctx) => {
+    if (console && isConsolePath(ctx.path)) return console.handle(ctx);
+    return deps.hasMcp && ctx.path === mcpPath ? handleMcp(ctx) : v2.handle(ctx);
+  });
   return app;
 };
 
@@ -215,6 +227,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
         sender,
         exports,
       },
+      hasMcp: config.mcp,
       maxImportBytes,
       apiOrigin,
       consoleUrl: (ctx) => `${consoleOriginOf('api')(ctx)}/console`,

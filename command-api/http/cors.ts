@@ -13,20 +13,24 @@ const exposedHeaders = [
   'Linklog-Reused',
 ].join(', ');
 
-const preflightHeaders = {
+export const mcpPath = '/mcp';
+
+const preflightHeaders = (path: string) => ({
   'Access-Control-Allow-Methods': ['HEAD', ...routeMethods].join(', '),
   // A wildcard does not include Authorization.
   'Access-Control-Allow-Headers': [
     ...['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', 'If-None-Match'],
     'X-Request-Id',
+    ...(path === mcpPath ? ['MCP-Protocol-Version', 'Mcp-Method', 'Mcp-Name'] : []),
   ].join(', '),
   // Seconds: the maximum of Chromium.
   'Access-Control-Max-Age': '7200',
-};
+});
 
-const isOpenToOrigins = (path: string): boolean => path === '/v2' || path.startsWith('/v2/');
+const isOpenToOrigins = (path: string): boolean =>
+  path === '/v2' || path.startsWith('/v2/') || path === mcpPath;
 
-/** The CORS protocol for /v2. Responds to every preflight request. */
+/** The CORS protocol for /v2 and /mcp. Responds to every preflight request. */
 export const cors =
   (allowed: AllowedOrigins) =>
   async (ctx: Context, next: Next): Promise<void> => {
@@ -45,6 +49,6 @@ export const cors =
       origin !== undefined &&
       ctx.headers['access-control-request-method'] !== undefined;
     if (!isPreflight) await next();
-    else if (isAllowed) send(ctx, noContent(preflightHeaders));
+    else if (isAllowed) send(ctx, noContent(preflightHeaders(ctx.path)));
     else send(ctx, failure(403, messages.originNotAllowed));
   };

@@ -160,6 +160,19 @@ const sendJson = (ctx: Context, status: number, headers: Headers, body: string |
   res.end(ctx.method === 'HEAD' ? undefined : body);
 };
 
+/** The general envelope of an error. */
+export const envelopeOf = (ctx: Context, reply: ErrorReply): GeneralError => ({
+  statusCode: reply.status,
+  timestamp: new Date().toISOString(),
+  path: ctx.path,
+  method: ctx.method,
+  message: reply.message,
+  ...(reply.errorType && { errorType: reply.errorType }),
+  ...(reply.retryAfter !== undefined && { retryAfter: reply.retryAfter }),
+  ...reasonOf(reply),
+  ...(reply.found && { found: reply.found }),
+});
+
 export const send = (ctx: Context, reply: Reply): void => {
   const { headers, ignoredFields } = ctx.state as ResponseState;
   // Errors such as 404, 405 and 410 are cacheable by default.
@@ -189,18 +202,7 @@ export const send = (ctx: Context, reply: Reply): void => {
     reply.start(ctx.res);
     return;
   }
-  const body: GeneralError = {
-    statusCode: reply.status,
-    timestamp: new Date().toISOString(),
-    path: ctx.path,
-    method: ctx.method,
-    message: reply.message,
-    ...(reply.errorType && { errorType: reply.errorType }),
-    ...(reply.retryAfter !== undefined && { retryAfter: reply.retryAfter }),
-    ...reasonOf(reply),
-    ...(reply.found && { found: reply.found }),
-  };
-  sendJson(ctx, reply.status, headers, JSON.stringify(body));
+  sendJson(ctx, reply.status, headers, JSON.stringify(envelopeOf(ctx, reply)));
 };
 
 /** Sends 405 unless the method is GET or HEAD. @returns whether it did */

@@ -113,7 +113,7 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
 };
 
 /** The maximum nesting of objects and arrays. */
-const maxJsonLevels = 32;
+export const maxJsonLevels = 32;
 
 const tooDeep = Symbol('more than `maxJsonLevels`');
 
@@ -130,6 +130,9 @@ const faultIn = (value: unknown, levels = maxJsonLevels): string | typeof tooDee
   }
   return found;
 };
+
+export const isNestedDeeper = (value: unknown, levels: number): boolean =>
+  faultIn(value, levels) === tooDeep;
 
 /** Parses a body; an empty one counts as `{}`. */
 export const parseJson = (text: string): Read<unknown> => {
@@ -240,6 +243,16 @@ export const createDispatcher = <AnyRoute extends Route<never>>(
     if (fixedPaths.has(path)) matches.set(name, matched);
     return matched;
   };
+
+  const respond = async (ctx: Context): Promise<Reply> => {
+    const { methods, found, parameters } = match(ctx.path, ctx.method);
+    if (methods.length === 0) return failure(404, messages.notFound);
+    if (!found) return failure(405, messages.methodNotAllowed, { Allow: methods.join(', ') });
+    // No ID has a null character, which PostgreSQL does not accept in a query.
+    const parameter = (name: string): string => (parameters[name] ?? '').replaceAll('\0', '\ufffd');
+    return found.handler(ctx, ctx.state as never, parameter);
+  };
+
   return {
     match,
     /** The pattern of a path's route, for any method. */
@@ -247,17 +260,9 @@ export const createDispatcher = <AnyRoute extends Route<never>>(
       const [route] = match(path, 'GET').ofPath;
       return route ? prefix + route.path : null;
     },
+    respond,
     async dispatch(ctx: Context): Promise<void> {
-      const { methods, found, parameters } = match(ctx.path, ctx.method);
-      if (methods.length === 0) send(ctx, failure(404, messages.notFound));
-      else if (!found) {
-        send(ctx, failure(405, messages.methodNotAllowed, { Allow: methods.join(', ') }));
-      } else {
-        // No ID has a null character, which PostgreSQL does not accept in a query.
-        const parameter = (name: string): string =>
-          (parameters[name] ?? '').replaceAll('\0', '\ufffd');
-        send(ctx, await found.handler(ctx, ctx.state as never, parameter));
-      }
+      send(ctx, await respond(ctx));
     },
   };
 };

@@ -107,11 +107,21 @@ interface Credential {
 export type Authenticate = (ctx: Context) => Credential | Promise<Credential>;
 
 /** Reads the key from `Authorization`. */
-const bearerKey: Authenticate = ({ headers }) => {
+export const bearerKey = ({ headers }: Context): Credential => {
   const token = bearer.exec(headers.authorization ?? '')?.[1];
   if (token === undefined) return { keyHash: null, message: messages.keyMissing };
   return { keyHash: isKeyToken(token) ? hashKeyToken(token) : null, message: messages.keyInvalid };
 };
+
+/** What admission needs to know of a request. */
+interface Requirements {
+  /** Whether it needs the log. */
+  readonly writes: boolean;
+  readonly metered: boolean;
+  readonly found: V2Route | undefined;
+  /** Those of the path. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
 
 const admissionRefusal = (
   { admission }: Admitted,
@@ -174,7 +184,8 @@ const refusalOf = (
 const withChecks = (route: V2Route) => {
   const readBody = route.bodyLimit === undefined ? undefined : bodyReader(route.bodyLimit);
   const handler: Handler<V2State> = async (ctx, state, parameter) => {
-    const body = await readBody?.(ctx);
+    // The body of a tool call is in the state.
+    const body = 'body' in state ? undefined : await readBody?.(ctx);
     if (body?.type === 'read') state.body = body.value;
     return refusalOf(route, body, state) ?? route.handler(ctx, state, parameter);
   };
@@ -186,7 +197,7 @@ export const createV2 = (
   deps: V2Deps,
   routes = v2Routes(deps),
   prefix = '/v2',
-  authenticate = bearerKey,
+  authenticate: Authenticate = bearerKey,
 ) => {
   const router = createDispatcher(prefix, routes.map(withChecks));
 
@@ -214,6 +225,25 @@ export const createV2 = (
     return link.type === 'read' && stalled.includes(topic, link.value);
   };
 
+  /** Identifies a request, and what admission needs to know of it. */
+  const identify = async (
+    ctx: Context,
+    { writes, metered, found, parameters }: Requirements,
+  ): Promise<CallByHash & Credential> => {
+    const state = ctx.state as V2State;
+    state.stalled = writes ? await deps.delivery.stalled() : noneStalled;
+    const logUnavailable = !state.stalled.areNone && isStalled(ctx, found, parameters);
+    const call = { metered, logUnavailable, ...(await authenticate(ctx)) };
+    state.keyHash = call.keyHash ?? '';
+    state.sessionHash = call.sessionHash ?? null;
+    state.reserveCalls = (count) =>
+      deps.admission.reserveCalls(state.call.key, count, call.keyHash);
+    return call;
+  };
+
+  const admit = async (ctx: Context, call: CallByHash & Credential): Promise<Reply | null> =>
+    enter(ctx, ctx.state, deps, call, await deps.admission.admit(call));
+
   /** Only for recently admitted keys: the body of an unauthenticated request is not read. */
   const admitAndHandle = async (
     ctx: Context,
@@ -239,20 +269,20 @@ export const createV2 = (
     }
     // Set first, so that error responses have it, too.
     (ctx.state as V2State).headers['Cache-Control'] = 'no-store';
-    const { writes, metered, found, parameters } = requirementsOf(ctx.method, ctx.path);
-    const state = ctx.state as V2State;
-    state.stalled = writes ? await deps.delivery.stalled() : noneStalled;
-    const logUnavailable = !state.stalled.areNone && isStalled(ctx, found, parameters);
-    const call = { metered, logUnavailable, ...(await authenticate(ctx)) };
-    state.keyHash = call.keyHash ?? '';
-    state.sessionHash = call.sessionHash ?? null;
-    state.reserveCalls = (count) =>
-      deps.admission.reserveCalls(state.call.key, count, call.keyHash);
-    const reply =
-      (await admitAndHandle(ctx, found, call)) ??
-      enter(ctx, ctx.state, deps, call, await deps.admission.admit(call));
+    const requirements = requirementsOf(ctx.method, ctx.path);
+    const call = await identify(ctx, requirements);
+    const reply = (await admitAndHandle(ctx, requirements.found, call)) ?? (await admit(ctx, call));
     if (reply) send(ctx, reply);
     else await router.dispatch(ctx);
   };
-  return { handle, routeOf: (path: string) => router.routeOf(path), requirementsOf };
+  return {
+    handle,
+    routeOf: (path: string) => router.routeOf(path),
+    requirementsOf,
+    /** Admits a request. Returns the reply that refuses it, or `null`. */
+    admit: async (ctx: Context, requirements: Requirements): Promise<Reply | null> =>
+      admit(ctx, await identify(ctx, requirements)),
+    /** The response to an admitted request. */
+    respond: router.respond,
+  };
 };

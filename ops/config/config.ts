@@ -149,6 +149,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   drainDelayMs: vars.DRAIN_DELAY_MS,
   /** Whether the listeners serve the consoles. */
   console: vars.CONSOLE,
+  /** Whether the API serves `POST /mcp`. */
+  mcp: vars.MCP,
   /** How people sign in to the consoles. */
   signIn: signInOf(vars),
   /** The origins of the consoles; `null`: that of the request. */

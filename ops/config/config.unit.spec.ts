@@ -34,6 +34,7 @@ describe('configuration', () => {
         codesCase: 'sensitive',
         corsOrigins: [],
         console: true,
+        mcp: true,
         drainDelayMs: 0,
       },
       ...{ upgradeUrl: 'https://example.com/billing', plansUrl: null, plans: defaultPlanTable },
@@ -70,6 +71,7 @@ describe('configuration', () => {
       METRICS_TOKEN: 'a-token-of-the-scraper',
       FIRST_KEY: 'none',
       CONSOLE: '0',
+      MCP: '0',
       CONSOLE_URL: 'https://links.example.com:8443/',
       CORS_ORIGINS: 'https://APP.example.com:443, http://localhost:3000, https://faß.de',
       DATA_DIR: '/var/lib/linklog',
@@ -128,7 +130,8 @@ describe('configuration', () => {
       ...{ upgradeUrl: 'https://example.org/pay', plansUrl: 'https://example.org/pay' },
       ...{ adminToken: 'a-token-of-16-ch', metricsToken: 'a-token-of-the-scraper' },
       backups: { dir: '/backups', everyMs: 5_400_000, keep: 7 },
-      ...{ maxImportBytes: 1_048_576, makesFirstKey: false, drainDelayMs: 60_000, console: false },
+      ...{ maxImportBytes: 1_048_576, makesFirstKey: false, drainDelayMs: 60_000 },
+      ...{ console: false, mcp: false },
       corsOrigins: ['https://app.example.com', 'http://localhost:3000', 'https://xn--fa-hia.de'],
       ...{ dataDir: '/var/lib/linklog', databaseUrl: 'postgres://user:secret@db:5432/linklog' },
       kafka: {
@@ -209,6 +212,7 @@ describe('configuration', () => {
     ADMIN_TOKEN: ['short', 'with a space in it', 'ümlaut-ümlaut-ümlaut', 'x'.repeat(257)],
     FIRST_KEY: ['0', 'None', 'a-key-of-mine'],
     CONSOLE: ['off', 'true'],
+    MCP: ['off', 'true'],
     CONSOLE_URL: ['links.example.com', 'https://links.example.com/console', 'ftp://a.example'],
     CORS_ORIGINS: [
       ...['app.example.com', 'https://app.example.com/', 'https://app.example.com/a', 'null'],

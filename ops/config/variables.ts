@@ -239,6 +239,7 @@ export const variables = z.object({
   PGSSLMODE: z.enum(sslModes, { error: `must be one of ${sslModes.join(', ')}` }).optional(),
   FIRST_KEY: z.enum(['print', 'none'], { error: 'must be print or none' }).default('print'),
   CONSOLE: flagOr('1'),
+  MCP: flagOr('1'),
   CORS_ORIGINS: origins.default([]),
   PLANS_FILE: z.string().optional(),
   TRUSTED_PROXIES: addressBlocks.transform(trustIn).optional(),

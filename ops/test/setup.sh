@@ -3,7 +3,7 @@
 # PostgreSQL 15 into .postgres-15, Keycloak into .keycloak, Helm into .helm, and generators of clients into
 # .client-generators and .openapi-generator. They read QR codes back, look at pages, fuzz the API, run Kafka and Redis,
 # evaluate alert rules, read Parquet, check systemd units and the Helm chart, complete commands in shells, sign people in,
-# and make clients of the API.
+# make clients of the API, and call its tools as agents do.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -46,7 +46,7 @@ npm install --silent --no-save --prefix .client-generators @hey-api/openapi-ts@0
 
 python3 -m venv .venv
 .venv/bin/pip install --quiet schemathesis==4.32.5 kubernetes-validate==1.37.0 duckdb-cli==1.5.6 \
-  openapi-python-client==0.29.1 pydantic==2.14.4 python-dateutil==4.0.0 urllib3==2.8.0
+  openapi-python-client==0.29.1 pydantic==2.14.4 python-dateutil==4.0.0 urllib3==2.8.0 mcp==2.3.0
 
 mvn --batch-mode --quiet --file ops/test/e2e/generated-clients/pom.xml \
   dependency:copy-dependencies "-DoutputDirectory=$PWD/.openapi-generator"

@@ -102,7 +102,7 @@ const healthPaths = {
   },
 };
 
-const idempotencyKey = {
+export const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
