@@ -41,6 +41,7 @@ import { developersConsole } from './console/server/developers.js';
 import { createCodeLengths } from './links/create/code-lengths.js';
 import { documentation } from './http/docs/files.js';
 import { createGuesses } from './http/guesses.js';
+import { integrations, sharexPath } from './http/integrations.js';
 import { browserPaths } from './http/static-files.js';
 import { createV2, v2Routes, type V2Deps } from './http/routes.js';
 import { LedgerClock, readClockMs } from '../ops/ledger/clock.js';
@@ -114,7 +115,7 @@ const createApiApp = (
   const guesses = createGuesses(deps.trustedProxies);
   const console = deps.hasConsole ? developersConsole({ ...deps, guesses }, routes) : null;
   const routeOf = (path: string): string | null => {
-    if (docs.has(path) || path === '/' || path === '/favicon.ico') return path;
+    if (docs.has(path) || path === '/' || path === '/favicon.ico' || path === sharexPath) return path;
     if (deps.hasMcp && path === mcpPath) return path;
     if (console && isConsolePath(path)) return console.routeOf(path);
     return sharePathOf(path) ?? v2.routeOf(path);
@@ -128,6 +129,7 @@ const createApiApp = (
   const app = createApp(deps, routeOf, deps.corsOrigins);
   app.use(docs.serve);
   app.use(browserPaths(deps.hasConsole));
+  app.use(integrations(deps.apiOrigin));
   app.use(sharedStatistics(deps));
   app.use((ctx) => {
     if (console && isConsolePath(ctx.path)) return console.handle(ctx);

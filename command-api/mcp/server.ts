@@ -3,11 +3,11 @@ import {
   CLIENT_INFO_META_KEY,
   createMcpHandler,
   isLegacyRequest,
+  McpServer,
   parseJSONRPCMessage,
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
-  Server,
   WebStandardStreamableHTTPServerTransport,
   type CallToolResult,
   type JSONRPCMessage,
@@ -74,11 +74,13 @@ export const clientIn = (message: JSONRPCMessage): string | undefined => {
 /** The arguments are validated by the API, not by the package. */
 const anyParams = z.looseObject({});
 
-const createServer = ({ tools, callTool, readLink }: Session): Server => {
-  const server = new Server(
+const createServer = ({ tools, callTool, readLink }: Session): McpServer => {
+  const product = new McpServer(
     { name: 'linklog', title: 'Linklog', version: packageVersion() },
-    { capabilities: { tools: {}, resources: {} } },
+    { capabilities: { tools: { listChanged: false }, resources: { listChanged: false } } },
   );
+  // Registered tools would be validated by the package.
+  const { server } = product;
   const find = (name: unknown): Tool | undefined => tools.find((tool) => tool.name === name);
   server.setRequestHandler('tools/list', { params: anyParams }, () => ({
     tools: tools.map(({ definition }) => definition),
@@ -103,11 +105,11 @@ const createServer = ({ tools, callTool, readLink }: Session): Server => {
     if (text === null || typeof uri !== 'string') throw new ResourceNotFoundError(String(uri));
     return { contents: [{ uri, mimeType: 'application/json', text }] };
   });
-  return server;
+  return product;
 };
 
 const exchange = async (
-  server: Server,
+  server: McpServer,
   request: Request,
   parsedBody: JSONRPCMessage,
 ): Promise<Response> => {

@@ -60,12 +60,12 @@ describe('MCP: messages', () => {
     const [, discovered] = await call('server/discover');
     expect(discovered?.result).to.deep.include({
       supportedVersions: [revision],
-      capabilities: { tools: {}, resources: {} },
+      capabilities: { tools: { listChanged: false }, resources: { listChanged: false } },
     });
     for (const protocolVersion of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {
       const params = { protocolVersion, capabilities: {}, clientInfo };
-      const [, { result } = {}] = (await earlierCall('initialize', params)) as [number, Answer];
-      expect(result).to.include({ protocolVersion });
+      const [, answer] = await earlierCall('initialize', params);
+      expect(answer?.result).to.include({ protocolVersion });
     }
   });
 

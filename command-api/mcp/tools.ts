@@ -53,8 +53,13 @@ const schemaOf = (schema: z.ZodType, io: 'input' | 'output') =>
     // Transformed texts have no schema, so their `meta` describes them.
     ...{ io, target: 'draft-2020-12', unrepresentable: 'any' },
     override: ({ jsonSchema }) => {
-      // Of OpenAPI, and of zod. Validators of other languages do not know all patterns of ECMAScript.
-      for (const keyword of ['explode', 'readOnly', 'pattern']) delete jsonSchema[keyword];
+      // Keywords of OpenAPI, and of zod.
+      delete jsonSchema['explode'];
+      delete jsonSchema.readOnly;
+      // Validators of other languages do not know all patterns of ECMAScript.
+      delete jsonSchema.pattern;
+      // A later release may add properties to results.
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
     },
   });
 
