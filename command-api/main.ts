@@ -115,7 +115,8 @@ const createApiApp = (
   const guesses = createGuesses(deps.trustedProxies);
   const console = deps.hasConsole ? developersConsole({ ...deps, guesses }, routes) : null;
   const routeOf = (path: string): string | null => {
-    if (docs.has(path) || path === '/' || path === '/favicon.ico' || path === sharexPath) return path;
+    if (docs.has(path) || path === '/' || path === '/favicon.ico' || path === sharexPath)
+      return path;
     if (deps.hasMcp && path === mcpPath) return path;
     if (console && isConsolePath(path)) return console.routeOf(path);
     return sharePathOf(path) ?? v2.routeOf(path);

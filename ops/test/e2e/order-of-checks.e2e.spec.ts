@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { folderFixture } from '../support/fixtures.js';
-import type { HttpResponse, RequestOptions } from '../support/http.js';
+import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
@@ -96,6 +96,24 @@ describe('the checks of a request', () => {
     expect((await bench.api('/v2/usage', free)).status).to.equal(429);
     const usage = await bench.api('/v2/usage', hobby);
     expect(usage.json()).to.deep.include({ calls: { used: 3, limit: 3 } });
+  });
+
+  it('let a tool of agents return that the monthly calls are used up', async () => {
+    const hobby = await createExhaustedKey('HOBBY');
+    const call = async (name: string, params = {}) => {
+      const response = await sendRequest(`${bench.product.api}/mcp`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${hobby}` },
+        body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, ...params } },
+      });
+      return (response.json() as { readonly result: object }).result;
+    };
+    const spent = { ...monthly('Monthly API call limit reached.', 3), upgradeUrl };
+    const values = { arguments: { url: destination } };
+    expect(await call('create_link', values)).to.deep.include({
+      ...{ isError: true, structuredContent: spent },
+    });
+    expect(await call('usage')).not.to.have.property('isError');
   });
 
   it('continue with path, method, size, type and scope', async () => {

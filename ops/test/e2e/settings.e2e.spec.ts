@@ -39,7 +39,7 @@ describe('product: with other settings', () => {
   const bench = productFixture(async () => {
     await writeFile(blocklist(), '# ours\nblocked.example\n');
     return {
-      ...{ CONSOLE: '0', CORS_ORIGINS: '*', FIRST_KEY: 'none', LOG_LEVEL: 'trace' },
+      ...{ CONSOLE: '0', MCP: '0', CORS_ORIGINS: '*', FIRST_KEY: 'none', LOG_LEVEL: 'trace' },
       ...{ DNS_SERVERS: dns.address, BLOCKLIST_FILE: blocklist(), ROOT_REDIRECT: root },
       ...{ NOT_FOUND_REDIRECT: toNotFound, EXPIRED_REDIRECT: toExpired },
       SHORT_URL_HOST: 'https://short.own.example/',
@@ -214,6 +214,15 @@ describe('product: with other settings', () => {
     }
     expect(ready).not.to.have.property('console');
     expect((await bench.admin('POST', '/admin/console', {})).status).to.equal(404);
+  });
+
+  it('MCP=0 removes the endpoint of agents', async () => {
+    const response = await sendRequest(`${bench.product.api}/mcp`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${pro.key}` },
+      body: { jsonrpc: '2.0', id: 1, method: 'ping' },
+    });
+    expect(response.status).to.equal(404);
   });
 
   it('allows any origin with CORS_ORIGINS=*, without Vary', async () => {
