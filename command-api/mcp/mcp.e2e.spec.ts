@@ -11,6 +11,7 @@ import {
   type HttpResponse,
   type RequestOptions,
 } from '../../ops/test/support/http.js';
+import { eventuallyPasses } from '../../ops/test/support/waiting.js';
 import type { HistoryResponse } from '../../schemas/http/history.js';
 
 const revision = '2026-07-28';
@@ -118,8 +119,11 @@ describe('command API: MCP', () => {
       };
       const created = await use('create_link', { url: destination, tags: ['mcp'], maxClicks: 9 });
       const { shortCode, shortUrl } = created.structuredContent as Record<string, string>;
-      const found = await use('find_links', { tag: ['MCP'], limit: 5, count: '1' });
-      expect(found.structuredContent).to.have.nested.property('links[0].shortCode', shortCode);
+      // The projection lags.
+      await eventuallyPasses(async () => {
+        const found = await use('find_links', { tag: ['MCP'], limit: 5, count: '1' });
+        expect(found.structuredContent).to.have.nested.property('links[0].shortCode', shortCode);
+      });
       expect((await use('get_link', { shortCode })).structuredContent).to.include({ maxClicks: 9 });
       const changed = await use('change_link', { shortCode, maxClicks: null, title: 'Changed' });
       expect(changed.structuredContent).to.include({ maxClicks: null, title: 'Changed' });
@@ -133,7 +137,7 @@ describe('command API: MCP', () => {
       expect(picture).to.deep.include({ type: 'image', mimeType: 'image/png' });
       const png = Buffer.from(picture?.type === 'image' ? picture.data : '', 'base64');
       expect(png.subarray(1, 4).toString()).to.equal('PNG');
-      expect((await use('usage')).structuredContent).to.have.nested.property('calls.used', 7);
+      expect((await use('usage')).structuredContent).to.have.nested.property('links.used', 1);
       expect((await use('list_domains')).structuredContent).to.deep.equal({
         domains: [],
         next: null,
@@ -152,7 +156,7 @@ describe('command API: MCP', () => {
       expect([...called]).to.have.members(toolNames);
       const events = await eventsOf(shortCode ?? '', key);
       expect(events.map(({ type }) => type.split('.')[1])).to.deep.equal([
-        ...['LinkCreated', 'LinkLimitChanged', 'LinkTitled', 'LinkDeleted'],
+        ...['LinkCreated', 'LinkEdited', 'LinkDescribed', 'LinkDeleted'],
       ]);
       for (const event of events) expect(event).to.include({ client: `client-${name}` });
     });
@@ -240,8 +244,10 @@ describe('command API: MCP', () => {
     expect(event).to.include({
       ...{ client: 'a-spec', correlationid: 'request-of-an-agent', actor: id },
     });
-    const feed = (await bench.api('/v2/events?types=LinkCreated', key)).json() as HistoryResponse;
-    expect(feed.events).to.deep.equal([event]);
+    await eventuallyPasses(async () => {
+      const feed = (await bench.api('/v2/events?types=LinkCreated', key)).json() as HistoryResponse;
+      expect(feed.events).to.deep.equal([event]);
+    });
     const { shortCode: own } = await bench.link(key);
     expect((await eventsOf(own, key))[0]).not.to.have.property('client');
   });
