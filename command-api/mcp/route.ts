@@ -48,9 +48,15 @@ const contextOf = (ctx: Context, { method, url, headers, body }: CallRequest): C
   return inner;
 };
 
+/** A string of parameters that are not validated; `''` for another value. */
+const stringIn = (params: Arguments, name: string): string => {
+  const { [name]: value } = params;
+  return typeof value === 'string' ? value : '';
+};
+
 /** The link that a URI names as `code`, or on an own domain as `domain%2Fcode`. */
-const argumentsOf = (uri: unknown): Arguments => {
-  const [, code = ''] = /^linklog:\/\/links\/([^/?#&]+)$/.exec(String(uri)) ?? [];
+const argumentsOf = (uri: string): Arguments => {
+  const [, code = ''] = /^linklog:\/\/links\/([^/?#&]+)$/.exec(uri) ?? [];
   // Malformed percent-encoding becomes U+FFFD, which no code contains.
   const subject = new URLSearchParams(`code=${code.replaceAll('+', '%2B')}`).get('code') ?? '';
   const { domain, code: shortCode } = linkOfSubject(subject);
@@ -84,9 +90,11 @@ export const createMcp = (
     const { params = {} } = (message ?? {}) as { readonly params?: Arguments };
     const isRead = isCallOf(message, 'resources/read');
     if (!isRead && !isCallOf(message, 'tools/call')) return null;
-    const tool = tools.get(isRead ? 'get_link' : String(params['name']));
+    const tool = tools.get(isRead ? 'get_link' : stringIn(params, 'name'));
     if (!tool) return null;
-    const values = isRead ? argumentsOf(params['uri']) : ((params['arguments'] ?? {}) as Arguments);
+    const values = isRead
+      ? argumentsOf(stringIn(params, 'uri'))
+      : ((params['arguments'] ?? {}) as Arguments);
     const isIncomplete =
       tool.definition.inputSchema.required.includes('shortCode') &&
       (values['shortCode'] ?? '') === '';

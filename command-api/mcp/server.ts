@@ -102,7 +102,8 @@ const createServer = ({ tools, callTool, readLink }: Session): McpServer => {
   }));
   server.setRequestHandler('resources/read', { params: anyParams }, async ({ uri }) => {
     const text = await readLink();
-    if (text === null || typeof uri !== 'string') throw new ResourceNotFoundError(String(uri));
+    if (typeof uri !== 'string') throw new ResourceNotFoundError('');
+    if (text === null) throw new ResourceNotFoundError(uri);
     return { contents: [{ uri, mimeType: 'application/json', text }] };
   });
   return product;
