@@ -114,6 +114,7 @@ describe('migrations', () => {
       ALTER TABLE ledger.links DROP COLUMN code_of;
       ALTER TABLE projection_redirects.links DROP COLUMN options, DROP COLUMN codes, ADD COLUMN rules jsonb,
         ADD COLUMN forward_query boolean;
+      ALTER TABLE projection_history.events DROP COLUMN client;
       DROP INDEX ledger.links_short;
       ALTER TABLE ledger.platform DROP COLUMN case_insensitive;
       DROP TABLE log.spools, ledger.domains, ledger.webhooks, ledger.shares, ledger.share_tries, ledger.share_key,

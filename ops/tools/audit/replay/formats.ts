@@ -53,11 +53,11 @@ const columns: Readonly<Record<keyof Row, ParquetColumn>> = {
   correlationid: optionalText,
   causationid: optionalText,
   traceparent: optionalText,
-  client: optionalText,
   source: text,
   sequence: { type: 'INT64', nullable: false },
   id: text,
   data: text,
+  client: optionalText,
 };
 
 /** One CloudEvent a line; with positions, topic, partition and offset are additional attributes. */
