@@ -125,7 +125,7 @@ const createApiApp = (
   let mcp: Promise<ReturnType<typeof createMcp>> | null = null;
   const handleMcp = async (ctx: Context): Promise<void> => {
     mcp ??= import('./mcp/route.js').then((loaded) => loaded.createMcp(deps, v2));
-    await (await mcp).handle(ctx);
+    await (await (ctx.state as RequestState).uncounted(mcp)).handle(ctx);
   };
   const app = createApp(deps, routeOf, deps.corsOrigins);
   app.use(docs.serve);

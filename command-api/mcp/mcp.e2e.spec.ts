@@ -5,12 +5,20 @@ import {
   type ClientOptions,
 } from '@modelcontextprotocol/client';
 import { expect } from 'chai';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { domainCalls } from '../../ops/test/e2e/domains-harness.js';
 import { allowedOrigin, destination, sharedProduct } from '../../ops/test/e2e/harness.js';
 import {
   sendRequest,
   type HttpResponse,
   type RequestOptions,
 } from '../../ops/test/support/http.js';
+import { blocksIn, pageOf } from '../../ops/test/support/documented-code.js';
+import { folderFixture } from '../../ops/test/support/fixtures.js';
+import { createTools } from './tools.js';
 import { eventuallyPasses } from '../../ops/test/support/waiting.js';
 import type { HistoryResponse } from '../../schemas/http/history.js';
 
@@ -30,6 +38,7 @@ interface Answer {
 
 describe('command API: MCP', () => {
   const bench = sharedProduct();
+  const folder = folderFixture();
   const url = (): string => `${bench.product.api}/mcp`;
 
   /** Sends a body as it is. */
@@ -290,15 +299,20 @@ describe('command API: MCP', () => {
   it('reads links as resources, those of own domains by domain%2Fcode', async () => {
     const { key } = await bench.key('PRO', { account: 'mcp-resources' });
     const { key: foreign } = await bench.key('PRO', { account: 'mcp-resources-of-another' });
-    const { shortCode } = await bench.link(key, { title: 'read' });
-    const read = (own: string, uri: string) => answerTo(own, 'resources/read', { uri });
+    const domain = await domainCalls(bench).activate(key);
+    const { shortCode } = await bench.link(key);
+    const { shortCode: own } = await bench.link(key, { domain });
+    const read = (as: string, uri: string) => answerTo(as, 'resources/read', { uri });
     const uri = `linklog://links/${shortCode}`;
     const { result } = await read(key, uri);
     expect(result?.['contents']).to.have.nested.property('[0].mimeType', 'application/json');
-    for (const [own, address] of [
+    const { result: onDomain } = await read(key, `linklog://links/${domain}%2F${own}`);
+    const [{ text }] = onDomain?.['contents'] as [{ text: string }];
+    expect(JSON.parse(text)).to.include({ domain, shortCode: own });
+    for (const [as, address] of [
       [foreign, uri],
       [key, `linklog://links/nothing0`],
-      [key, `linklog://links/go.example%2F${shortCode}`],
+      [key, `linklog://links/${domain}%2F${shortCode}`],
       [key, `${uri}/history`],
       [key, `${uri}?domain=x`],
       [key, 'linklog://links/'],
@@ -306,8 +320,29 @@ describe('command API: MCP', () => {
       [key, 'linklog://links/%00'],
       [key, 'https://example.com/'],
     ] as const) {
-      expect((await read(own, address)).error?.code, address).to.equal(-32_602);
+      expect((await read(as, address)).error?.code, address).to.equal(-32_602);
     }
+  });
+
+  it('has a page with valid set-ups, a command that works, and the table of tools', async () => {
+    for (const block of blocksIn(pageOf('mcp.md'), 'json')) {
+      expect(JSON.stringify(JSON.parse(block))).to.include('"url":"http://127.0.0.1:8080/mcp"');
+    }
+    const { key } = await bench.key('PRO', { account: 'mcp-page' });
+    await writeFile(path.join(folder.path, 'key-header'), `Authorization: Bearer ${key}\n`);
+    const [, curl = ''] = blocksIn(pageOf('mcp.md'), 'sh');
+    const command = curl.replace('http://127.0.0.1:8080', bench.product.api);
+    const { stdout } = await promisify(execFile)('bash', ['-euc', command], { cwd: folder.path });
+    expect((JSON.parse(stdout) as Answer).result?.structuredContent).to.include({ plan: 'PRO' });
+    const rows = pageOf('mcp.md', 'Tools').matchAll(/^\| `(\w+)` +\| `(\w+ \S+)` +\| (\S+)/gm);
+    const tools = createTools({ isOwnHost: () => false, schemes: [] });
+    expect([...rows].map(([, ...cells]) => cells)).to.deep.equal(
+      [...tools.values()].map(({ name, scope, requestOf }) => {
+        const { method, url: target } = requestOf({ shortCode: ':shortCode' });
+        const shown = `${method} ${decodeURIComponent(target)}`;
+        return [name, shown, scope === null ? 'none' : `\`${scope}\``];
+      }),
+    );
   });
 
   it('responds with 401 and WWW-Authenticate without a valid key, and reads no body then', async () => {

@@ -156,9 +156,14 @@ export const respondTo = async (
 
 const internalError = `"code":${ProtocolErrorCode.InternalError},`;
 
-/** The package returns an internal error for parameters that its schemas refuse, and for subscriptions beyond the limit. */
+/**
+ * The package returns an internal error for parameters that its schemas refuse, and for subscriptions beyond the limit.
+ *
+ * @throws Error for another one
+ */
 const withoutInternalError = (message: JSONRPCMessage, status: number, body: string) => {
-  if (status >= 500 || !body.includes(internalError)) return { status, body };
+  if (status >= 500) throw new Error(`the package responded with ${status}: ${body}`);
+  if (!body.includes(internalError)) return { status, body };
   const { id } = JSON.parse(body) as { readonly id: string | number };
   const [code, text] = isCallOf(message, 'subscriptions/listen')
     ? ([ProtocolErrorCode.MethodNotFound, 'Method not found'] as const)

@@ -84,6 +84,13 @@ describe('product: while PostgreSQL is unavailable', () => {
     const response = await bench.shorten(pro.key, { url: destination }, idempotent);
     expectRefused(response, 503, 'Service is temporarily unavailable');
     expect(response.headers['retry-after']).to.match(/^[1-9]\d*$/);
+    const tool = await sendRequest(`${bench.product.api}/mcp`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${pro.key}` },
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'usage' } },
+    });
+    expect(tool.json()).to.include({ statusCode: 503, path: '/mcp' });
+    expect(tool.headers['retry-after']).to.match(/^[1-9]\d*$/);
     expect((await bench.visit(shortCode)).headers.location).to.equal(destination);
 
     proxy.resume();
