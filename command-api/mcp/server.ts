@@ -58,18 +58,16 @@ const clientInfo = z.object({
 /** Since revision 2026-07-28, every message has the information; before, only the first one. */
 const introduction = z.object({
   params: z.union([
-    z.object({ _meta: z.object({ [CLIENT_INFO_META_KEY]: clientInfo }) }),
-    z.object({ clientInfo }),
+    z
+      .object({ _meta: z.object({ [CLIENT_INFO_META_KEY]: clientInfo }) })
+      .transform(({ _meta }) => _meta[CLIENT_INFO_META_KEY]),
+    z.object({ clientInfo }).transform((params) => params.clientInfo),
   ]),
 });
 
 /** The name of the client in a message, if it has one. */
-export const clientIn = (message: JSONRPCMessage): string | undefined => {
-  const read = introduction.safeParse(message);
-  if (!read.success) return undefined;
-  const { params } = read.data;
-  return 'clientInfo' in params ? params.clientInfo.name : params._meta[CLIENT_INFO_META_KEY].name;
-};
+export const clientIn = (message: JSONRPCMessage): string | undefined =>
+  introduction.safeParse(message).data?.params.name;
 
 /** The arguments are validated by the API, not by the package. */
 const anyParams = z.looseObject({});
@@ -123,8 +121,6 @@ const exchange = async (
   return transport.handleRequest(request, { parsedBody });
 };
 
-const copiedHeaders = ['mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;
-
 /** The response to a message; its body is empty if the message expects none. */
 export const respondTo = async (
   message: JSONRPCMessage,
@@ -132,20 +128,13 @@ export const respondTo = async (
   session: Session,
 ): Promise<{ readonly status: number; readonly body: string }> => {
   const server = createServer(session);
-  const request = new Request('http://localhost/mcp', {
-    method: 'POST',
-    headers: {
-      // Responses have no events, so every client can read them.
-      accept: 'application/json, text/event-stream',
-      'content-type': 'application/json',
-      ...Object.fromEntries(
-        copiedHeaders.flatMap((name) => {
-          const value = headers[name];
-          return value === undefined ? [] : [[name, String(value)]];
-        }),
-      ),
-    },
-  });
+  const request = new Request('http://localhost/mcp', { method: 'POST' });
+  request.headers.set('content-type', 'application/json');
+  // Responses have no events, so every client can read them.
+  request.headers.set('accept', 'application/json, text/event-stream');
+  for (const name of ['mcp-protocol-version', 'mcp-method', 'mcp-name']) {
+    if (headers[name] !== undefined) request.headers.set(name, String(headers[name]));
+  }
   try {
     const response = await exchange(server, request, message);
     return withoutInternalError(message, response.status, await response.text());
@@ -165,12 +154,9 @@ const withoutInternalError = (message: JSONRPCMessage, status: number, body: str
   if (status >= 500) throw new Error(`the package responded with ${status}: ${body}`);
   if (!body.includes(internalError)) return { status, body };
   const { id } = JSON.parse(body) as { readonly id: string | number };
-  const [code, text] = isCallOf(message, 'subscriptions/listen')
-    ? ([ProtocolErrorCode.MethodNotFound, 'Method not found'] as const)
-    : ([ProtocolErrorCode.InvalidParams, 'Invalid params'] as const);
-  const error = { jsonrpc: '2.0', id, error: { code, message: text } };
-  return {
-    status: code === ProtocolErrorCode.MethodNotFound ? 404 : status,
-    body: JSON.stringify(error),
-  };
+  const isListen = isCallOf(message, 'subscriptions/listen');
+  const error = isListen
+    ? { code: ProtocolErrorCode.MethodNotFound, message: 'Method not found' }
+    : { code: ProtocolErrorCode.InvalidParams, message: 'Invalid params' };
+  return { status: isListen ? 404 : status, body: JSON.stringify({ jsonrpc: '2.0', id, error }) };
 };

@@ -45,9 +45,6 @@ export interface Tool {
   readonly requestOf: (values: Arguments) => CallRequest;
 }
 
-type Schema = Readonly<Record<string, unknown>>;
-type BodySchema = Pick<z.core.JSONSchema.BaseSchema, 'properties' | 'required'>;
-
 const schemaOf = (schema: z.ZodType, io: 'input' | 'output') =>
   z.toJSONSchema(schema, {
     // Transformed texts have no schema, so their `meta` describes them.
@@ -64,7 +61,7 @@ const schemaOf = (schema: z.ZodType, io: 'input' | 'output') =>
   });
 
 /** The parameters of a query, with the types of their parsed values. */
-const parametersOf = (query: z.ZodObject): Schema => schemaOf(query, 'output').properties ?? {};
+const parametersOf = (query: z.ZodObject) => schemaOf(query, 'output').properties ?? {};
 
 const isOfLink = (row: RouteRow): boolean => pathOf(row).includes(':shortCode');
 
@@ -74,13 +71,9 @@ const queryOf = (row: RouteRow): z.ZodObject => {
   return z.object(Object.fromEntries(Object.entries(shape).filter(([name]) => name !== 'format')));
 };
 
-const bodyOf = ({ body }: RouteRow, destinations: Destinations): BodySchema => {
-  if (!body) return {};
-  return schemaOf(typeof body === 'function' ? body(destinations) : body, 'input');
-};
-
 const inputOf = (row: RouteRow, destinations: Destinations) => {
-  const { properties = {}, required = [] } = bodyOf(row, destinations);
+  const body = typeof row.body === 'function' ? row.body(destinations) : row.body;
+  const { properties = {}, required = [] } = schemaOf(body ?? z.object({}), 'input');
   const { schema, description } = idempotencyKey;
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -124,8 +117,6 @@ const definitionOf = (name: string, row: RouteRow, destinations: Destinations) =
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value.toWellFormed() : JSON.stringify(value);
 
-type Pair = [name: string, value: string];
-
 const requestOf = (row: RouteRow): Tool['requestOf'] => {
   const method = methodOf(row);
   const path = `/v2${pathOf(row)}`;
@@ -133,12 +124,11 @@ const requestOf = (row: RouteRow): Tool['requestOf'] => {
   const isInBody = (name: string): boolean =>
     !names.has(name) && name !== 'idempotencyKey' && !(isOfLink(row) && name === 'shortCode');
   return (values) => {
-    const present = Object.entries(values).filter(([, value]) => value !== null);
-    const query = new URLSearchParams(
-      present.flatMap(([name, value]) =>
-        names.has(name) ? [value].flat().map((item): Pair => [name, textOf(item)]) : [],
-      ),
-    );
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(values)) {
+      if (value === null || !names.has(name)) continue;
+      for (const item of [value].flat()) query.append(name, textOf(item));
+    }
     const { shortCode: code = '', idempotencyKey: key = null } = values;
     const search = query.size > 0 ? `?${query.toString()}` : '';
     return {
