@@ -15,7 +15,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// "A change is live on every edge within 1 s", and a visit is counted within 1 s (ns).
+// "A change is live on every edge within 1 s" (ns).
 const liveWithin = int64(time.Second)
 
 // A search that takes longer has the verdict Unknown, which fails the run.
@@ -181,10 +181,10 @@ func currentSince(l line, cuts map[int64]int64) int64 {
 }
 
 func operations(lines []line, cuts map[int64]int64) (history []porcupine.Operation) {
-	add := func(in input, l line, call int64) {
+	add := func(in input, l line) {
 		// Each has its own row in the picture, because a process can have others that overlap.
 		row := len(history)
-		history = append(history, porcupine.Operation{ClientId: row, Input: in, Output: l.Output, Call: call, Return: l.Return})
+		history = append(history, porcupine.Operation{ClientId: row, Input: in, Output: l.Output, Call: l.Call, Return: l.Return})
 	}
 	for _, l := range lines {
 		in := l.Input
@@ -196,11 +196,11 @@ func operations(lines []line, cuts map[int64]int64) (history []porcupine.Operati
 		} else if isFromMemory(l) {
 			l.Call = currentSince(l, cuts)
 		}
-		add(in, l, l.Call)
+		add(in, l)
 		if l.Kind == "limit" && in.Op == "get" && l.Output.Status == 200 {
-			// The limit is exact, the clicks are those of the last second.
+			// Both numbers are exact, but need not be of the same moment.
 			in.Op = "clicks"
-			add(in, l, l.Call-liveWithin)
+			add(in, l)
 		}
 	}
 	return history
