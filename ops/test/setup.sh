@@ -3,7 +3,7 @@
 # PostgreSQL 15 into .postgres-15, Keycloak into .keycloak, Helm into .helm, and generators of clients into
 # .client-generators and .openapi-generator. They read QR codes back, look at pages, fuzz the API, run Kafka and Redis,
 # evaluate alert rules, read Parquet, check systemd units and the Helm chart, complete commands in shells, sign people in,
-# make clients of the API, and call its tools as agents do.
+# make clients of the API, call its tools as agents do, and check histories of requests.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

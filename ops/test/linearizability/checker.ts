@@ -14,8 +14,8 @@ export interface Verdict {
 }
 
 export interface Checker {
-  /** Adds lines; those of a key follow each other. */
-  write(lines: readonly object[]): void;
+  /** Adds lines to the history; those of a key follow each other. */
+  write(text: string): void;
   /** Ends the history. */
   end(): void;
   /** Resolves at the end of the history, or at its first violation. */
@@ -39,9 +39,7 @@ export const startChecker = (program: string, folder: string): Checker => {
   let report = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (report += text));
   return {
-    write(lines) {
-      child.stdin.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-    },
+    write: (text) => void child.stdin.write(text),
     end: () => child.stdin.end(),
     verdict: once(child, 'close').then(([exitCode]) => ({
       exitCode: exitCode as number | null,

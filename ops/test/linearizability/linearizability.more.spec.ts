@@ -156,7 +156,7 @@ describe('linearizability', () => {
 
   const check = async (lines: readonly object[]): Promise<Verdict> => {
     const checker = startChecker(program, folder.path);
-    checker.write(lines);
+    checker.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
     checker.end();
     return checker.verdict;
   };

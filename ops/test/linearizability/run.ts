@@ -1,5 +1,7 @@
-import { appendFile, mkdir, rm } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { hasCode } from '../../platform/errors.js';
@@ -96,8 +98,8 @@ export interface RunOptions {
 /** Uses objects of all kinds concurrently while faults are injected, and checks the history as it grows. */
 export const runAndCheck = async (options: RunOptions): Promise<Verdict> => {
   const { brokers, faults, seconds, seed, folder, onProgress = () => undefined } = options;
-  const history = path.join(folder, 'history.jsonl');
   await mkdir(folder, { recursive: true });
+  const history = createWriteStream(path.join(folder, 'history.jsonl'));
   const checker = startChecker(await buildChecker(folder), folder);
   const plans = await temporaryDir();
   const env = { PLANS_FILE: await generousPlansFile(plans, { monthlyLinks }), LOG_LEVEL: 'error' };
@@ -110,10 +112,10 @@ export const runAndCheck = async (options: RunOptions): Promise<Verdict> => {
     stopping.abort();
   };
   void checker.verdict.finally(stop);
-  const writing: Promise<void>[] = [];
-  const write = (lines: readonly object[]): void => {
-    checker.write(lines);
-    writing.push(appendFile(history, lines.map((line) => `${JSON.stringify(line)}\n`).join('')));
+  const write = (...lines: readonly object[]): void => {
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+    history.write(text);
+    checker.write(text);
   };
 
   const use = async (kind: keyof typeof kinds, subject: Subject): Promise<boolean> => {
@@ -138,12 +140,12 @@ export const runAndCheck = async (options: RunOptions): Promise<Verdict> => {
         const performed = choice && (await perform(system, random, choice(version)));
         if (!performed) continue;
         add(process, performed);
-        if (performed.output === null) choices = reads;
+        if (performed.output === null && !reads.includes(choice)) choices = reads;
         version = performed.output?.version ?? version;
       }
     };
     await Promise.all(Array.from({ length: processes }, (_, process) => act(process)));
-    write(lines);
+    write(...lines);
     return true;
   };
 
@@ -168,9 +170,9 @@ export const runAndCheck = async (options: RunOptions): Promise<Verdict> => {
       await sleep(random.between(pauseMs / 4, pauseMs));
       if (signal.aborted) break;
       const call = now();
-      if (fault.cuts) write([{ kind: 'cut', call }]);
+      if (fault.cuts) write({ kind: 'cut', call });
       await fault.inject();
-      if (fault.cuts) write([{ kind: 'cut', call, return: now() }]);
+      if (fault.cuts) write({ kind: 'cut', call, return: now() });
       onProgress(`${index + 1}: ${fault.name}`);
     }
     if (faults > 0) stop();
@@ -182,6 +184,7 @@ export const runAndCheck = async (options: RunOptions): Promise<Verdict> => {
     await system.stop();
     await rm(plans, { recursive: true, force: true });
   }
-  await Promise.all(writing);
+  history.end();
+  await finished(history);
   return checker.verdict;
 };
