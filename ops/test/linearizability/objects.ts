@@ -21,15 +21,18 @@ export interface Request {
   readonly options?: RequestOptions;
 }
 
+/** Returns a request. `version`: the last one that a response had. */
+export type Choice = (version: number) => Request;
+
 /** An object that several processes use concurrently. */
 export interface Subject {
   readonly key: string;
   /** Creates the object, before other operations; `null`: the processes create it. */
   readonly first: Request | null;
   /** Requests that change nothing. */
-  readonly reads: readonly (() => Request)[];
-  /** Requests that a process may choose, some of them more than once. `version`: the last that a response had. */
-  readonly requests: readonly ((version: number) => Request)[];
+  readonly reads: readonly Choice[];
+  /** Requests that a process may choose, some of them more than once. */
+  readonly requests: readonly Choice[];
 }
 
 /** The links of a month of the plan FREE. */

@@ -11,7 +11,7 @@ import { temporaryDir } from '../support/process.js';
 import { issueKey } from '../support/product.js';
 import { seededRandom, type Random } from '../support/random.js';
 import { buildChecker, startChecker, type Verdict } from './checker.js';
-import { kinds, monthlyLinks, type Request, type Subject } from './objects.js';
+import { kinds, monthlyLinks, type Choice, type Request, type Subject } from './objects.js';
 import { startSystem, type System } from './system.js';
 
 /** Objects of each kind at a time. */
@@ -131,13 +131,14 @@ export const runAndCheck = async (options: RunOptions): Promise<Verdict> => {
     let remaining = operationsOfKey;
     const act = async (process: number): Promise<void> => {
       // A process whose change has no answer only reads: each such change doubles the possible orders.
-      let choices: readonly ((version: number) => Request)[] = requests;
+      let choices: readonly Choice[] = requests;
       while (remaining > 0 && !signal.aborted) {
         await sleep(tickMs - (performance.now() % tickMs) + random.between(0, 3));
         if (random.between(0, 1) > share) continue;
         remaining -= 1;
         const choice = choices[random.below(choices.length)];
-        const performed = choice && (await perform(system, random, choice(version)));
+        if (!choice) continue;
+        const performed = await perform(system, random, choice(version));
         if (!performed) continue;
         add(process, performed);
         if (performed.output === null && !reads.includes(choice)) choices = reads;
