@@ -6,16 +6,9 @@ import { temporaryDir } from '../support/process.js';
 import { tryMutations } from './mutations.js';
 import { runAndCheck } from './run.js';
 
-interface Options {
-  readonly brokers: number;
-  readonly faults: number;
-  readonly seconds: number;
-  readonly seed: number;
-  readonly embedded: boolean;
-  readonly mutations: boolean;
-  readonly only?: string;
-  readonly folder?: string;
-}
+type Options = Record<'brokers' | 'faults' | 'seconds' | 'seed', number> &
+  Record<'embedded' | 'mutations', boolean> &
+  Partial<Record<'only' | 'folder', string>>;
 
 const options = new Command('linearizability')
   .description(
