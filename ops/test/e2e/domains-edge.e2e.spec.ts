@@ -3,7 +3,7 @@ import { eventuallyPasses } from '../support/waiting.js';
 import type { RequestOptions } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import { RawClient } from '../support/raw-http.js';
-import { domainCalls, expectDomain, newName } from './domains-harness.js';
+import { domainCalls, expectDomain } from './domains-harness.js';
 import { destination, sharedProduct, type Link } from './harness.js';
 
 // The default domain with a host and redirects of its own is in settings.e2e.spec.ts.
@@ -48,23 +48,6 @@ describe('redirect edge: domains', () => {
   });
 
   describe('are determined', () => {
-    it('by the host in any spelling; every other host is the default domain', async () => {
-      const { own, twin, code } = await twins();
-      for (const [host, location] of [
-        ...[domain, domain.toUpperCase(), `${domain}.:443`].map((host) => [host, own.url] as const),
-        ...['localhost', '[::1]:8081', `www.${domain}`, `${domain}..`, newName()].map(
-          (host) => [host, twin.url] as const,
-        ),
-      ]) {
-        for (const method of ['GET', 'GET', 'HEAD']) {
-          const { headers } = await visit(host, code, { method });
-          expect(headers.location, `${method} ${host}`).to.equal(location);
-        }
-      }
-      await bench.expectClicks(`${code}?domain=${domain}`, pro.key, 6);
-      await bench.expectClicks(code, pro.key, 10);
-    });
-
     for (const server of ['fast path', 'node:http'] as const) {
       it(`for each request of a connection: ${server}`, async () => {
         const { own, twin, code } = await twins();

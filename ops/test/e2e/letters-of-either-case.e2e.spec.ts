@@ -15,7 +15,6 @@ import {
   expectError,
   expectRefused,
   keyFixture,
-  passwordForm,
   sharedProduct,
 } from './harness.js';
 import { csvFile, importCalls, outcomesOf, row } from './imports-harness.js';
@@ -28,7 +27,7 @@ describe('letters of either case: on a domain', () => {
   const account = 'either-case';
   const pro = keyFixture(bench, 'PRO', { account });
   const calls = domainCalls(bench);
-  const { run, details } = importCalls(bench);
+  importCalls(bench);
   const domain = 'go.either-case.example';
   const other = 'go.one-case.example';
   const at = `?domain=${domain}`;
@@ -183,15 +182,6 @@ describe('letters of either case: on a domain', () => {
     }
   });
 
-  it('are the same for a password form and a limit', async () => {
-    await add('Secret-Link', { password: 'open sesame', maxClicks: 1 });
-    const form = await calls.visit(domain, 'SECRET-LINK');
-    expect(form.status).to.equal(200);
-    const sent = await calls.visit(domain, 'secret-LINK', passwordForm('open sesame'));
-    expect([sent.status, sent.headers.location]).to.deep.equal([303, destination]);
-    expect((await visit('Secret-Link')).status).to.equal(410);
-  });
-
   it('are one alias, which is taken in every case', async () => {
     await add('Taken-Once');
     for (const alias of ['Taken-Once', 'TAKEN-ONCE', 'taken-once']) {
@@ -211,63 +201,6 @@ describe('letters of either case: on a domain', () => {
     // A deleted link keeps its code.
     await bench.api(`/v2/links/TAKEN-ONCE${at}`, pro.key, { method: 'DELETE' });
     expectRefused(await add('taken-ONCE'), 400, taken);
-  });
-
-  it('are assigned once by 50 concurrent requests in different cases', async () => {
-    const aliasOf = (index: number): string =>
-      Array.from('raced-alias', (character, bit) =>
-        ((index >> (bit % 6)) & 1) === 1 ? character.toUpperCase() : character,
-      ).join('');
-    const raced = await concurrently(50, (index) => add(aliasOf(index)));
-    expect(statuses(raced)).to.deep.equal({ 201: 1, 400: 49 });
-    expect((await visit('RACED-ALIAS')).status).to.equal(302);
-  });
-
-  it('are not in generated codes, and neither are digits that look like letters', async () => {
-    const urls = Array.from({ length: 48 }, () => ({ url: destination, domain }));
-    const batch = await bench.api('/v2/shorten/batch', pro.key, { method: 'POST', body: { urls } });
-    const { results } = batch.json() as { results: readonly LinkDetails[] };
-    const single = await bench.link(pro.key, { domain });
-    const body = { url: destination, account, domain };
-    const ofOperator = (await bench.admin('POST', '/admin/links', body)).json() as LinkDetails;
-    const codes = [...results, single, ofOperator].map(({ shortCode }) => shortCode);
-    expect(codes).to.have.length(50);
-    for (const code of codes) expect(code).to.match(alphabet);
-    expect((await visit(codes[0]?.toUpperCase() ?? '')).status).to.equal(302);
-  });
-
-  it('are folded in the codes of an import, in NFC', async () => {
-    const file = csvFile(
-      'code,url',
-      ...[row('E\u0301te\u0301'), row('İSTANBUL'), row('ΟΔΟΣ'), row('H\u0331-1'), row('\u212a')],
-      ...[row('Twice', 'https://example.com/1'), row('TWICE', 'https://example.com/2')],
-      ...[row('HEALTH'), row('Ⓜ'), row('\u{10400}'), row('ſ')],
-    );
-    const { rows } = await run(file, pro.key, `?format=csv&domain=${domain}`);
-    expect(outcomesOf({ rows })).to.deep.equal([
-      ...['été created', 'istanbul created', 'οδοσ created', '\u1e96-1 created', 'k created'],
-      ...['twice created', 'twice conflict', 'HEALTH invalid', 'Ⓜ invalid', '\u{10428} created'],
-      'ſ created',
-    ]);
-    for (const code of [
-      ...[
-        'ÉTÉ',
-        'E\u0301TE\u0301',
-        'été',
-        'İstanbul',
-        'I\u0307STANBUL',
-        'istanbul',
-        'ΟΔΟΣ',
-        'οδοσ',
-      ],
-      ...['H\u0331-1', '\u1e96-1', '\u212a', 'K', 'k', '\u{10400}', '\u{10428}'],
-    ]) {
-      expect((await visit(code)).status, code).to.equal(302);
-    }
-    expect((await visit('ſ')).status).to.equal(302);
-    // A final sigma and a long s are other letters.
-    for (const code of ['οδος', 's', 'S']) expect((await visit(code)).status, code).to.equal(404);
-    expect(await details('E\u0301TÉ', pro.key, domain)).to.include({ shortCode: 'été' });
   });
 
   it('stay with the domain once it had a link', async () => {
