@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import type { StatsResponse } from '../../../schemas/http/statistics.js';
-import { concurrently, sendRequest, statuses } from '../support/http.js';
+import { concurrently, statuses } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, expectError, keyFixture, passwordForm, sharedProduct } from './harness.js';
 
@@ -89,16 +88,6 @@ describe('further codes of a link', () => {
     expect(admin.json()).to.include({ shortCode, account });
   });
 
-  it('change by no other call', async () => {
-    const codes = ['codes-by-other-call'];
-    const { shortCode } = await bench.link(pro.key, { codes });
-    await add(shortCode, { alias: 'codes-kept' });
-    const changed = await bench.change(shortCode, pro.key, { title: 'Changed', codes });
-    const link = changed.json() as LinkDetails;
-    expect(link.codes?.map(({ code }) => code)).to.deep.equal(['codes-kept']);
-    expect((await bench.visit('codes-by-other-call')).status).to.equal(404);
-  });
-
   it('share the password throttle and the visitor hashes of the link', async () => {
     const secured = await bench.link(pro.key, { password: 'a password' });
     const open = await bench.link(pro.key);
@@ -143,33 +132,6 @@ describe('further codes of a link', () => {
     await bench.api(`/v2/links/${shortCode}`, pro.key, { method: 'DELETE' });
     expect((await bench.visit('last', atDomain)).status).to.equal(410);
     expect((await add(shortCode, { alias: 'removed-third' })).status).to.equal(410);
-  });
-
-  it('are removed under load: 410 within a second on each edge, and each redirect is counted', async () => {
-    const { shortCode } = await bench.link(pro.key);
-    await add(shortCode, { alias: 'loaded-code' });
-    const { edges } = bench.product;
-    const visits: { readonly status: number; readonly sentAt: number }[] = [];
-    let isDone = false;
-    const visitors = concurrently(20, async (index) => {
-      while (!isDone) {
-        const sentAt = Date.now();
-        const edge = edges[index % edges.length] ?? '';
-        const { status } = await sendRequest(`${edge}/loaded-code`);
-        visits.push({ status, sentAt });
-      }
-    });
-    await sleep(500);
-    expect((await remove(shortCode, 'loaded-code')).status).to.equal(204);
-    const removedAt = Date.now();
-    await sleep(2_000);
-    isDone = true;
-    await visitors;
-    const redirects = visits.filter(({ status }) => status === 302);
-    expect(redirects.length).to.be.greaterThan(20);
-    const late = visits.filter(({ sentAt }) => sentAt >= removedAt + 1_000);
-    expect(statuses(late)).to.have.all.keys('410');
-    await bench.expectClicks(shortCode, pro.key, redirects.length);
   });
 
   it('have the rules of an alias: plan, reserved words, domain, quota, and one link each', async () => {

@@ -96,20 +96,6 @@ describe('GET /v2/links', () => {
     }
   });
 
-  it('lists links by status, and deleted links only by status', async () => {
-    const change = (code: string, method: string, body?: object): Promise<HttpResponse> =>
-      bench.api(`/v2/links/${code}`, key, { method, ...(body && { body }) });
-    await bench.link(key, { alias: 'list-deleted-one', tags: ['gone'] });
-    await bench.link(key, { alias: 'list-disabled-one', tags: ['gone'] });
-    expect((await change('list-deleted-one', 'DELETE')).status).to.equal(204);
-    expect((await change('list-disabled-one', 'PATCH', { disabled: true })).status).to.equal(200);
-    await eventually('?tag=gone', ['list-disabled-one']);
-    await eventually('?status=deleted', ['list-deleted-one', 'list-meanwhile']);
-    await eventually('?status=disabled', ['list-disabled-one']);
-    expect(await codes('?status=blocked')).to.deep.equal([]);
-    expect(await codes('?status=active')).to.have.length(4);
-  });
-
   it('costs a call, and rejects invalid parameters', async () => {
     const { key: free } = await bench.key('FREE', { account: 'empty' });
     expectBody(await ask('', free), 200, { links: [], next: null });

@@ -101,36 +101,4 @@ describe('redirect rules', () => {
     const { countries = [] } = await statsOf(code, 'countries');
     expect(countries.find(({ value }) => value === 'DE')?.clicks).to.equal(3);
   });
-
-  it('match the decoded query and the network, also of visitors who opt out of tracking', async () => {
-    const [mail, office] = ['https://example.com/mail', 'https://example.com/office'];
-    const query = { 'utm source': 'news letter', ref: '*', test: null };
-    const networks = ['198.51.100.7/24', '2001:db8:7::/48'];
-    const { shortCode: code } = await bench.link(pro.key, {
-      rules: [
-        { name: 'mail', when: { query }, url: mail },
-        { name: 'office', when: { networks }, url: office },
-      ],
-    });
-    const parameters = 'utm%20source=a&utm+source=news+letter&ref';
-    for (const [search, address, url] of [
-      [parameters, '203.0.113.1', mail],
-      [`${parameters}&test`, '203.0.113.1', destination],
-      ['utm%20source=news&ref', '203.0.113.1', destination],
-      ['', '198.51.100.200', office],
-      ['', '::ffff:198.51.100.1', office],
-      ['', '2001:DB8:7:1::5', office],
-      ['', '2001:db8:8::1', destination],
-    ] as const) {
-      for (const headers of [{}, { DNT: '1' }, { 'Sec-GPC': '1' }]) {
-        const options = visitor(address, firefox, headers);
-        expect(await locationOf(`${code}?${search}`, options), search + address).to.equal(url);
-      }
-    }
-    await eventuallyPasses(async () => {
-      expect([...(await targetsOf(code))]).to.have.deep.members([
-        ...[[null, 9] as const, ['office', 9] as const, ['mail', 3] as const],
-      ]);
-    });
-  });
 });

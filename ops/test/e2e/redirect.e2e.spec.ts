@@ -54,28 +54,6 @@ describe('redirect edge', () => {
     expectRedirect(await bench.visit('redirect%2D1'));
   });
 
-  it('keeps the destination in Location unchanged, except for characters that are no ASCII', async () => {
-    for (const [url, location = url] of [
-      ['HTTPS://EXAMPLE.com:443/a/../b?a=[1]&b={2}|3^4`5"6\'7<8>9\\#%zz'],
-      ['https://bücher.example:8443/ü b', 'https://xn--bcher-kva.example:8443/%C3%BC%20b'],
-    ] as const) {
-      expectRedirect(await bench.visit(await code({ url })), location);
-    }
-  });
-
-  it('finds a code without the characters that were pasted after it', async () => {
-    const known = await code();
-    for (const suffix of ['.', ').', '%E2%80%9D', '?a=b']) {
-      expectRedirect(await bench.visit(known + suffix));
-    }
-    expectPage(await bench.visit(`${known}.+`), 200, 'Link preview');
-    const url = `${destination}#exact`;
-    expectRedirect(await bench.visit(await code({ alias: `${known}_`, url })), url);
-    const limited = await code({ maxClicks: 1 });
-    expect((await bench.visit(`${limited}.`, { method: 'POST' })).status).to.equal(303);
-    expect((await bench.visit(`${limited}.`)).status).to.equal(410);
-  });
-
   it('shows Microsoft Office a page that redirects its browser, counted once', async () => {
     const office = agent('Mozilla/4.0 (compatible; ms-office; MSOffice 16)');
     const visited = await code({ maxClicks: 1 });
