@@ -106,7 +106,7 @@ describe('projectors: statistics', () => {
         await give(events, Math.max(size, Math.ceil(events.length / 12)));
         expect(textOf(await rowsNow())).to.deep.equal(naive(events));
       }),
-      { numRuns: 25 },
+      { numRuns: 12 },
     );
   });
 
@@ -135,7 +135,7 @@ describe('projectors: statistics', () => {
         const expected = textOf(naiveRows(visits.map(visitOf), 0, openings));
         expect(textOf(await rowsNow())).to.deep.equal(expected);
       }),
-      { numRuns: 25 },
+      { numRuns: 12 },
     );
   });
 

@@ -64,34 +64,6 @@ describe('statistics by tag and campaign', () => {
     });
   });
 
-  it('are those of the links that match the filters of a list, except deleted ones', async () => {
-    for (const [filter, names] of [
-      ['tag=SPRING', ['both']],
-      ['tag=spring&tag=shop', ['both']],
-      ['tag=shop', ['both', 'shop']],
-      ['search=spring', ['both', 'untagged']],
-      ['destination=www.example.com', ['both', 'untagged']],
-      ['destination=www.example.com&tag=shop&domain=localhost', ['both']],
-      ['tag=unknown', []],
-    ] as const) {
-      const listed = await bench.api(`/v2/links?${filter}`, pro.key);
-      const { links } = listed.json() as { links: readonly { readonly shortCode: string }[] };
-      const expected = names.map((name) => codes[name]);
-      expect(links.map(({ shortCode }) => shortCode).sort(), filter).to.deep.equal(expected.sort());
-      const stats = await statsOf(`include=all,links&${filter}`);
-      const responses = await Promise.all(expected.map((code) => statsOf('include=all', code)));
-      const clicks = responses.reduce((sum, { clickCount }) => sum + clickCount, 0);
-      expect(stats).to.include({ linkCount: names.length, clickCount: clicks });
-      expect(stats.period.clickCount).to.equal(clicks);
-      const { links: top = [], timeseries = [], campaigns = [], devices = [] } = stats;
-      for (const list of [top, timeseries, campaigns, devices]) {
-        const sum = list.reduce((total, row) => total + row.clicks, 0);
-        expect(sum, filter).to.equal(clicks);
-      }
-      expect(stats).to.not.have.property('codes');
-    }
-  });
-
   it('have the clicks of each tag; a link with two tags counts in both', async () => {
     const tags = (...values: readonly (readonly [string, number])[]) => ({
       overlapping: true,
@@ -138,12 +110,5 @@ describe('statistics by tag and campaign', () => {
     expect(list).to.deep.equal([{ value: codes['shop'], clicks: 2 }]);
     expect(await refusal('include=codes')).to.match(/^include must be all, or some of timeseries/);
     expect(await statsOf('include=all', codes['shop'])).to.include.keys('codes', 'campaigns');
-  });
-
-  it('refuse invalid filters as lists do', async () => {
-    for (const filter of ['tag=', 'tag=%07', 'search=a', 'search=%00%00', 'destination=a/b']) {
-      const listed = await bench.api(`/v2/links?${filter}`, pro.key);
-      expect(listed.json()).to.include({ statusCode: 400, message: await refusal(filter) });
-    }
   });
 });
