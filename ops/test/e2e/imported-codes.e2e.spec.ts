@@ -1,9 +1,6 @@
 import { expect } from 'chai';
-import type { LinkDetails } from '../../../schemas/http/links.js';
 import type { HttpResponse } from '../support/http.js';
 import { createImportedLinks } from '../support/imported-links.js';
-import { needs } from '../support/needs.js';
-import { readQrCodes } from '../support/qr-reader.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { eventPages } from './events-harness.js';
 import { keyFixture, sharedProduct } from './harness.js';
@@ -35,10 +32,7 @@ describe('the code of an imported link', function () {
   this.timeout(60_000);
   const bench = sharedProduct();
   const pro = keyFixture(bench, 'PRO', { account: 'imported-codes' });
-  const { readAll } = eventPages(bench);
-
-  /** The default domain, as in short URLs. */
-  const host = (): string => `http://localhost:${new URL(bench.product.edge).port}`;
+  eventPages(bench);
 
   before('create the links', async () => {
     const { account } = pro;
@@ -52,8 +46,6 @@ describe('the code of an imported link', function () {
     const headers: Record<string, string> = on === null ? {} : { Host: on };
     return bench.visit(encodeURIComponent(code) + end, { headers });
   };
-  const details = async (subject: string): Promise<LinkDetails> =>
-    (await bench.api(`/v2/links/${addressOf(subject)}`, pro.key)).json() as LinkDetails;
 
   it('redirects, has a preview, and is counted', async () => {
     for (const subject of subjects) {
@@ -77,84 +69,5 @@ describe('the code of an imported link', function () {
         });
       });
     }
-  });
-
-  it('is text in responses and percent-encoded in short URLs, and is listed and found', async () => {
-    for (const subject of subjects) {
-      const [code, on] = partsOf(subject);
-      const base = on === null ? host() : `http://${on}`;
-      expect(await details(subject)).to.deep.include({
-        ...{ shortCode: code, alias: code, domain: on, status: 'active' },
-        shortUrl: `${base}/${encodeURIComponent(code)}`,
-      });
-    }
-    expect(await details('cafe\u0301')).to.deep.equal(await details('café'));
-    const search = `search=${encodeURIComponent('CAFE\u0301')}`;
-    await eventuallyPasses(async () => {
-      const found = (await bench.api(`/v2/links?${search}`, pro.key)).json() as {
-        readonly links: readonly LinkDetails[];
-      };
-      expect(found.links.map(({ shortCode }) => shortCode)).to.deep.equal(['café', 'café']);
-    });
-  });
-
-  it('is edited by API and in bulk, and has events', async () => {
-    for (const subject of subjects) {
-      const options = { method: 'PATCH', body: { note: 'a note' }, headers: { 'If-Match': '"1"' } };
-      const changed = await bench.api(`/v2/links/${addressOf(subject)}`, pro.key, options);
-      expect(changed.json(), changed.text).to.include({ note: 'a note', version: 2 });
-      const history = `/v2/links/${addressOf(subject).replace('?', '/history?')}`;
-      const { events } = (await bench.api(history, pro.key)).json() as { events: unknown[] };
-      expect(events).to.have.length(2);
-    }
-    // In NFD, and as `domain/code`.
-    const body = {
-      shortCodes: [...subjects, 'unknown'].map((code) => code.normalize('NFD')),
-      change: { addTags: ['bulk'] },
-    };
-    const bulk = await bench.api('/v2/links/bulk', pro.key, { method: 'POST', body });
-    const { results } = bulk.json() as { results: { success: boolean; shortCode: string }[] };
-    expect(results.map(({ success }) => success)).to.deep.equal([
-      ...subjects.map(() => true),
-      false,
-    ]);
-    expect(results[codes.indexOf('café')]).to.include({ shortCode: 'café', version: 3 });
-    for (const [query, subject] of [
-      [`shortCode=${encodeURIComponent('cafe\u0301')}`, 'café'],
-      [`shortCode=${encodeURIComponent(longest)}&domain=${domain}`, `${domain}/${longest}`],
-    ] as const) {
-      await eventuallyPasses(async () => {
-        const events = await readAll(pro.key, query);
-        expect(events.map((event) => event.subject)).to.deep.equal([subject, subject, subject]);
-      });
-    }
-  });
-
-  describe('in pictures', () => {
-    needs('zbarimg', 'rsvg-convert');
-
-    it('is in QR codes, with less error correction for the longest ones', async () => {
-      const images: { readonly format: 'png'; readonly bytes: Buffer }[] = [];
-      const urls: string[] = [];
-      for (const subject of subjects) {
-        const path = `/v2/qr/${addressOf(subject, 'size=800&ecc=H')}`;
-        images.push({ format: 'png', bytes: (await bench.api(path, pro.key)).bytes });
-        urls.push((await details(subject)).shortUrl);
-      }
-      // A further code of a link has its own URL.
-      const body = { alias: 'pictured-code' };
-      const response = await bench.api('/v2/links/q.r/codes', pro.key, { method: 'POST', body });
-      const { codes: added = [] } = response.json() as LinkDetails;
-      const { bytes } = await bench.api('/v2/qr/pictured-code', pro.key);
-      images.push({ format: 'png', bytes });
-      urls.push(...added.map(({ shortUrl }) => shortUrl));
-      expect(await readQrCodes(images)).to.deep.equal(urls);
-      const { qrCodes } = await bench.usage(pro.key);
-      const small = await bench.api(`/v2/qr/${encodeURIComponent(longest)}?size=100`, pro.key);
-      expect((small.json() as { message: string }).message).to.match(
-        /^size must be at least \d{3} for this short URL$/,
-      );
-      expect((await bench.usage(pro.key)).qrCodes).to.equal(qrCodes);
-    });
   });
 });

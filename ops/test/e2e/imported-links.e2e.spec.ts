@@ -49,32 +49,6 @@ describe('an import creates links', () => {
     expect((await bench.usage(free)).links).to.equal(35);
   });
 
-  it('on the active domain that the request or the row names', async () => {
-    for (const [domain, account] of [
-      ['imports.example.com', owner.account],
-      ['foreign.example.com', 'imported-links-other'],
-    ]) {
-      await bench.admin('POST', '/admin/domains', { domain, account });
-    }
-    const file = csvFile(
-      'link,url',
-      row('https://IMPORTS.example.com:8443/imported-on-domain'),
-      row('foreign.example.com/imported-on-default'),
-    );
-    const { rows } = await imports.run(file, key);
-    expect(rows.map(({ message }) => message)).to.deep.equal([
-      null,
-      'The link is on the default domain, because foreign.example.com is not a domain of the account.',
-    ]);
-    const domain = 'imports.example.com';
-    expect(await imports.details('imported-on-domain', key, domain)).to.include({ url });
-    expect(await imports.details('imported-on-default', key)).to.include({ domain: null });
-    const named = await imports.run(file, key, `?domain=${domain}`);
-    expect(outcomesOf(named)).to.deep.equal([
-      ...['imported-on-domain exists', 'imported-on-default created'],
-    ]);
-  });
-
   it('with a taken code only if a suffix is requested, and none if conflicts fail it', async () => {
     const [taken, free] = ['imported-taken', 'imported-free'];
     await bench.link(other, { alias: taken });

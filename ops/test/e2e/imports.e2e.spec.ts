@@ -7,7 +7,7 @@ import { messages } from '../../../schemas/http/errors.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { eventPages } from './events-harness.js';
-import { expectBody, expectError, lacking, sharedProduct } from './harness.js';
+import { expectError, sharedProduct } from './harness.js';
 import { csvFile, importCalls, manyRows, outcomesOf, row, rowsOf } from './imports-harness.js';
 
 const header = 'code,url';
@@ -95,39 +95,6 @@ describe('/v2/imports', () => {
     }
   });
 
-  it('creates no link that is wider than its original, also after Excel has saved an export', async () => {
-    const columns = 'Short URL;Long URL;Visits;Expires At;Max Clicks;Disabled;Has Password;Owner';
-    const rows = [
-      'go.example/narrow-1;https://example.com/?k=K\xe4se;12,0;2020-01-01T00:00:00Z;;FALSCH;FALSCH;',
-      'go.example/narrow-2;https://example.com/;1.234;;;FALSCH;WAHR;',
-      'go.example/narrow-3;https://example.com/;;bald;;FALSCH;FALSCH;',
-      'go.example/narrow-4;https://example.com/;;;0;FALSCH;FALSCH;',
-      'go.example/narrow-5;https://example.com/;;;;vielleicht;FALSCH;',
-    ];
-    const file = Buffer.from([columns, ...rows, ''].join('\r\n'), 'latin1');
-    const { ended, rows: outcomes } = await imports.run(file, key);
-    expect(ended).to.deep.include({ format: 'csv', created: 2, ignoredColumns: ['Owner'] });
-    expect(outcomes.map(({ outcome, message }) => [outcome, message])).to.deep.equal([
-      [
-        'created',
-        `The link is on the default domain, because go.example is not a domain of the account.`,
-      ],
-      [
-        'disabled',
-        `The link is on the default domain, because go.example is not a domain of the account. The link is disabled, because its password is unknown.`,
-      ],
-      ['invalid', 'The value "bald" of "Expires At" is not a time.'],
-      ['invalid', 'The value "0" of "Max Clicks" is not a whole number from 1 to 1,000,000,000.'],
-      ['invalid', 'The value "vielleicht" of "Disabled" is not true or false.'],
-    ]);
-    expect(await imports.details('narrow-1', key)).to.include({
-      ...{ status: 'expired', url: 'https://example.com/?k=Käse', clickCount: 12 },
-    });
-    for (const number of [1, 2, 3, 4, 5]) {
-      expect((await bench.visit(`narrow-${number}`)).status).to.be.at.least(400);
-    }
-  });
-
   it('reads the encoding of the parameter', async () => {
     const file = Buffer.from(
       'code,url,title\nsjis,https://example.com/,\x95\x5c\x83\x65\n',
@@ -138,16 +105,7 @@ describe('/v2/imports', () => {
     expect(await imports.details('sjis', key)).to.include({ title: '表テ' });
   });
 
-  it('needs the scope links:import, and valid parameters', async () => {
-    const { key: limited } = await bench.key('PRO', {
-      ...{ account: 'imports', scopes: ['links:write', 'links:read'] },
-    });
-    for (const [method, at] of [
-      ...[['POST', ''] as const, ['GET', ''] as const, ['GET', '/x'] as const],
-      ...[['DELETE', '/x'] as const, ['GET', '/x/rows'] as const],
-    ]) {
-      expectBody(await imports.call(at, limited, { method }), 403, lacking('links:import'));
-    }
+  it('needs valid parameters', async () => {
     for (const [query, message] of [
       ['dryRun=yes', 'dryRun must be 1 or 0'],
       ['encoding=utf-7', `encoding must be one of ${encodings.join(', ')}`],
