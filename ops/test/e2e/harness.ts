@@ -59,7 +59,11 @@ type Usage = Readonly<Record<'calls' | 'links' | 'qrCodes', number>>;
 
 type ProductEnv = Readonly<Record<string, string>>;
 
-/** A running product, and the requests that specs share. */
+const expectNoSniff = ({ headers }: HttpResponse): void => {
+  expect(headers['x-content-type-options']).to.equal('nosniff');
+};
+
+/** A running product, and the requests that specs share. Each response has `X-Content-Type-Options`. */
 export class Bench {
   #product: Product | null = null;
   #calls = 0;
@@ -104,6 +108,7 @@ export class Bench {
       headers: { ...authorization, ...options.headers },
     });
     expectDocumented(method, path, response);
+    expectNoSniff(response);
     return response;
   }
 
@@ -118,12 +123,14 @@ export class Bench {
     return response.json() as Link;
   }
 
-  visit(code: string, options: RequestOptions = {}): Promise<HttpResponse> {
+  async visit(code: string, options: RequestOptions = {}): Promise<HttpResponse> {
     const { edges } = this.product;
     // All visits of a link use one edge: a change may take a second to reach the others.
     const [shortCode = ''] = code.split(/[?+/]/);
     const at = Buffer.from(shortCode).reduce((sum, byte) => sum + byte, 0);
-    return sendRequest(`${edges[at % edges.length] ?? ''}/${code}`, options);
+    const response = await sendRequest(`${edges[at % edges.length] ?? ''}/${code}`, options);
+    expectNoSniff(response);
+    return response;
   }
 
   async stats(code: string, key: string): Promise<StatsResponse> {
@@ -185,6 +192,7 @@ export class Bench {
       ...(body !== undefined && { body }),
     });
     expectDocumented(method, path, response);
+    expectNoSniff(response);
     return response;
   }
 }

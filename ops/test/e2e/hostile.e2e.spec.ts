@@ -1,10 +1,6 @@
 import { expect } from 'chai';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import path from 'node:path';
-import { nullOn } from '../../platform/errors.js';
 import {
   concurrently,
   sendRequest,
@@ -64,20 +60,6 @@ describe('against hostile requests, the product', () => {
     } finally {
       for (const { socket } of slow) socket.destroy();
     }
-  });
-
-  it('has only SHA-256 hashes of keys in its files', async () => {
-    const hash = createHash('sha256').update(pro.key).digest('hex');
-    const { dataDir } = bench.product;
-    let hashes = 0;
-    for (const entry of await readdir(dataDir, { recursive: true, withFileTypes: true })) {
-      if (!entry.isFile()) continue;
-      // PostgreSQL removes files meanwhile.
-      const bytes = await nullOn(readFile(path.join(entry.parentPath, entry.name)), 'ENOENT');
-      expect(bytes?.includes(pro.key), entry.name).to.not.equal(true);
-      if (bytes?.includes(hash)) hashes += 1;
-    }
-    expect(hashes, 'files with the hash').to.be.above(0);
   });
 
   it('redirects only to destinations of links, for any target, host and method', async () => {

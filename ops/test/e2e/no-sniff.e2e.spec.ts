@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { sendRequest, type RequestOptions } from '../support/http.js';
+import { sendRequest } from '../support/http.js';
 import { connectTo } from '../support/raw-http.js';
-import { passwordForm, sharedProduct } from './harness.js';
+import { sharedProduct } from './harness.js';
 
 /** Requests that the HTTP server itself responds to. */
 const rawRequests = [
@@ -26,32 +26,15 @@ describe('product: X-Content-Type-Options', () => {
     }
   };
 
-  it('is in every response of every listener', async () => {
+  // The harness expects it in all other responses of API, edge and operators.
+  it('is in the responses of the HTTP server itself, and in those of other paths', async () => {
     const { api, edge, admin, admins } = bench.product;
-    const { key } = await bench.key('PRO');
-    const auth = { Authorization: `Bearer ${key}` };
-    const { shortCode: open } = await bench.link(key);
-    const { shortCode: secured } = await bench.link(key, { password: 'a secret' });
-    const tag = (await sendRequest(`${api}/docs`)).headers.etag ?? '';
-    for (const [status, url, options = {}] of [
-      [200, `${api}/v2/usage`, { headers: auth }],
-      [200, `${api}/v2/qr/${open}?format=svg`, { headers: auth }],
-      [401, `${api}/v2/usage`],
-      [405, `${api}/v2/usage`, { method: 'DELETE', headers: auth }],
+    for (const [status, url, headers = {}] of [
       [200, `${api}/docs/swagger-ui.css`],
-      [304, `${api}/docs`, { headers: { 'If-None-Match': tag } }],
-      [200, `${api}/health`],
-      [302, `${edge}/${open}`],
-      [200, `${edge}/${secured}`],
-      [303, `${edge}/${secured}`, passwordForm('a secret')],
-      [404, `${edge}/nothing0`, { headers: { Accept: 'text/html' } }],
-      [405, `${edge}/${open}`, { method: 'PUT' }],
-      [200, `${edge}/robots.txt`],
-      [401, `${admin}/admin/platform`],
       [200, `${admin}/metrics`],
-      [421, `${admin}/health`, { headers: { Host: 'evil.example' } }],
-    ] satisfies readonly (readonly [number, string, RequestOptions?])[]) {
-      const response = await sendRequest(url, options);
+      [421, `${admin}/health`, { Host: 'evil.example' }],
+    ] as const) {
+      const response = await sendRequest(url, { headers });
       expect(response.status, url).to.equal(status);
       expect(response.headers['x-content-type-options'], url).to.equal('nosniff');
     }

@@ -4,7 +4,6 @@ import { openApiDocument } from '../../../command-api/http/openapi/document.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import { sendRequest, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { Document } from '../support/openapi.js';
-import { eventuallyPasses } from '../support/waiting.js';
 import {
   expectBody,
   expectEnvelope,
@@ -140,28 +139,6 @@ describe('responses of all listeners', () => {
           expectBody(await send(operation, key), 403, lacking(scope as Scope));
         }
       }
-    });
-
-    it('are 503 during maintenance, with and without a key', async () => {
-      await bench.admin('PATCH', '/admin/platform', { maintenance: true });
-      try {
-        await eventuallyPasses(async () => {
-          expect((await send('GET /usage', pro.key)).status).to.equal(503);
-        });
-        for (const operation of operationList) {
-          for (const key of [pro.key, null]) {
-            expect((await send(operation, key)).status, operation).to.equal(503);
-          }
-        }
-        for (const path of ['/health', '/health/ready']) {
-          expect((await bench.api(path, null)).status).to.equal(200);
-        }
-      } finally {
-        await bench.admin('PATCH', '/admin/platform', { maintenance: false });
-      }
-      await eventuallyPasses(async () => {
-        expect((await send('GET /usage', pro.key)).status).to.equal(200);
-      });
     });
   });
 

@@ -2,9 +2,8 @@ import { expect } from 'chai';
 import { feedEventNames } from '../../../schemas/feed.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { WebhookResponse, WebhookWithSecretResponse } from '../../../schemas/http/webhooks.js';
-import { scopeNames } from '../../../schemas/scopes.js';
 import { concurrently, sendRequest, statuses } from '../support/http.js';
-import { expectBody, expectError, lacking, sharedProduct } from './harness.js';
+import { expectBody, expectError, sharedProduct } from './harness.js';
 import { laterPlease, subscriptions, webhookCalls } from './webhooks-harness.js';
 
 // The networks without WEBHOOK_NETWORKS are in settings.e2e.spec.ts.
@@ -199,16 +198,6 @@ describe('command API: webhooks', () => {
         expectError(response, { status: 404, message: messages.webhookNotFound, path, method });
       }
       expect(await show(key, webhook)).to.deep.equal(shown(webhook));
-    });
-
-    it('with 403 for a key without the scope webhooks:manage', async () => {
-      const { key, webhook } = await subscribe();
-      const scopes = scopeNames.filter((scope) => scope !== 'webhooks:manage');
-      const lesser = await bench.key('PRO', { account: key.account, scopes });
-      for (const [method, at, body] of callsOfOne) {
-        const refused = await send(lesser, method, `/${webhook.id}${at}`, body);
-        expectBody(refused, 403, lacking('webhooks:manage'));
-      }
     });
   });
 
