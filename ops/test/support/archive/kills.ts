@@ -48,10 +48,10 @@ function* history(
 }
 
 /** A fault of a server, or of the leader or both followers of a cluster. */
-export type Fault = 'kill' | 'kill leader' | 'hang leader' | 'lose quorum';
+export type Fault = 'kill' | 'kill leader' | 'lose quorum';
 
 /** How long a fault lasts (ms). */
-const faultMs = { kill: 0, 'kill leader': 3_000, 'hang leader': 15_000, 'lose quorum': 6_000 };
+const faultMs = { kill: 0, 'kill leader': 3_000, 'lose quorum': 6_000 };
 
 interface Server {
   readonly url: string;
@@ -84,8 +84,7 @@ const startCluster = async (): Promise<Server> => {
   return {
     url: cluster.url,
     async begin(fault) {
-      if (fault === 'hang leader') await cluster.hang('leader');
-      else if (fault === 'kill leader') await cluster.stop('leader');
+      if (fault === 'kill leader') await cluster.stop('leader');
       else for (const role of ['follower', 'follower'] as const) await cluster.stop(role);
     },
     heal: () => cluster.heal(),
