@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { pino, type Logger } from 'pino';
 import {
   appliedThrough,
-  missingEvents,
   projectionStatus,
   sequenceStates,
   startProjectors,
@@ -11,19 +10,12 @@ import {
 } from '../../projectors/main.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
-import { blocked, created, keyCreated } from '../../schemas/testing/events.js';
+import { blocked, created } from '../../schemas/testing/events.js';
 import { openKafkaLog } from '../event-log/kafka/kafka-log.js';
-import { partitionOf } from '../event-log/partition.js';
 import type { EventLog, NewRecord } from '../event-log/port.js';
 import { createLogger } from '../platform/logging.js';
 import { openRelayedDelivery, type RelayedDelivery } from '../event-log/outbox/relayed-delivery.js';
-import {
-  checkSent,
-  pruneSent,
-  sendAgain,
-  startRelay,
-  type ProjectedEvents,
-} from '../event-log/outbox/relay.js';
+import { startRelay, type ProjectedEvents } from '../event-log/outbox/relay.js';
 import { listenToPostgres, type NotificationListener } from '../platform/postgres/listener.js';
 import { execute, transaction } from '../platform/postgres/pool.js';
 import { settingsOf } from '../test/conformance/event-log/kafka-harness.js';
@@ -33,7 +25,7 @@ import { eventually } from '../test/support/waiting.js';
 import { fixture } from '../test/support/fixture.js';
 import { databaseFixture, kafkaFixture, ledgerFixture } from '../test/support/fixtures.js';
 
-const { links, accounts } = topics;
+const { links } = topics;
 const silent = createLogger('silent');
 
 describe('composition root: acknowledged events that are missing in Kafka', function () {
@@ -109,56 +101,6 @@ describe('composition root: acknowledged events that are missing in Kafka', func
     eventually('the log is projected', async () =>
       (await projectionStatus(database.pool, log)).every(({ lag }) => lag === 0),
     );
-
-  const inOutbox = async (): Promise<readonly string[]> => {
-    const { rows } = await database.pool.query<{ event: string }>(
-      `SELECT key || ' ' || ledger_sequence AS event FROM log.records ORDER BY key, ledger_sequence`,
-    );
-    return rows.map(({ event }) => event);
-  };
-
-  /** Prunes the outbox as if all events had been sent more than a day ago. */
-  const prune = async (): Promise<void> => {
-    await database.pool.query(
-      `UPDATE log.relay_checkpoints SET saved_at = saved_at - interval '25 hours'`,
-    );
-    await pruneSent(database.pool, projected);
-  };
-
-  const missing = () => missingEvents(database.pool);
-
-  it('remain in the outbox, are reported, and sent again', async () => {
-    const { pool } = database;
-    const lost = [blocked('a', 2), keyCreated('key-1')];
-    await send(dropping(isEvent(...lost)), created('a'), ...lost, created('b'));
-    await untilProjected();
-    const partition = partitionOf('a', links.partitions);
-    expect(await checkSent(pool, projected)).to.have.deep.members([
-      { topic: links.name, partition, subject: 'a', sequence: 2 },
-      { topic: accounts.name, partition: 0, subject: 'key-1', sequence: 1 },
-    ]);
-    expect(await checkSent(pool, projected), 'only once').to.deep.equal([]);
-    const counts = [
-      { origin: 'subject', topic: accounts.name, events: 1 },
-      { origin: 'subject', topic: links.name, events: 1 },
-    ];
-    expect(await missing()).to.deep.equal(counts);
-    await prune();
-    expect(await inOutbox()).to.deep.equal(['a 2', 'key-1 1']);
-
-    expect(await sendAgain(pool, dropping(isEvent(...lost)))).to.equal(2);
-    await untilProjected();
-    await checkSent(pool, projected);
-    expect(await missing(), 'it was lost once more').to.deep.equal(counts);
-
-    expect(await sendAgain(pool, log)).to.equal(2);
-    await untilProjected();
-    await checkSent(pool, projected);
-    expect(await missing()).to.deep.equal([]);
-    expect(await sendAgain(pool, log)).to.equal(0);
-    await prune();
-    expect(await inOutbox()).to.deep.equal([]);
-  });
 
   it('are detected and sent again by the relay, with one log line', async () => {
     const event = blocked('a', 2);
