@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { createLogger } from '../../ops/platform/logging.js';
-import { transaction } from '../../ops/platform/postgres/pool.js';
 import { topics } from '../../schemas/events/topics.js';
 import { quotas } from '../quotas/projection.js';
 import { redirects } from '../links/projection.js';
@@ -17,7 +16,7 @@ import {
 import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, namedLog } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
-import { applyBatch, createBatchHandler } from './batch.js';
+import { createBatchHandler } from './batch.js';
 import { BatchNotAtCheckpoint } from './checkpoints.js';
 import { redrive } from './redrive.js';
 import { liveSchema } from './projection.js';
@@ -75,32 +74,6 @@ describe('projectors: handler of batches', () => {
       expect(twice.map(({ status }) => status).sort()).to.deep.equal(['fulfilled', 'rejected']);
     }
     expect(await clicks()).to.deep.equal({ abc: 3 });
-  });
-
-  it('rolls back an uncommitted batch, and applies it again', async () => {
-    const before = await content();
-    const records = [visit(1), visit(2)].map((record, offset) => ({ ...record, offset }));
-    const batch = { topic: visits, partition: 0, records };
-    const crash = new Error('a crash before COMMIT');
-    const error = await rejection(
-      transaction(database.pool, async (tx) => {
-        await applyBatch(tx, { projection: stats, log: namedLog() }, batch);
-        throw crash;
-      }),
-    );
-    expect(error).to.equal(crash);
-    expect(await content()).to.deep.equal(before);
-    await live.records(visits, records);
-    expect(await clicks()).to.deep.equal({ abc: 2 });
-  });
-
-  it('drops repeats, in the same batch and in later ones', async () => {
-    await live.records(visits, [visit(1), visit(2), visit(1), visit(2), visit(3)]);
-    const outcome = await live.records(visits, [visit(2), visit(3), visit(4)]);
-    expect(outcome).to.include({ applied: 1, repeats: 2 });
-    const { high_water_marks: highWaterMarks } = await content();
-    expect(await clicks()).to.deep.equal({ abc: 4 });
-    expect(highWaterMarks).to.deep.equal([`(${visits},0,/linklog/spool/spool-1,4,2026-05-20)`]);
   });
 
   describe('expires the marks of spools', () => {

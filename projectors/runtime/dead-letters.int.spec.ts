@@ -197,17 +197,6 @@ describe('projectors: dead letters', () => {
   }
 
   describe('redriven', () => {
-    it('are applied in order and leave the table when the cause is gone', async () => {
-      const history = [created('b'), blocked('b', 2), expired('b', 3), unblocked('b', 4)];
-      await apply(history, failingForB);
-      expect(await readDeadLetters()).to.have.length(4);
-      expect(await redriven()).to.deep.equal({ applied: 4, repeats: 0, remaining: 0 });
-      expect(await firstLink()).to.deep.equal(['b', 'expired', 'time', 4]);
-      expect(await readDeadLetters()).to.deep.equal([]);
-      // Later events of the subject are applied again.
-      expect(await apply([blocked('b', 5)], failingForExpiry)).to.include({ applied: 1 });
-    });
-
     it('stop at the first failure of a subject, and continue with other subjects', async () => {
       await apply([created('b'), poisonous('c'), blocked('b', 2), blocked('c', 2)], failingForB);
       expect(await redriven()).to.deep.equal({ applied: 2, repeats: 0, remaining: 2 });
