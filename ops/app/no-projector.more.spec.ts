@@ -66,14 +66,4 @@ describe('product: an installation without projectors', function () {
     });
     expect(await projectorCount()).to.equal('0');
   });
-
-  it('reports nothing when a projector runs again', async () => {
-    const projector = await startService('projectors', {
-      ...environment(),
-      SEAL_KEY_FILE: path.join(folder.path, 'seal-key.pem'),
-    });
-    await eventually('the projector counts', async () => (await projectorCount()) === '1');
-    await eventually('the report ends', async () => !(await isReported()));
-    await projector.stop();
-  });
 });

@@ -81,17 +81,6 @@ describe('platform: transaction', () => {
     await pool.query('SELECT pg_terminate_backend($1)', [await pidOf(client)]);
   };
 
-  it('is committed when its work resolves, and returns its result', async () => {
-    const result = await transaction(pool, async (tx) => {
-      await note(tx, 1);
-      expect(await notes()).to.deep.equal([]);
-      await note(tx, 2);
-      return 'done';
-    });
-    expect(result).to.equal('done');
-    expect(await notes()).to.deep.equal([1, 2]);
-  });
-
   it('is rolled back when its work throws, and throws the same error', async () => {
     const refusal = new Error('No');
     const refuse = (): never => {

@@ -249,52 +249,47 @@ describe('product: process', () => {
     expect(await within(16_000, 'the process ends', product.ended)).to.include({ exitCode: 0 });
   });
 
-  for (const [how, end] of [
-    ['a restart', (product: Product) => product.stop()],
-    // chaos/kill.e2e.spec.ts kills all but PostgreSQL.
-    ['kill -9 of everything', (product: Product) => product.killTree()],
-  ] as const) {
-    it(`keeps everything through ${how}`, async () => {
-      const before = await start();
-      const { firstKey, adminToken } = before.product;
-      if (firstKey === null) throw new Error('the ready line has no first key');
-      const free = await before.key('FREE');
-      const body = { url: destination, alias: 'stored', expiresIn: 3_600 };
-      const retry = { 'Idempotency-Key': 'stored' };
-      const first = await before.shorten(firstKey, body, retry);
-      expect(first.status).to.equal(201);
-      const limited = await before.link(free.key, { maxClicks: 3 });
-      await before.visit(limited.shortCode);
-      for (let call = 0; call < 30; call += 1) await before.api('/v2/usage', free.key);
-      const visits = await concurrently(100, () => before.visit('stored'));
-      expect(visits.filter(({ status }) => status === 302)).to.have.length(100);
-      await end(before.product);
+  // chaos/kill.e2e.spec.ts kills all but PostgreSQL.
+  it('keeps everything through kill -9 of everything', async () => {
+    const before = await start();
+    const { firstKey, adminToken } = before.product;
+    if (firstKey === null) throw new Error('the ready line has no first key');
+    const free = await before.key('FREE');
+    const body = { url: destination, alias: 'stored', expiresIn: 3_600 };
+    const retry = { 'Idempotency-Key': 'stored' };
+    const first = await before.shorten(firstKey, body, retry);
+    expect(first.status).to.equal(201);
+    const limited = await before.link(free.key, { maxClicks: 3 });
+    await before.visit(limited.shortCode);
+    for (let call = 0; call < 30; call += 1) await before.api('/v2/usage', free.key);
+    const visits = await concurrently(100, () => before.visit('stored'));
+    expect(visits.filter(({ status }) => status === 302)).to.have.length(100);
+    await before.product.killTree();
 
-      const after = await start();
-      expect(after.product.firstKey).to.equal(null);
-      expect(after.product.stdout()).to.match(/^\{[^\n]+\}\n$/);
-      expect(after.product.ready).not.to.have.property('firstKey');
-      expect(after.product.adminToken).to.equal(adminToken);
+    const after = await start();
+    expect(after.product.firstKey).to.equal(null);
+    expect(after.product.stdout()).to.match(/^\{[^\n]+\}\n$/);
+    expect(after.product.ready).not.to.have.property('firstKey');
+    expect(after.product.adminToken).to.equal(adminToken);
 
-      const again = await after.shorten(firstKey, body, retry);
-      expect(again.headers['idempotency-replayed']).to.equal('true');
-      expect(again.text).to.equal(first.text);
-      const taken = await after.shorten(firstKey, body);
-      expect(taken.json()).to.include({ statusCode: 400, message: 'Alias is already taken' });
-      await after.expectClicks('stored', firstKey, 100);
-      expect((await after.stats(limited.shortCode, free.key)).clickCount).to.equal(1);
-      for (const status of [302, 302, 410]) {
-        expect((await after.visit(limited.shortCode)).status).to.equal(status);
-      }
-      const usage = await after.api('/v2/usage', free.key);
-      expect(usage.json()).to.deep.include({
-        calls: { used: 2, limit: 2_000 },
-        links: { used: 1, limit: 35 },
-      });
-      // The window continues: 31 calls before, two after.
-      expect(usage.headers['x-ratelimit-remaining']).to.equal(String(60 - 31 - 2));
+    const again = await after.shorten(firstKey, body, retry);
+    expect(again.headers['idempotency-replayed']).to.equal('true');
+    expect(again.text).to.equal(first.text);
+    const taken = await after.shorten(firstKey, body);
+    expect(taken.json()).to.include({ statusCode: 400, message: 'Alias is already taken' });
+    await after.expectClicks('stored', firstKey, 100);
+    expect((await after.stats(limited.shortCode, free.key)).clickCount).to.equal(1);
+    for (const status of [302, 302, 410]) {
+      expect((await after.visit(limited.shortCode)).status).to.equal(status);
+    }
+    const usage = await after.api('/v2/usage', free.key);
+    expect(usage.json()).to.deep.include({
+      calls: { used: 2, limit: 2_000 },
+      links: { used: 1, limit: 35 },
     });
-  }
+    // The window continues: 31 calls before, two after.
+    expect(usage.headers['x-ratelimit-remaining']).to.equal(String(60 - 31 - 2));
+  });
 
   it('logs no key, destination or client address, at LOG_LEVEL=trace', async () => {
     const client = '127.0.0.77';

@@ -70,7 +70,7 @@ describe('audit verify, on a running service', function () {
   it('finds no difference under load and during rebuilds', async () => {
     const events: number[] = [];
     const acts = await runUnderLoad(bench, traffic, async () => {
-      for (let round = 0; round < 4; round += 1) {
+      for (let round = 0; round < 2; round += 1) {
         const projection = projections[round];
         const [found] = await Promise.all([
           verified(),
@@ -83,7 +83,7 @@ describe('audit verify, on a running service', function () {
       }
     });
     expect(events).to.deep.equal([...new Set(events)].sort((a, b) => a - b));
-    expect(acts).to.be.above(4);
+    expect(acts).to.be.above(2);
   });
 
   it('is a command, and leaves no temporary table', async () => {
