@@ -162,7 +162,7 @@ describe('people', () => {
       expect((await bench.api(`/v2/people/invitations/${id}`, key)).status).to.equal(404);
     });
 
-    it('cannot use a withdrawn invitation', async () => {
+    it('cannot use a withdrawn invitation, and accounts have at most 100', async () => {
       const { key: other } = await bench.key('PRO', { account: 'many' });
       const { id, token } = await at.invite(other, { role: 'viewer' });
       const path = `/v2/people/invitations/${id}`;
@@ -171,6 +171,11 @@ describe('people', () => {
       const browser = new Browser();
       const start = await at.ask(browser, 'POST', '/console/oidc/start', { invitation: token });
       expect(start.status).to.equal(404);
+      const role = { role: 'viewer' };
+      await Promise.all(Array.from({ length: 100 }, () => at.invite(other, role)));
+      const options = { method: 'POST', body: role };
+      const more = await bench.api('/v2/people/invitations', other, options);
+      expect(more.status, more.text).to.equal(400);
     });
 
     it('come from keys that have all scopes of the role', async () => {
