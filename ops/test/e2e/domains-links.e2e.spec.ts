@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { type HttpResponse } from '../support/http.js';
+import { needs } from '../support/needs.js';
+import { readQrCodes } from '../support/qr-reader.js';
 import type { IssuedKey } from '../support/product.js';
 import { domainCalls, expectDomain, newName } from './domains-harness.js';
 import { destination, expectRefused, sharedProduct, type Link } from './harness.js';
@@ -129,6 +131,20 @@ describe('product: links on domains', () => {
       }
       const details = await bench.api(`/v2/links/${shortCode}?domain=${domain}`, pro.key);
       expect(details.json()).to.include({ version: 1, status: 'active' });
+    });
+
+    describe('by QR codes', () => {
+      needs('zbarimg');
+
+      it('with the short URL on the domain', async () => {
+        const { shortCode, shortUrl } = await link();
+        const images = [];
+        for (const query of ['', '&mark=1']) {
+          const response = await send('GET', `/v2/qr/${shortCode}?domain=${domain}${query}`);
+          images.push({ format: 'png' as const, bytes: response.bytes });
+        }
+        expect(await readQrCodes(images)).to.deep.equal([shortUrl, `${shortUrl}?qr`]);
+      });
     });
   });
 });

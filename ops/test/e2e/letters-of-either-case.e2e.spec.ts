@@ -106,6 +106,7 @@ describe('letters of either case: on a domain', () => {
       const stats = await bench.api(`/v2/stats/SPRING-sale_1${at}`, pro.key);
       expect(stats.json()).to.include({ shortCode: 'spring-sale_1', clickCount: 6 });
     });
+    expect((await bench.link(pro.key, { domain })).shortCode).to.match(alphabet);
     // The other domains of the installation keep the case.
     await bench.link(pro.key, { alias: 'One-Case', domain: other });
     await bench.link(pro.key, { alias: 'one-case', domain: other });
