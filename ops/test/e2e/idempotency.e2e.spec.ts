@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type HttpResponse } from '../support/http.js';
+import { concurrently, type HttpResponse } from '../support/http.js';
 import { destination, expectRefused, keyFixture, sharedProduct } from './harness.js';
 
 describe('Idempotency-Key', () => {
@@ -48,5 +48,24 @@ describe('Idempotency-Key', () => {
     const { shortCode } = first.json() as { shortCode: string };
     const options = { method: 'PATCH', headers: { 'If-Match': '' }, body: { title: 'a' } };
     expect((await bench.api(`/v2/links/${shortCode}`, pro.key, options)).status).to.equal(200);
+  });
+
+  it('creates one link for 100 concurrent copies: the others get 409 or a replay', async () => {
+    const { key } = await bench.key('PRO', { account });
+    const responses = await concurrently(100, () => post('race', { url: destination }, key));
+    const inFlight = responses.filter(({ status }) => status === 409);
+    expect(inFlight.length).to.be.above(0);
+    for (const response of inFlight) {
+      expectRefused(response, 409, 'A request with this Idempotency-Key is still in progress');
+    }
+    const [first, ...others] = responses.filter(
+      ({ status, headers }) => status === 201 && headers['idempotency-replayed'] === undefined,
+    );
+    if (!first) throw new Error('no request created a link');
+    expect(others).to.deep.equal([]);
+    const replays = responses.filter((response) => response !== first && response.status !== 409);
+    for (const response of replays) expectReplay(response, first);
+    expectReplay(await post('race', { url: destination }, key), first);
+    expect(await bench.usage(key)).to.include({ links: 1 });
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type HttpResponse, type RequestOptions } from '../support/http.js';
+import { concurrently, statuses, type HttpResponse, type RequestOptions } from '../support/http.js';
 import { destination, expectError, keyFixture, passwordForm, sharedProduct } from './harness.js';
 
 const password = 'correct horse & bätterie';
@@ -127,6 +127,15 @@ describe('a link with a password', () => {
       expect(page.text).to.include(tooMany);
       expectEntered(await enter(shortCode, password));
       expectEntered(await enter(await code(), password, client));
+    });
+
+    it('per IPv6 /64, also when they are concurrent', async () => {
+      const shortCode = await code();
+      const responses = await concurrently(40, (index) =>
+        enter(shortCode, `guess ${index}`, `192.0.2.${index}, 2001:db8:0:1::${index}`),
+      );
+      expect(statuses(responses)).to.deep.equal({ 401: 5, 429: 35 });
+      expectForm(await enter(shortCode, 'wrong', '2001:db8:0:2::1'), 401);
     });
   });
 });
