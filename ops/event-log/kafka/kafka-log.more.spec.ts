@@ -67,6 +67,20 @@ describe('platform: log on Kafka, apart from the suite', function () {
     }
   });
 
+  it('is compressed by default', async () => {
+    const visits = topics.visits.name;
+    const bytesWith = async (compression: KafkaSettings['compression']): Promise<number> => {
+      const kafka = await testKafka(compression);
+      const log = openKafkaLog({ settings: { ...settingsOf(kafka), compression }, logger });
+      await log.append(visits, recordsOf(visits, newCode(), 500));
+      const bytes = await kafka.bytesOf(visits);
+      await log.close();
+      await kafka.drop();
+      return bytes;
+    };
+    expect((await bytesWith('gzip')) * 4).to.be.below(await bytesWith('none'));
+  });
+
   it('commits the offsets of a group, and starts at the checkpoint although a later offset is committed', async () => {
     const kafka = await testKafka('lag');
     const log = openKafkaLog({ settings: settingsOf(kafka), logger });
