@@ -1,7 +1,8 @@
 import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import type { StatsResponse } from '../../../schemas/http/statistics.js';
-import { concurrently, statuses } from '../support/http.js';
+import { concurrently, sendRequest, statuses } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, expectError, keyFixture, passwordForm, sharedProduct } from './harness.js';
 
@@ -132,6 +133,33 @@ describe('further codes of a link', () => {
     await bench.api(`/v2/links/${shortCode}`, pro.key, { method: 'DELETE' });
     expect((await bench.visit('last', atDomain)).status).to.equal(410);
     expect((await add(shortCode, { alias: 'removed-third' })).status).to.equal(410);
+  });
+
+  it('are removed under load: 410 within a second on each edge, and each redirect is counted', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    await add(shortCode, { alias: 'loaded-code' });
+    const { edges } = bench.product;
+    const visits: { readonly status: number; readonly sentAt: number }[] = [];
+    let isDone = false;
+    const visitors = concurrently(20, async (index) => {
+      while (!isDone) {
+        const sentAt = Date.now();
+        const edge = edges[index % edges.length] ?? '';
+        const { status } = await sendRequest(`${edge}/loaded-code`);
+        visits.push({ status, sentAt });
+      }
+    });
+    await sleep(500);
+    expect((await remove(shortCode, 'loaded-code')).status).to.equal(204);
+    const removedAt = Date.now();
+    await sleep(2_000);
+    isDone = true;
+    await visitors;
+    const redirects = visits.filter(({ status }) => status === 302);
+    expect(redirects.length).to.be.greaterThan(20);
+    const late = visits.filter(({ sentAt }) => sentAt >= removedAt + 1_000);
+    expect(statuses(late)).to.have.all.keys('410');
+    await bench.expectClicks(shortCode, pro.key, redirects.length);
   });
 
   it('have the rules of an alias: plan, reserved words, domain, quota, and one link each', async () => {
