@@ -37,7 +37,7 @@ describe('other runtimes', () => {
 
   for (const [version, specs] of [
     [22, [clientPath]],
-    [24, [mainPath]],
+    [24, [clientPath]],
     [26, [mainPath, 'dist/**/*.unit.spec.js']],
   ] as const) {
     it(`run ${specs.join(' and ')} on Node ${version}`, async () => {
