@@ -1,5 +1,5 @@
 /** Formats times and names for the console, in the language and the format of the browser. */
-import { language, locale, once } from './locale.js';
+import { formatNumber, language, locale, once } from './locale.js';
 import { zoneOrUtc } from './periods.js';
 import { texts } from './texts.js';
 
@@ -7,6 +7,10 @@ const timeFormat = (options: Intl.DateTimeFormatOptions) =>
   once(() => new Intl.DateTimeFormat(locale, options));
 const namesOf = (type: Intl.DisplayNamesType) =>
   once(() => new Intl.DisplayNames(language, { type }));
+
+/** @param limit `null`: none */
+export const formatLimit = (limit: number | null): string =>
+  limit === null ? texts.components.anyNumber : formatNumber(limit);
 
 const times = timeFormat({ dateStyle: 'medium', timeStyle: 'short' });
 const clocks = timeFormat({ timeStyle: 'medium' });

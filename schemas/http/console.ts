@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { requestParts, responseParts } from '../components.js';
 import { timestamp } from '../events/envelope.js';
-import { planName } from '../plans.js';
+import { planName, planTable } from '../plans.js';
 import { scopeName } from '../scopes.js';
 import { keyIdPattern } from './keys.js';
 import { installationRole, roleName } from '../roles.js';
@@ -57,6 +57,8 @@ const operatorSession = z.object({
   shortUrlHost: z.url(),
   /** `null`: the admin token signed in, which permits everything. */
   role: installationRole.nullable(),
+  /** The limits of each plan. */
+  plans: planTable.shape.plans,
 });
 export type OperatorSession = z.infer<typeof operatorSession>;
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { defaultPlanTable } from '../../../schemas/plans.js';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -27,6 +28,7 @@ describe('command API: sessions of operators', () => {
     const deps = {
       ...{ pool, adminToken, trustedProxies: trustNone, logger, refusalOf: () => null },
       shortUrlHost: 'http://localhost:8081',
+      plans: defaultPlanTable,
       people,
       oidc: createSignIn({ pool, people, logger, originOf: () => '' }, { oidc: null, keys: true }),
     };

@@ -20,6 +20,7 @@ import { operatorActorOf, type InstallationRole } from '../../../schemas/roles.j
 import type { People } from '../../people/handler.js';
 import type { SignInByProvider } from '../../people/oidc/sign-in.js';
 import { installationRoleOf } from '../../people/view.js';
+import type { PlanTable } from '../../../schemas/plans.js';
 import { createConsole } from './console.js';
 import { browserOf, sessionCookie, sessionRoutes } from './session.js';
 
@@ -42,6 +43,7 @@ export const operatorsConsole = (
     readonly pool: Pool;
     readonly adminToken: string;
     readonly shortUrlHost: string;
+    readonly plans: PlanTable;
     readonly trustedProxies: ProxyTrust;
     readonly logger: Logger;
     readonly people: People;
@@ -51,7 +53,8 @@ export const operatorsConsole = (
   },
   routes: readonly Route<AdminState>[],
 ) => {
-  const { pool, adminToken, shortUrlHost, people, oidc } = deps;
+  const { pool, adminToken, people, oidc } = deps;
+  const installation = { shortUrlHost: deps.shortUrlHost, plans: deps.plans.plans };
   const sessions = createConsoleSessions(pool, 'admin', oidc.ways.keys);
   const cookie = sessionCookie('linklog_operator', deps.trustedProxies);
 
@@ -83,13 +86,13 @@ export const operatorsConsole = (
     const boundTo = bindingOf(token, adminToken);
     await sessions.start(pool, { boundTo, actor, browser: browserOf(ctx) }, token);
     await sessions.end(cookie.read(ctx));
-    const body: OperatorSession = { actor, shortUrlHost, role: null };
+    const body: OperatorSession = { actor, role: null, ...installation };
     return json(200, body, cookie.keep(ctx, token));
   });
 
   const readSession = async (ctx: Context): Promise<OperatorSession | null> => {
     const operator = await operatorOf(ctx);
-    return operator && { actor: operator.name, shortUrlHost, role: operator.role };
+    return operator && { actor: operator.name, role: operator.role, ...installation };
   };
 
   const readChanges = async (ctx: Context): Promise<ConsoleChanges | null> =>

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { consoleFixture, loadError } from '../support/console.js';
 import { eventNamesBy } from '../support/ledger-events.js';
@@ -39,7 +38,15 @@ describe('the operators’ console', () => {
     expect((await bench.api('/v2/keys', secret)).status).to.equal(403);
 
     const row = page.getByRole('group', { name: 'an Arabic key' });
-    await row.getByRole('combobox').selectOption('PRO');
+    await button('Change plan', row).click();
+    await page.getByRole('dialog').getByLabel('Plan').focus();
+    await page.keyboard.type('PRO');
+    const limits = page.getByRole('dialog').getByRole('row', { name: 'Calls per minute' });
+    await page.getByText('5,000').waitFor();
+    expect(await limits.getByRole('cell').allTextContents()).to.deep.equal(['300', '5,000']);
+    await expectAccessible();
+    expect((await bench.api('/v2/usage', secret)).json()).to.include({ plan: 'HOBBY' });
+    await button('Save', page.getByRole('dialog')).click();
     await eventually('the plan has changed', async () =>
       (await bench.api('/v2/usage', secret)).text.includes('PRO'),
     );
@@ -109,22 +116,20 @@ describe('the operators’ console', () => {
 
   it('switches features and maintenance, with the operator as actor', async () => {
     const { key } = await bench.key('PRO');
-    // A feature is off before the response arrives. Until then, its switch accepts no click.
-    await page.route('**/admin/platform', async (route) => {
-      const response = await route.fetch();
-      await sleep(300);
-      await route.fulfill({ response });
-    });
     await goTo('Platform');
     const status = async () => (await bench.shorten(key, { url: destination })).status;
     const switched = await doneToPlatform(async () => {
-      const box = page.getByLabel('New links');
-      await box.click();
+      const feature = page.getByRole('group', { name: 'New links' });
+      const dialog = page.getByRole('dialog');
+      await button('Switch off', feature).click();
+      expect(await status()).to.equal(201);
+      await expectAccessible();
+      await button('Switch off', dialog).click();
       await eventually('the feature is off', async () => (await status()) === 400);
-      await box.click();
+      await button('Switch on', feature).click();
+      await button('Switch on', dialog).click();
       await eventually('the feature is on', async () => (await status()) === 201);
       await button('Switch maintenance on').click();
-      const dialog = page.getByRole('dialog');
       await button('Cancel', dialog).click();
       await dialog.waitFor({ state: 'detached' });
       await button('Switch maintenance on').click();

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { planNames } from '../../../schemas/plans.js';
 import { scopeNames } from '../../../schemas/scopes.js';
 import { sendRequest, concurrently, statuses, type HttpResponse } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
@@ -248,7 +249,9 @@ describe('product: console', () => {
       const { admin, admins, adminToken, apis } = bench.product;
       const response = await operator('maria', { headers: { 'X-Actor': 'other' } });
       const known = { actor: 'maria', shortUrlHost: expectedOfKeys.shortUrlHost, role: null };
-      expectBody(response, 200, known);
+      const { plans, ...session } = response.json() as { plans: object };
+      expect([response.status, session]).to.deep.equal([200, known]);
+      expect(plans).to.have.all.keys(...planNames);
       expect(setCookie(response)).to.match(
         /^linklog_operator=[\w-]{43}; Path=\/console; .*HttpOnly; SameSite=Strict$/,
       );

@@ -11,8 +11,6 @@ export interface Description {
   /** The name of the item, for screen readers; `id` if it is absent. */
   readonly name?: string;
   readonly heading: ComponentChildren;
-  /** Shown before the buttons. */
-  readonly control?: ComponentChildren;
   readonly actions?: readonly Action[];
   readonly content: ComponentChildren;
 }
@@ -47,13 +45,12 @@ export const ResourceList = <Item,>(props: Props<Item>) => {
       <Trouble failure={loaded.failure} onRetry={loaded.reload} />
       {none !== undefined && items?.length === 0 && <p class="soft">{none}</p>}
       <ul class={`plain ${layout}`}>
-        {items?.map(describe).map(({ id, name = id, heading, control, actions, content }) => (
+        {items?.map(describe).map(({ id, name = id, heading, actions, content }) => (
           <li key={id} class="card stack">
             <div class="row spread">
               {heading}
               {actions && !isReadOnly && (
                 <div class="row" role="group" aria-label={name}>
-                  {control}
                   {tools.buttons(actions)}
                 </div>
               )}

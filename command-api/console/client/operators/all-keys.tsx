@@ -1,20 +1,69 @@
+import { useState } from 'preact/hooks';
 import type { z } from 'zod';
+import type { OperatorSession } from '../../../../schemas/http/console.js';
 import type { keyPageResponse, KeyWithUsageResponse } from '../../../../schemas/http/keys.js';
-import { formatDate, formatTime } from '../../format.js';
+import { formatDate, formatLimit, formatTime } from '../../format.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { fieldsOf, useAddressedPage } from '../app/hooks.js';
-import { useOwner } from '../app/owner.js';
+import { fieldsOf, useAddressedPage, useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { question, useActions, type Action } from '../components/actions.js';
 import { Input, Select, withValue } from '../components/field.js';
 import { nextPage, ResourceList, type Description } from '../components/resource-list.js';
 import { richText } from '../components/rich-text.js';
+import { TableHead } from '../components/tables.js';
+import { Trouble } from '../components/trouble.js';
 import { allScopes, keyLifetimes, KeyName, ScopeFields } from '../keys/scope-fields.js';
 
 const { common, operators: text } = texts;
 
 const plans = ['FREE', 'HOBBY', 'INDIE', 'PRO'].map((plan) => [plan, plan] as const);
+
+const limits = {
+  requestsPerMinute: text.callsPerMinute,
+  monthlyCalls: texts.overview.calls,
+  monthlyLinks: common.links,
+  monthlyQrCodes: common.qrCodes,
+  domains: texts.app.domains,
+} as const;
+
+type Plan = KeyWithUsageResponse['plan'];
+
+/** The choice of a plan, with the limits of the current and the chosen one. */
+const PlanFields = ({ current }: { readonly current: Plan }) => {
+  const { value, failure, reload } = useApi<OperatorSession>('/session');
+  const [chosen, setChosen] = useState(current);
+  const compared = [...new Set([current, chosen])];
+  return (
+    <>
+      <Select
+        label={text.plan}
+        name="plan"
+        value={chosen}
+        options={plans}
+        onChange={withValue((plan) => setChosen(plan as Plan))}
+      />
+      <Trouble failure={failure} onRetry={reload} />
+      {value && (
+        <table>
+          <TableHead columns={[text.limits, ...compared.map((number) => ({ number }))]} />
+          <tbody>
+            {(Object.keys(limits) as (keyof typeof limits)[]).map((limit) => (
+              <tr key={limit}>
+                <th scope="row">{limits[limit]}</th>
+                {compared.map((plan) => (
+                  <td key={plan} class="number">
+                    {formatLimit(value.plans[plan][limit])}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </>
+  );
+};
 
 const unchanged = 'keep';
 
@@ -49,7 +98,8 @@ const create: Action = {
   },
 };
 
-const actionsOf = ({ id, name, active, scopes }: KeyWithUsageResponse): readonly Action[] => {
+const actionsOf = (key: KeyWithUsageResponse): readonly Action[] => {
+  const { id, name, active, plan, rootId, scopes } = key;
   const path = `/admin/keys/${id}`;
   const change = (body: object) => callApi(path, { method: 'PATCH', body });
   const named = (sentence: string) => <p>{richText(sentence, { name: <bdi>{name}</bdi> })}</p>;
@@ -78,6 +128,22 @@ const actionsOf = ({ id, name, active, scopes }: KeyWithUsageResponse): readonly
         return change({ name: newName, scopes: data.getAll('scope'), ...end });
       },
     },
+    ...(rootId === id
+      ? [
+          {
+            verb: text.changePlan,
+            dialog: {
+              title: text.planOf(name),
+              verb: common.save,
+              content: <PlanFields current={plan} />,
+            },
+            call: (data: FormData) => {
+              const { plan: chosen } = fieldsOf(data);
+              return chosen === plan ? null : change({ plan: chosen });
+            },
+          },
+        ]
+      : []),
     active
       ? {
           verb: text.switchOff,
@@ -97,15 +163,9 @@ const actionsOf = ({ id, name, active, scopes }: KeyWithUsageResponse): readonly
 export const AllKeys = () => {
   const loaded = useAddressedPage<z.infer<typeof keyPageResponse>>('/admin/keys');
   const tools = useActions(loaded.reload);
-  const { isReadOnly } = useOwner();
-  const setPlan = async (id: string, plan: string): Promise<void> => {
-    await tools.run(() => callApi(`/admin/keys/${id}`, { method: 'PATCH', body: { plan } }));
-    loaded.reload();
-  };
   const describe = (subject: KeyWithUsageResponse): Description => {
     const { id, name, plan, account, active, scopes, rootId, createdAt, expiresAt, usage } =
       subject;
-    const isRoot = rootId === id;
     return {
       id,
       name,
@@ -114,24 +174,9 @@ export const AllKeys = () => {
           <strong>
             <bdi>{name}</bdi>
           </strong>{' '}
-          <span class="badge">{text.ofAccount(account)}</span>{' '}
-          {(!isRoot || isReadOnly) && <span class="badge">{plan}</span>}{' '}
+          <span class="badge">{text.ofAccount(account)}</span> <span class="badge">{plan}</span>{' '}
           {!active && <span class="badge disabled">{text.switchedOff}</span>}
         </p>
-      ),
-      control: isRoot && (
-        <select
-          class="small"
-          aria-label={text.planOf(name)}
-          aria-disabled={tools.isBusy}
-          onChange={withValue((value) => void setPlan(id, value))}
-        >
-          {plans.map(([value]) => (
-            <option key={value} selected={value === plan}>
-              {value}
-            </option>
-          ))}
-        </select>
       ),
       actions: actionsOf(subject),
       content: (
@@ -144,7 +189,7 @@ export const AllKeys = () => {
             ))}
           </p>
           <p class="soft">
-            {richText(isRoot ? text.keyCreated : text.keyDerived, {
+            {richText(rootId === id ? text.keyCreated : text.keyDerived, {
               date: formatDate(createdAt),
               root: <code class="long">{rootId}</code>,
             })}{' '}

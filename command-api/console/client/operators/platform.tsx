@@ -11,7 +11,7 @@ import { useOwner } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { formatTime } from '../../format.js';
 import { question, useActions, type Action } from '../components/actions.js';
-import { Check, Input } from '../components/field.js';
+import { Input } from '../components/field.js';
 import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 import { texts } from '../../texts.js';
@@ -29,31 +29,7 @@ const features = {
   qr: common.qrCodes,
 } as const;
 
-const Switch = (props: {
-  readonly label: string;
-  readonly isOn: boolean;
-  readonly bodyOf: (isOn: boolean) => object;
-  readonly onSwitched: (platform: PlatformResponse) => void;
-}) => {
-  const { label, isOn, bodyOf, onSwitched } = props;
-  const { isBusy, failure, run } = useAction();
-  const change = async (): Promise<void> => {
-    const body = bodyOf(!isOn);
-    const done = await run(() => callApi<PlatformResponse>(path, { method: 'PATCH', body }));
-    if (done) onSwitched(done.value);
-  };
-  return (
-    <>
-      <Check
-        checked={isOn !== isBusy}
-        aria-disabled={isBusy}
-        onChecked={() => void change()}
-        label={label}
-      />
-      <Trouble failure={failure} />
-    </>
-  );
-};
+const change = (body: object) => callApi<PlatformResponse>(path, { method: 'PATCH', body });
 
 /** The word that an operator types before all short links stop. */
 const confirmingWord = 'maintenance';
@@ -65,8 +41,6 @@ const Maintenance = (props: {
   const { platform, onSwitched } = props;
   const { checkNow } = useContext(Changes);
   const tools = useActions(() => undefined);
-  const change = (maintenance: boolean) =>
-    callApi<PlatformResponse>(path, { method: 'PATCH', body: { maintenance } });
   const onDone = (changed: PlatformResponse): void => {
     onSwitched(changed);
     checkNow();
@@ -87,10 +61,15 @@ const Maintenance = (props: {
         />
       </>,
     ),
-    call: (data) => (fieldsOf(data)['word'] === confirmingWord ? change(true) : null),
+    call: (data) =>
+      fieldsOf(data)['word'] === confirmingWord ? change({ maintenance: true }) : null,
     onDone,
   };
-  const end: Action = { verb: text.endMaintenance, call: () => change(false), onDone };
+  const end: Action = {
+    verb: text.endMaintenance,
+    call: () => change({ maintenance: false }),
+    onDone,
+  };
   return (
     <section class="card stack" aria-labelledby="maintenance">
       <h2 id="maintenance">{text.maintenance}</h2>
@@ -105,9 +84,8 @@ const Maintenance = (props: {
 };
 
 const Switches = () => {
-  const { isReadOnly } = useOwner();
-  const loaded = useApi<PlatformResponse>(path);
-  const { value, failure, reload } = loaded;
+  const { value, failure, reload } = useApi<PlatformResponse>(path);
+  const tools = useActions(() => undefined);
   const [switched, setSwitched] = useState<PlatformResponse>();
   useEffect(() => {
     // Another operator may have switched something since.
@@ -115,27 +93,29 @@ const Switches = () => {
   }, [value]);
   const platform = switched ?? value;
   if (!platform) return <Trouble failure={failure} onRetry={reload} />;
+  const switchOf = (name: keyof typeof features, isOn: boolean): Action => {
+    const verb = isOn ? text.switchOn : text.switchOff;
+    return {
+      verb,
+      ...question(text.confirmWork(verb, features[name]), <p>{text.featuresHint}</p>),
+      call: () => change({ features: { [name]: isOn } }),
+      onDone: setSwitched,
+    };
+  };
   return (
     <>
       <Maintenance platform={platform} onSwitched={setSwitched} />
-      <section class="card" aria-labelledby="features">
+      <section class="card stack" aria-labelledby="features">
         <h2 id="features">{text.features}</h2>
-        {(Object.keys(features) as (keyof typeof features)[]).map((name) =>
-          isReadOnly ? (
-            <p key={name}>
-              {features[name]}: {platform.features[name] ? values.yes : values.no}
-            </p>
-          ) : (
-            <Switch
-              key={name}
-              label={features[name]}
-              isOn={platform.features[name]}
-              bodyOf={(isOn) => ({ features: { [name]: isOn } })}
-              onSwitched={setSwitched}
-            />
-          ),
-        )}
         <p class="hint">{text.featuresHint}</p>
+        {tools.feedback}
+        {(Object.keys(features) as (keyof typeof features)[]).map((name) => (
+          <div key={name} class="row" role="group" aria-label={features[name]}>
+            {features[name]}: {platform.features[name] ? values.yes : values.no}{' '}
+            {tools.buttons([switchOf(name, !platform.features[name])])}
+          </div>
+        ))}
+        {tools.dialogs}
       </section>
     </>
   );

@@ -3,7 +3,7 @@ import { useId, useRef } from 'preact/hooks';
 import type { UsageResponse } from '../../../../schemas/http/reports.js';
 import type { AccountStatsResponse } from '../../../../schemas/http/statistics.js';
 import { compareRows } from '../../comparison.js';
-import { formatDay } from '../../format.js';
+import { formatDay, formatLimit } from '../../format.js';
 import { linkPage, subjectOfLink } from '../../link-address.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
@@ -37,8 +37,7 @@ const Meter = ({ label, used, limit, atLimit }: MeterProps) => {
     <div class="card quota">
       <h3 id={id}>{label}</h3>
       <p class="figure">
-        {formatNumber(used)}{' '}
-        <span class="soft">{notes.of(limit === null ? notes.anyNumber : formatNumber(limit))}</span>
+        {formatNumber(used)} <span class="soft">{notes.of(formatLimit(limit))}</span>
       </p>
       {limit !== null && (
         <meter
