@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { projectFile } from '../../ops/platform/files/project-file.js';
 
 const sources = projectFile('command-api', 'console');
@@ -67,5 +68,12 @@ if (!isBuiltFrom(hash)) {
       },
     },
   });
+  for (const name of readdirSync(path.join(bundle, 'assets'))) {
+    if (!/\.(?:js|css)$/.test(name)) continue;
+    const file = path.join(bundle, 'assets', name);
+    const content = readFileSync(file);
+    writeFileSync(`${file}.br`, brotliCompressSync(content));
+    writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }));
+  }
   writeFileSync(builtFrom, hash);
 }

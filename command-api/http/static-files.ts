@@ -33,31 +33,38 @@ export interface StaticFile {
   readonly contentType: string;
   readonly body: Buffer;
   readonly headers: Readonly<Record<string, string>>;
+  /** The body by content coding, the preferred one first. */
+  readonly encoded: ReadonlyMap<string, Buffer>;
 }
 
 export const staticFile = (
   contentType: string,
   body: Buffer,
   headers: Readonly<Record<string, string>> = {},
+  encoded: StaticFile['encoded'] = new Map(),
 ): StaticFile => {
   const tag = createHash('sha256').update(body).digest('base64url');
   return {
-    contentType,
-    body,
+    ...{ contentType, body, encoded },
     // Revalidated each time, because another version has the same paths.
-    headers: { ETag: `"${tag}"`, 'Cache-Control': 'no-cache', ...headers },
+    // Weak, because it is that of all encodings.
+    headers: { ETag: `W/"${tag}"`, 'Cache-Control': 'no-cache', ...headers },
   };
 };
 
 /** Sends a file, or 304 if the client has it. */
-export const sendFile = (ctx: Context, { contentType, body, headers }: StaticFile): void => {
+export const sendFile = (ctx: Context, file: StaticFile): void => {
+  const { contentType, body, headers, encoded } = file;
   if (refusesMethod(ctx)) return;
   ctx.status = 200;
   ctx.set({ ...headers });
+  if (encoded.size > 0) ctx.vary('Accept-Encoding');
   if (ctx.fresh) {
     ctx.status = 304;
     return;
   }
   ctx.type = contentType;
-  ctx.body = body;
+  const coding = [...encoded.keys()].find((name) => ctx.acceptsEncodings(name) === name);
+  if (coding !== undefined) ctx.set('Content-Encoding', coding);
+  ctx.body = encoded.get(coding ?? '') ?? body;
 };

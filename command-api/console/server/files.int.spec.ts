@@ -21,6 +21,8 @@ describe('command API: files of the console', () => {
       ['index.html', '<title>developers</title>'],
       ['operators.html', '<title>operators</title>'],
       ['assets/index-a1.js', 'start()'],
+      ['assets/index-a1.js.br', 'start() in brotli'],
+      ['assets/index-a1.js.gz', 'start() in gzip'],
       ['assets/index-a1.css', 'a { color: red }'],
     ] as const) {
       writeFileSync(path.join(folder(), name), text);
@@ -56,6 +58,24 @@ describe('command API: files of the console', () => {
       expect([status, headers['content-type']]).to.deep.equal([200, type]);
       expect(headers['cache-control']).to.equal('public, max-age=31536000, immutable');
     }
+  });
+
+  it('are sent compressed, in the best coding that the client accepts', async () => {
+    const get = await serve('index.html');
+    for (const [accepted, coding, sent] of [
+      ['gzip, deflate, br', 'br', 'start() in brotli'],
+      ['gzip, br;q=0', 'gzip', 'start() in gzip'],
+      ['deflate', undefined, 'start()'],
+      [undefined, undefined, 'start()'],
+    ] as const) {
+      const { headers, text } = await get('/console/assets/index-a1.js', {
+        headers: accepted === undefined ? {} : { 'Accept-Encoding': accepted },
+      });
+      expect([headers['content-encoding'], text], accepted).to.deep.equal([coding, sent]);
+      expect(headers.vary).to.equal('Accept-Encoding');
+      expect(headers['content-type']).to.equal('text/javascript; charset=utf-8');
+    }
+    expect((await get('/console/assets/index-a1.js.br')).status).to.equal(404);
   });
 
   it('are the page of the listener for all paths of the client', async () => {

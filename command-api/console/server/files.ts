@@ -17,17 +17,28 @@ const reserved = [assets, '/console/v2/', '/console/admin/'];
 /** The names of these files contain a hash of their content. */
 const immutable = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 
+/** Content codings of files that the build compressed, the preferred one first. */
+const codings = [
+  ['br', '.br'],
+  ['gzip', '.gz'],
+] as const;
+
 /** The client's files by path; empty if the client was not built. */
 const readClient = (folder: string): ReadonlyMap<string, StaticFile> => {
   const read = (): string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' });
   const names = nullOnThrow(read, 'ENOENT') ?? [];
-  const files = names.filter((name) => path.extname(name) !== '');
+  const bodyOf = (name: string): Buffer => readFileSync(path.join(folder, name));
+  const files = names.filter((name) => !['', '.br', '.gz'].includes(path.extname(name)));
   return new Map(
     files.map((name) => {
       const at = `/console/${name.split(path.sep).join('/')}`;
-      const body = readFileSync(path.join(folder, name));
+      const encoded = codings.flatMap(([coding, extension]) =>
+        names.includes(name + extension) ? [[coding, bodyOf(name + extension)] as const] : [],
+      );
       // Koa maps the extension to a content type.
-      return [at, staticFile(path.extname(name), body, at.startsWith(assets) ? immutable : {})];
+      const type = path.extname(name);
+      const headers = at.startsWith(assets) ? immutable : {};
+      return [at, staticFile(type, bodyOf(name), headers, new Map(encoded))];
     }),
   );
 };
