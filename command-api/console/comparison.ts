@@ -13,7 +13,7 @@ export interface ComparedRow extends Row {
   readonly before: number | null;
 }
 
-const others = '(other)';
+export const others = '(other)';
 
 /** The list of a dimension. The three values of a campaign are one text. */
 export const listOf = (

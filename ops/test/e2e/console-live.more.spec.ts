@@ -10,6 +10,18 @@ import { destination, sharedProduct } from './harness.js';
 const phone =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 Mobile/15E148 Safari/604.1';
 
+/** Records the total and the length of the list after each change of the page. */
+const watchNumbers = `{
+  const seen = new Set();
+  const read = () => {
+    const total = document.querySelector('dd .figure').textContent;
+    seen.add(total + ' clicks, ' + document.querySelectorAll('ol.live li').length + ' events');
+  };
+  read();
+  new MutationObserver(read).observe(document, { subtree: true, childList: true, characterData: true });
+  globalThis.seenNumbers = seen;
+}`;
+
 describe('the console’s live view', () => {
   const bench = sharedProduct();
   const proxy = fixture(
@@ -57,6 +69,28 @@ describe('the console’s live view', () => {
     expect(await rows().count()).to.equal(10);
     await rows().first().getByRole('link', { name: shortCode }).click();
     await page.waitForURL(new RegExp(`/links/${shortCode}$`));
+  });
+
+  it('counts visits in the total, the series, the breakdowns and the list together', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await console.signIn(key.key);
+    await expectState('Live');
+    await page.getByText('No clicks in this period').first().waitFor();
+    // In the page, because it may show a contradiction for a moment.
+    await page.evaluate(watchNumbers);
+    await bench.visit(shortCode, { headers: { 'User-Agent': phone } });
+    await page.getByText('1 now visits in the last 5 minutes').waitFor();
+    await bench.visit(shortCode, { headers: { 'User-Agent': phone } });
+    await page.getByText('2 now visits in the last 5 minutes').waitFor();
+    expect(await rows().count()).to.equal(2);
+    expect(await page.getByText('No clicks in this period').count()).to.equal(0);
+    await page.getByRole('img', { name: '2 clicks over time.' }).waitFor();
+    await page.getByRole('region', { name: 'Top links' }).getByText(shortCode).waitFor();
+    await page.getByRole('region', { name: 'Devices' }).getByText('Safari').waitFor();
+    const seen = await page.evaluate<readonly string[]>('[...globalThis.seenNumbers]');
+    expect(seen.map((text) => text.replace(/\s+/g, ' '))).to.deep.equal([
+      ...['0 clicks, 0 events', '1 clicks, 1 events', '2 clicks, 2 events'],
+    ]);
   });
 
   it('continues after an interruption, without a gap', async () => {

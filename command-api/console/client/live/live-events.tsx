@@ -13,6 +13,9 @@ const text = texts.live;
 
 type LiveState = 'connecting' | 'live' | 'reconnecting' | 'paused' | Failure;
 
+/** All numbers of a page change together, at most once in this time (ms). */
+const batchMs = 1_000;
+
 /**
  * The newest events of a stream, while the page is visible: browsers open at most 6 connections to a host by HTTP/1.1,
  * for all tabs together.
@@ -26,6 +29,15 @@ const useLiveEvents = (path: string, isPaused: boolean) => {
   const position = useRef<Position>({ lastEventId: '', at: 0 });
   useEffect(() => {
     let connection = new AbortController();
+    let batch: readonly LiveEvent[] = [];
+    const showBatch = (): void => {
+      const received = batch;
+      batch = [];
+      if (received.length === 0) return;
+      setEvents((shown) => newestOf(shown, received));
+      setCount((before) => before + received.length);
+      publishEvents(received);
+    };
     const connect = (): void => {
       connection.abort();
       if (isPaused || document.visibilityState === 'hidden') {
@@ -41,9 +53,8 @@ const useLiveEvents = (path: string, isPaused: boolean) => {
           if (!signal.aborted) setState(next);
         },
         onEvents(received) {
-          setEvents((shown) => newestOf(shown, received));
-          setCount((before) => before + received.length);
-          publishEvents(received);
+          if (batch.length === 0) setTimeout(showBatch, batchMs);
+          batch = [...batch, ...received];
         },
       });
     };
@@ -52,6 +63,7 @@ const useLiveEvents = (path: string, isPaused: boolean) => {
     return () => {
       document.removeEventListener('visibilitychange', connect);
       connection.abort();
+      showBatch();
     };
   }, [path, isPaused, attempt]);
   const retry = useCallback(() => setAttempt((last) => last + 1), []);

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useState } from 'preact/hooks';
 import { isVisit, type LiveEvent } from '../../live-events.js';
 
 /** How long a visit is recent (ms). */
@@ -16,27 +16,34 @@ export const publishEvents: Receive = (events) => {
   for (const receive of receivers) receive(events);
 };
 
+/** Calls a function with the events that the stream of the page receives. @param inputs of the function */
+export const useReceived = (receive: Receive, inputs: readonly unknown[]): void => {
+  useEffect(() => {
+    receivers.add(receive);
+    return () => {
+      receivers.delete(receive);
+    };
+  }, inputs);
+};
+
 /** The number of recent visits, without bots, that the stream of the page has received. */
 export const useRecentVisits = (): number => {
   /** Times (ms since 1970) by id, because an event may be received more than once. */
   const [visits, setVisits] = useState<ReadonlyMap<string, number>>(new Map());
+  const receive = useCallback<Receive>((events) => {
+    const added = events
+      .filter((event) => isVisit(event) && event.data['bot'] !== true)
+      .map(({ id, time }) => [id, Date.parse(time)] as const);
+    const end = Date.now() - recentMs;
+    setVisits((known) => {
+      const recent = [...known, ...added].filter(([, at]) => at > end);
+      return new Map(recent.slice(-maxVisits));
+    });
+  }, []);
+  useReceived(receive, []);
   useEffect(() => {
-    const receive: Receive = (events) => {
-      const added = events
-        .filter((event) => isVisit(event) && event.data['bot'] !== true)
-        .map(({ id, time }) => [id, Date.parse(time)] as const);
-      const end = Date.now() - recentMs;
-      setVisits((known) => {
-        const recent = [...known, ...added].filter(([, at]) => at > end);
-        return new Map(recent.slice(-maxVisits));
-      });
-    };
-    receivers.add(receive);
     const timer = setInterval(() => receive([]), expireMs);
-    return () => {
-      receivers.delete(receive);
-      clearInterval(timer);
-    };
+    return () => clearInterval(timer);
   }, []);
   return visits.size;
 };

@@ -1,4 +1,5 @@
 import { useLocation } from 'preact-iso/router';
+import { useEffect, useState } from 'preact/hooks';
 import type { PeriodStats } from '../../../../schemas/http/statistics.js';
 import { ownZoneOf } from '../../format.js';
 import { withQuery } from '../../link-address.js';
@@ -10,8 +11,10 @@ import {
   type Days,
   type StatisticsView,
 } from '../../periods.js';
+import { withVisits } from '../../live-statistics.js';
 import { callApi, type Failure, type Result } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
+import { useReceived } from '../live/recent-visits.js';
 
 /** The maximum of values of a list. */
 export const maxValues = 200;
@@ -60,6 +63,36 @@ export interface LoadedStats<Stats extends PeriodStats = PeriodStats> {
 /** Whether the API counts clicks of a list by the day: such a list of a part of a day cannot be compared. */
 const isDaily = (include: string): boolean => include === 'links';
 
+/**
+ * After this time, statistics with received visits are loaded again (ms): they lack the visitor-days, and visits that were
+ * received while they were loaded.
+ */
+const inexactMs = 60_000;
+
+/** Statistics with the visits that the stream of the page received since they were loaded. */
+const useReceivedVisits = <Stats extends PeriodStats>(
+  loaded: Stats | undefined,
+  reload: () => void,
+): Stats | undefined => {
+  const [counted, setCounted] = useState<{ readonly loaded: Stats; readonly stats: Stats }>();
+  useReceived(
+    (events) => {
+      setCounted((last) => {
+        const stats = last?.loaded === loaded ? last?.stats : loaded;
+        return loaded && stats && { loaded, stats: withVisits(stats, events) };
+      });
+    },
+    [loaded],
+  );
+  const isInexact = counted !== undefined && counted.loaded === loaded;
+  useEffect(() => {
+    if (!isInexact) return undefined;
+    const timer = setTimeout(reload, inexactMs);
+    return () => clearTimeout(timer);
+  }, [isInexact, reload]);
+  return isInexact ? counted.stats : loaded;
+};
+
 interface ComparedPeriods<Stats> {
   readonly value: Stats;
   readonly before: Stats | undefined;
@@ -96,7 +129,8 @@ export const usePeriodStats = <Stats extends PeriodStats>(
   };
   const { value: periods, ...loaded } = useLoad(load, `${now} ${earlier}`);
   useReloadOnReturn({ value: undefined, ...loaded });
-  return { ...loaded, shortCode, domain, value: periods?.value, before: periods?.before };
+  const value = useReceivedVisits(periods?.value, loaded.reload);
+  return { ...loaded, shortCode, domain, value, before: periods?.before };
 };
 
 /** The last day of a period whose end is exclusive. */

@@ -19,9 +19,9 @@ import { Breakdown, changeOf } from './value-list.js';
 
 const { common, statistics: text } = texts;
 
-/** The visits of the last minutes, on pages with a live view. */
-const NowMark = () => {
-  const count = useRecentVisits();
+/** The visits of the last minutes, on pages with a live view: at most those of the period. */
+const NowMark = ({ clickCount }: { readonly clickCount: number }) => {
+  const count = Math.min(useRecentVisits(), clickCount);
   return count === 0 ? null : (
     <>
       {' '}
@@ -190,7 +190,10 @@ export const Statistics = ({ stats, children, filter }: Props) => {
               value={value?.period.clickCount}
               before={before?.period.clickCount}
             >
-              <NowMark key={`${stats.domain} ${stats.shortCode}`} />
+              <NowMark
+                key={`${stats.domain} ${stats.shortCode}`}
+                clickCount={value?.period.clickCount ?? 0}
+              />
             </Figure>
             <Figure
               label={text.visitorDays}
