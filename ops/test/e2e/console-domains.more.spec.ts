@@ -90,7 +90,7 @@ describe('the console’s domains', () => {
       expect((await bench.visit(code)).status).to.equal(404);
 
       await show(`/links/${code}?domain=${domain}`);
-      await page.locator('.plot canvas').waitFor();
+      await page.locator('.plot svg').waitFor();
       await page.getByRole('combobox', { name: 'Period' }).selectOption('7d');
       await page.waitForURL(/\?domain=.*&period=7d$/);
       await goTo('QR code');

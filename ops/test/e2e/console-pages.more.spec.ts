@@ -52,7 +52,7 @@ describe('the console’s pages', () => {
   it('report a missing network, and retry', async () => {
     const { shortCode } = await bench.link(key.key);
     await show(`/links/${shortCode}`);
-    await page.locator('.plot canvas').waitFor();
+    await page.locator('.plot svg').waitFor();
     await page.context().setOffline(true);
     for (const name of ['History', 'Overview', 'Keys', 'Links', 'Domains', 'Webhooks']) {
       await goTo(name);

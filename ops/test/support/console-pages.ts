@@ -11,12 +11,12 @@ export interface ConsoleRoute {
 
 /** The developers' console. `code` is the code of a visited link. */
 export const developerRoutes = (code: string): readonly ConsoleRoute[] => [
-  { name: 'overview', path: '', needs: ['.plot canvas', '.bars a', 'meter'] },
+  { name: 'overview', path: '', needs: ['.plot svg', '.bars a', 'meter'] },
   { name: 'links', path: '/links', needs: ['tbody tr'] },
   { name: 'tags', path: '/tags', needs: ['tbody tr'] },
   { name: 'new link', path: '/new', needs: ['input[name=url]'] },
   { name: 'new links', path: '/new?many', needs: ['textarea'] },
-  { name: 'a link', path: `/links/${code}`, needs: ['.plot canvas', '.bars li'] },
+  { name: 'a link', path: `/links/${code}`, needs: ['.plot svg', '.bars li'] },
   { name: 'its QR code', path: `/links/${code}/qr`, needs: ['input[name=size]'] },
   { name: 'its settings', path: `/links/${code}/settings`, needs: ['input[name=url]'] },
   { name: 'its history', path: `/links/${code}/history`, needs: ['.history li'] },

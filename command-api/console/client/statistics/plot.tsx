@@ -1,187 +1,112 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type UPlot from 'uplot';
+import { useState } from 'preact/hooks';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 
-export type PlotLibrary = typeof UPlot;
-
-/**
- * The plot library, loaded from a separate file while the page waits for its statistics. `undefined` until then; `null` if
- * it cannot be loaded.
- */
-export const usePlotLibrary = (): PlotLibrary | null | undefined => {
-  const [library, setLibrary] = useState<PlotLibrary | null>();
-  // A layout effect loads it in parallel with the statistics.
-  useLayoutEffect(() => {
-    import('uplot').then(
-      ({ default: loaded }) => setLibrary(() => loaded),
-      () => setLibrary(null),
-    );
-  }, []);
-  return library;
-};
-
-interface PlottedSeries {
+interface Props {
+  readonly title: string;
   readonly labels: readonly string[];
   readonly clicks: readonly number[];
   /** The same of the compared period, by interval of this one. */
   readonly before:
     readonly ({ readonly label: string; readonly clicks: number } | null)[] | undefined;
-}
-
-interface Props extends PlottedSeries {
-  readonly library: PlotLibrary;
-  readonly title: string;
   /** Called with the index of the clicked interval. */
   readonly onPick: ((index: number) => void) | undefined;
 }
 
-const height = 240;
+/** Fewer intervals do not fill the width. */
+const minColumns = 12;
+const maxLines = 5;
+const maxLabels = 6;
 
-/** Possible distances of grid lines. */
-const steps = Array.from({ length: 9 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** power)).flat();
-
-/** The colours of the page in the current scheme. */
-const coloursOf = (element: Element) => {
-  const style = getComputedStyle(element);
-  const colour = (name: string): string => style.getPropertyValue(`--plot-${name}`);
-  return {
-    bar: colour('bar'),
-    before: colour('before'),
-    text: colour('text'),
-    grid: colour('grid'),
-  };
+/** The distance of grid lines: 1, 2 or 5 with zeros. */
+const stepOf = (most: number): number => {
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(most / maxLines)));
+  return power * ([1, 2, 5].find((factor) => most / (factor * power) <= maxLines) ?? 10);
 };
 
-/** The values of the interval under the pointer. */
-const tooltip = ({ labels, clicks, before }: PlottedSeries): UPlot.Plugin => {
-  const tip = document.createElement('div');
-  tip.className = 'tip';
-  tip.hidden = true;
+const percent = (part: number, whole: number): string => `${(100 * part) / whole}%`;
+
+/** Numbers from 0 to an end. */
+const every = (step: number, end: number): readonly number[] =>
+  Array.from({ length: Math.ceil(end / step) }, (_, index) => index * step);
+
+/** The clicks of a period as bars, those of the compared period as a line. */
+export const Plot = ({ title, labels, clicks, before, onPick }: Props) => {
+  const [pointed, setPointed] = useState<number>();
+  const count = labels.length;
+  const columns = Math.max(minColumns, count);
+  /** Few intervals are in the middle. */
+  const first = (columns - count) / 2;
+  const most =
+    1.05 * Math.max(4, ...clicks, ...(before ?? []).map((earlier) => earlier?.clicks ?? 0));
+  const labelled = every(Math.ceil(count / maxLabels), count);
+  const line = before?.map(
+    (earlier, index) =>
+      earlier && `${before[index - 1] ? 'L' : 'M'}${first + index + 0.5} ${most - earlier.clicks}`,
+  );
   const { clicksAt } = texts.statistics;
-  const text = (index: number): string => {
+  const tip = (index: number): string => {
     const earlier = before?.[index];
     return [
       clicksAt(labels[index] ?? '', clicks[index] ?? 0),
       ...(earlier ? [clicksAt(earlier.label, earlier.clicks)] : []),
     ].join('\n');
   };
-  return {
-    hooks: {
-      init: (plot) => plot.over.append(tip),
-      setCursor: ({ cursor: { idx, left = -1 }, over }) => {
-        tip.hidden = typeof idx !== 'number' || left < 0;
-        if (typeof idx !== 'number') return;
-        tip.textContent = text(idx);
-        // The tooltip is on the side with more space.
-        tip.style.left = left * 2 < over.clientWidth ? `${left + 12}px` : 'auto';
-        tip.style.right =
-          left * 2 < over.clientWidth ? 'auto' : `${over.clientWidth - left + 12}px`;
-      },
-    },
-  };
-};
-
-const draw = (element: HTMLElement, props: Props): UPlot => {
-  const { library, labels, clicks, before, onPick } = props;
-  const colour = coloursOf(element);
-  const axis = {
-    stroke: colour.text,
-    font: `12px ${getComputedStyle(element).fontFamily}`,
-    grid: { stroke: colour.grid, width: 1 },
-    ticks: { show: false },
-  };
-  const data: UPlot.AlignedData = [
-    labels.map((_, index) => index),
-    [...clicks],
-    ...(before ? [labels.map((_, index) => before[index]?.clicks ?? null)] : []),
-  ];
-  const plot = new library(
-    {
-      width: element.clientWidth,
-      height,
-      // The x values are indexes, because the labels are already local times.
-      scales: {
-        x: { time: false, range: [-0.6, labels.length - 0.4] },
-        y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] },
-      },
-      axes: [
-        {
-          ...axis,
-          size: 30,
-          grid: { show: false },
-          space: 70,
-          incrs: [1, 2, 3, 4, 6, 7, 12, 14, 24, 30, 48, 60, 90, 120],
-          values: (_, splits) => splits.map((index) => labels[index] ?? ''),
-        },
-        {
-          ...axis,
-          size: 56,
-          incrs: steps,
-          values: (_, splits) => splits.map(formatNumber),
-        },
-      ],
-      series: [
-        {},
-        {
-          fill: colour.bar,
-          stroke: colour.bar,
-          width: 0,
-          points: { show: false },
-          ...(library.paths.bars && {
-            paths: library.paths.bars({ size: [0.75, 48], radius: 0.15 }),
-          }),
-        },
-        ...(before
-          ? [
-              {
-                stroke: colour.before,
-                width: 2,
-                dash: [4, 4],
-                points: { show: false },
-              },
-            ]
-          : []),
-      ],
-      legend: { show: false },
-      plugins: [tooltip(props)],
-      cursor: { drag: { x: false, y: false }, points: { show: false }, y: false },
-    },
-    data,
-    element,
+  return (
+    <div class="plot" role="img" aria-label={title}>
+      <div
+        onPointerMove={({ currentTarget, clientX }) => {
+          const { left, width } = currentTarget.getBoundingClientRect();
+          const index = Math.floor(((clientX - left) / width) * columns - first);
+          setPointed(index in labels ? index : undefined);
+        }}
+        onPointerLeave={() => setPointed(undefined)}
+        onClick={() => pointed !== undefined && onPick?.(pointed)}
+      >
+        {every(stepOf(most), most).map((value) => (
+          <div key={value} class="line" style={{ bottom: percent(value, most) }}>
+            <span>{formatNumber(value)}</span>
+          </div>
+        ))}
+        <svg viewBox={`0 0 ${columns} ${most}`} preserveAspectRatio="none">
+          {clicks.map((height, index) => (
+            <rect
+              key={index}
+              x={first + index + 0.125}
+              y={most - height}
+              width={0.75}
+              height={height}
+            />
+          ))}
+          {line && <path d={line.join('')} vector-effect="non-scaling-stroke" />}
+        </svg>
+        {labelled.map((index) => (
+          <span
+            key={index}
+            class="soft label"
+            style={{
+              left: percent(first + index, columns),
+              width: percent(labelled[1] ?? count, columns),
+            }}
+          >
+            {labels[index]}
+          </span>
+        ))}
+        {pointed !== undefined && (
+          <div
+            class="tip"
+            // On the side with more space.
+            style={{
+              [2 * pointed < count ? 'left' : 'right']: percent(
+                2 * pointed < count ? first + pointed + 1 : columns - first - pointed,
+                columns,
+              ),
+            }}
+          >
+            {tip(pointed)}
+          </div>
+        )}
+      </div>
+    </div>
   );
-  plot.over.addEventListener('click', () => {
-    const { idx } = plot.cursor;
-    if (typeof idx === 'number') onPick?.(idx);
-  });
-  return plot;
-};
-
-/** The clicks of a period as bars, those of the compared period as a line. */
-export const Plot = (props: Props) => {
-  const { title, labels, clicks, before } = props;
-  const frame = useRef<HTMLDivElement>(null);
-  const identity = JSON.stringify([labels, clicks, before]);
-  // A layout effect runs before the page is painted, so that it is painted once.
-  useLayoutEffect(() => {
-    const element = frame.current;
-    if (!element) return undefined;
-    let plot = draw(element, props);
-    const redraw = (): void => {
-      plot.destroy();
-      plot = draw(element, props);
-    };
-    const dark = matchMedia('(prefers-color-scheme: dark)');
-    const resized = new ResizeObserver(() => {
-      if (element.clientWidth !== plot.width) plot.setSize({ width: element.clientWidth, height });
-    });
-    resized.observe(element);
-    dark.addEventListener('change', redraw);
-    return () => {
-      resized.disconnect();
-      dark.removeEventListener('change', redraw);
-      plot.destroy();
-    };
-  }, [identity]);
-  return <div class="plot" ref={frame} role="img" aria-label={title} />;
 };

@@ -14,7 +14,7 @@ import { Trouble } from '../components/trouble.js';
 import { useRecentVisits } from '../live/recent-visits.js';
 import { PeriodPicker } from './period-picker.js';
 import { fileNameOf, type LoadedStats, useView } from './period-stats.js';
-import { Plot, type PlotLibrary, usePlotLibrary } from './plot.js';
+import { Plot } from './plot.js';
 import { Breakdown, changeOf } from './value-list.js';
 
 const { common, statistics: text } = texts;
@@ -101,36 +101,33 @@ const Table = ({ now, before, hrefOfDay }: SeriesProps) => {
   );
 };
 
-const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) => {
-  const { now, before, hrefOfDay, library } = props;
+const Series = (props: SeriesProps) => {
+  const { now, before, hrefOfDay } = props;
   const { route } = useLocation();
   const [isOpen, setOpen] = useState(false);
   const { timeseries = [], period } = now;
   return (
     <>
-      {library && (
-        <Plot
-          library={library}
-          title={text.plot(period.clickCount)}
-          labels={timeseries.map(({ start }) => formatStart(start, period.interval))}
-          clicks={timeseries.map(({ clicks }) => clicks)}
-          before={alignedWith(now, before)?.map(
-            (counted) =>
-              counted && {
-                label: formatStart(counted.start, period.interval),
-                clicks: counted.clicks,
-              },
-          )}
-          onPick={
-            hrefOfDay === null
-              ? undefined
-              : (index) => {
-                  const picked = timeseries[index];
-                  if (picked) route(hrefOfDay(picked.start.slice(0, 10)));
-                }
-          }
-        />
-      )}
+      <Plot
+        title={text.plot(period.clickCount)}
+        labels={timeseries.map(({ start }) => formatStart(start, period.interval))}
+        clicks={timeseries.map(({ clicks }) => clicks)}
+        before={alignedWith(now, before)?.map(
+          (counted) =>
+            counted && {
+              label: formatStart(counted.start, period.interval),
+              clicks: counted.clicks,
+            },
+        )}
+        onPick={
+          hrefOfDay === null
+            ? undefined
+            : (index) => {
+                const picked = timeseries[index];
+                if (picked) route(hrefOfDay(picked.start.slice(0, 10)));
+              }
+        }
+      />
       {before && (
         <p class="legend" aria-hidden="true">
           <span>{common.clicks}</span> <span class="before">{text.periodBefore}</span>
@@ -172,7 +169,6 @@ export const Statistics = ({ stats, children, filter }: Props) => {
   const { value, before } = stats;
   const { route } = useLocation();
   const [view, hrefOf] = useView();
-  const library = usePlotLibrary();
   const hrefOfDay = (day: string): string =>
     hrefOf({ preset: 'custom', from: day, to: addDays(day, 1), interval: 'hour' });
 
@@ -208,9 +204,8 @@ export const Statistics = ({ stats, children, filter }: Props) => {
               hint={text.botsHint}
             />
           </dl>
-          {value && library !== undefined ? (
+          {value ? (
             <Series
-              library={library}
               now={value}
               before={before}
               hrefOfDay={view.interval === 'day' ? hrefOfDay : null}
