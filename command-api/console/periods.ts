@@ -33,6 +33,8 @@ export interface StatisticsView extends Days {
   readonly compare: boolean;
   /** The domain of the link, or the filter of the overview; empty: the default domain of a link, all links of the overview. */
   readonly domain: string;
+  /** The chosen list of each breakdown, if it is not the first one. */
+  readonly lists: readonly string[];
 }
 
 const dayMs = 86_400_000;
@@ -238,7 +240,8 @@ export const readView = (query: Query, now: Date, ownZone: string): StatisticsVi
   const tz = isZone(requestedZone) ? requestedZone : 'UTC';
   const period = query['period'] ?? '30d';
   const preset = presets.find((name) => name === period) ?? '30d';
-  const rest = { tz, compare: query['compare'] === '1', domain: query['domain'] ?? '' };
+  const { domain = '', compare, lists = '' } = query;
+  const rest = { tz, compare: compare === '1', domain, lists: lists.split(',').filter(Boolean) };
   const known = preset === 'custom' && !(isDay(from) && isDay(to) && from < to) ? '30d' : preset;
   const days =
     known === 'custom' ? { from: from ?? '', to: to ?? '' } : daysOf(known, dayIn(tz, now));
@@ -249,7 +252,7 @@ export const readView = (query: Query, now: Date, ownZone: string): StatisticsVi
 
 /** The inverse of `readView`, without defaults. */
 export const writeView = (view: StatisticsView, ownZone: string): string => {
-  const { domain, preset, from, to, interval, tz, compare } = view;
+  const { domain, preset, from, to, interval, tz, compare, lists } = view;
   return withQuery('', {
     domain,
     period: preset === '30d' ? '' : preset,
@@ -257,5 +260,6 @@ export const writeView = (view: StatisticsView, ownZone: string): string => {
     interval: interval === defaultInterval(view) ? '' : interval,
     tz: tz === ownZone ? '' : tz,
     compare: compare ? '1' : '',
+    lists: lists.join(),
   });
 };

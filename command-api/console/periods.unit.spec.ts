@@ -23,7 +23,7 @@ describe('the period of a page of statistics', () => {
   it('is the last 30 days of the browser’s zone, by day, by default', () => {
     expect(read({})).to.deep.equal({
       ...{ preset: '30d', from: '2026-10-26', to: '2026-11-25', interval: 'day' },
-      ...{ tz: zone, compare: false, domain: '' },
+      ...{ tz: zone, compare: false, domain: '', lists: [] },
     });
   });
 
@@ -64,7 +64,12 @@ describe('the period of a page of statistics', () => {
 
   it('is read as written', () => {
     const custom = { period: 'custom', from: '2026-02-27', to: '2026-03-02', interval: 'hour' };
-    const others = { tz: 'Asia/Kathmandu', compare: '1', domain: 'go.example.com' };
+    const others = {
+      tz: 'Asia/Kathmandu',
+      compare: '1',
+      domain: 'go.example.com',
+      lists: 'os,codes',
+    };
     for (const query of [
       ...presets.filter((period) => period !== 'custom').map((period) => ({ period, ...others })),
       ...[custom, { ...custom, ...others }, { tz: zone, compare: '0', interval: 'week' }],

@@ -95,6 +95,57 @@ describe('the console’s lists of links', () => {
     await expectTags('tagged-three', []);
   });
 
+  it('apply a typed search with every other filter, and keep both in the address', async () => {
+    for (const alias of ['wanted-one', 'other-one']) await bench.link(key.key, { alias });
+    await goTo('Links');
+    await expectListed(2);
+    await page.getByRole('searchbox').fill('wanted');
+    await page.getByLabel('Status').selectOption('active');
+    await page.waitForURL(/\?search=wanted&status=active$/);
+    await expectRows(1);
+    await page.getByRole('searchbox').fill('other');
+    await page.getByLabel('Created from').fill('2026-01-01');
+    await page.waitForURL(/\?search=other&status=active&from=2026-01-01$/);
+    await expectRows(1);
+  });
+
+  it('start at the top of the next page, and are where they were after Back', async () => {
+    const requests = Array.from({ length: 60 }, () => ({ url: 'https://example.com/' }));
+    await bench.api('/v2/shorten/batch', key.key, { method: 'POST', body: requests });
+    await goTo('Links');
+    await expectListed(50);
+    const top = () => page.evaluate<number>('scrollY');
+    const next = page.getByRole('link', { name: 'Next page' });
+    await next.scrollIntoViewIfNeeded();
+    const left = await top();
+    expect(left).to.be.above(500);
+    await next.click();
+    await expectRows(10);
+    expect(await top()).to.equal(0);
+    await page.goBack();
+    await expectRows(50);
+    await eventually('the position is restored', async () => (await top()) === left);
+    await rows().last().getByRole('link').first().click();
+    await page.getByRole('heading', { name: 'Live' }).waitFor();
+    expect(await top()).to.equal(0);
+    await page.goBack();
+    await eventually('the position is restored', async () => (await top()) === left);
+  });
+
+  it('of statistics are in the address', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await show(`/links/${shortCode}`);
+    await button('Languages').click();
+    await button('Systems').click();
+    await page.waitForURL(/\?lists=languages%2Cos$/);
+    await page.reload();
+    for (const name of ['Languages', 'Systems', 'Referrers']) {
+      await page.getByRole('button', { name, exact: true, pressed: true }).waitFor();
+    }
+    await button('Countries').click();
+    await page.waitForURL(/\?lists=os$/);
+  });
+
   it('are exported with their filter, and statistics are saved as CSV', async () => {
     for (const alias of ['to-export', 'not-to-export']) {
       await bench.link(key.key, { alias, tags: alias === 'to-export' ? ['wanted'] : [] });

@@ -1,6 +1,6 @@
 import { render, type ComponentChildren, type ComponentType } from 'preact';
 import { LocationProvider, Route, Router, useLocation } from 'preact-iso/router';
-import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { formatTime } from '../../format.js';
 import { language } from '../../locale.js';
@@ -139,10 +139,49 @@ const currentOf = (path: string, at: string): 'page' | 'true' | undefined => {
   return path !== '/console' && at.startsWith(`${path}/`) ? 'true' : undefined;
 };
 
+/** Positions of pages (px), by address. */
+const positions = new Map<string, number>();
+/** How long a page may take until it is as long as before (ms). */
+const restoreMs = 5_000;
+
+let isBack = false;
+
+window.addEventListener('popstate', () => {
+  isBack = true;
+});
+
+/** Another page, or page of a list, starts at its top. Back and Forward restore the position. */
+const useScrollPosition = (): void => {
+  const { url, query } = useLocation();
+  const { after } = query;
+  const lastAfter = useRef(after);
+  useLayoutEffect(() => {
+    history.scrollRestoration = 'manual';
+    const top = isBack ? (positions.get(url) ?? 0) : 0;
+    if (!isBack && after !== lastAfter.current) scrollTo(0, 0);
+    isBack = false;
+    lastAfter.current = after;
+    const observer = new ResizeObserver(() => {
+      scrollTo(0, top);
+      if (scrollY > top - 1) observer.disconnect();
+    });
+    if (top > 0) observer.observe(document.body);
+    const timer = setTimeout(() => observer.disconnect(), restoreMs);
+    const keep = () => positions.set(url, scrollY);
+    addEventListener('scroll', keep);
+    return () => {
+      observer.disconnect();
+      clearTimeout(timer);
+      removeEventListener('scroll', keep);
+    };
+  }, [url]);
+};
+
 /** The pages of a console, in a frame with navigation and the user. */
 export const Shell = ({ name, pages, shortcuts, onSignOut, children }: Props) => {
   const { path } = useLocation();
   const { scopes } = useOwner();
+  useScrollPosition();
   const offered = pages.filter(({ scope }) => scope === undefined || scopes.includes(scope));
   const isOffered = (shortcut: Shortcut): boolean =>
     offered.some((page) => page.path === shortcut.path);
@@ -218,7 +257,8 @@ export const Page = ({ title, aside, children }: PageProps) => {
     const name = document.title.split(' · ').at(-1) ?? '';
     document.title = `${title} · ${name}`;
     // A field that has the focus was focused by the page itself, or by a shortcut.
-    if (!isFirstPage && !isField(document.activeElement)) heading.current?.focus();
+    if (!isFirstPage && !isField(document.activeElement))
+      heading.current?.focus({ preventScroll: true });
     isFirstPage = false;
   }, [title]);
   return (

@@ -17,7 +17,7 @@ import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { fieldsOf, onSubmit } from '../app/hooks.js';
 import { useOwner } from '../app/owner.js';
-import { Input, Select, withValue } from '../components/field.js';
+import { Input, Select } from '../components/field.js';
 import { TagInput } from '../components/link-texts.js';
 import { DomainSelect, useActiveDomains } from '../components/own-domains.js';
 
@@ -94,6 +94,9 @@ export const Filters = (props: Props) => {
     const fields = fieldsOf(form);
     const tags = new Set([...filter.tags, ...splitTags(fields['tag'] ?? '')]);
     const field = (name: string): string => fields[name] ?? '';
+    /** The value of a field that is not always offered. */
+    const offered = (name: 'domain' | 'sort'): string =>
+      form.has(name) ? field(name) : filter[name];
     const isActive = (name: string) => Promise.resolve(domains.includes(name));
     // A short URL of the default domain is searched for by its code; one on a domain of the account is opened.
     const { domain: pasted, code } = await pastedLink(field('search'), { shortUrlHost, isActive });
@@ -105,12 +108,24 @@ export const Filters = (props: Props) => {
       search: codeOfShortUrl(field('search'), shortUrlHost) ?? field('search'),
       destination: hostIn(field('destination')),
       tags: [...tags],
-      ...(hasAccounts && { account: field('account'), domain: hostIn(field('domain')) }),
+      domain: hostIn(offered('domain')),
+      status: field('status') as Status | '',
+      ...{ from: field('from'), to: field('to'), sort: offered('sort') as Order },
+      ...(hasAccounts && { account: field('account') }),
     });
   });
   return (
     <search class="stack">
-      <form class="picker" onSubmit={submit}>
+      <form
+        class="picker"
+        onSubmit={submit}
+        onChange={({ target, currentTarget }) => {
+          // A text is applied with the next choice, or by Enter.
+          if (target instanceof HTMLSelectElement || (target as HTMLInputElement).type === 'date') {
+            currentTarget.requestSubmit();
+          }
+        }}
+      >
         <Input
           label={common.search}
           name="search"
@@ -122,9 +137,9 @@ export const Filters = (props: Props) => {
         />
         <Select
           label={text.status}
+          name="status"
           value={filter.status}
           options={[['', text.notDeleted], ...Object.entries(statuses)]}
-          onChange={withValue((value) => onChange({ status: value as Status | '' }))}
         />
         {hasAccounts ? (
           <>
@@ -137,29 +152,24 @@ export const Filters = (props: Props) => {
             />
           </>
         ) : (
-          <DomainSelect
-            none={common.allDomains}
-            value={filter.domain}
-            onChange={(chosen) => onChange({ domain: chosen })}
-          />
+          <DomainSelect name="domain" none={common.allDomains} value={filter.domain} />
         )}
         {days.map(([name, label]) => (
           <Input
             key={name}
-            label={label}
+            {...{ label, name }}
             type="date"
             max="9999-12-30"
             value={filter[name]}
-            onChange={withValue((value) => onChange({ [name]: value }))}
           />
         ))}
         {/* The links of all accounts are ordered by account. */}
         {(!hasAccounts || filter.account !== '') && (
           <Select
             label={text.order}
+            name="sort"
             value={filter.sort}
             options={Object.entries(orders)}
-            onChange={withValue((value) => onChange({ sort: value as Order }))}
           />
         )}
         <Input

@@ -34,10 +34,10 @@ export const useView = (): readonly [
       // Another preset has other days and another default interval.
       const keepsDays = change.preset === undefined || change.preset === 'custom';
       if (keepsDays) return path + writeView(next, ownZone);
-      const { preset, tz, compare, domain } = next;
+      const { preset, tz, compare, domain, lists } = next;
       const now = new Date();
       const read = readView(
-        { period: preset, tz, compare: compare ? '1' : '', domain },
+        { period: preset, tz, compare: compare ? '1' : '', domain, lists: lists.join() },
         now,
         ownZone,
       );

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
 import type { Dimension } from '../../../../schemas/statistics/document.js';
 import { type ComparedRow, compareRows, listOf } from '../../comparison.js';
@@ -7,7 +8,7 @@ import { formatChange, formatNumber, formatShare } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { Dialog } from '../components/dialog.js';
 import { DownloadCsv } from '../components/save.js';
-import { fileNameOf, type LoadedStats } from './period-stats.js';
+import { fileNameOf, type LoadedStats, useView } from './period-stats.js';
 
 const text = texts.statistics;
 
@@ -20,20 +21,26 @@ interface BreakdownProps {
 
 /** The clicks of a period by a selected dimension. */
 export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
-  const [chosen, setChosen] = useState(0);
-  const dimension = dimensions[chosen] ?? 'referrers';
+  const { route } = useLocation();
+  const [view, hrefOf] = useView();
+  const [first = 'referrers'] = dimensions;
+  const dimension = dimensions.find((name) => view.lists.includes(name)) ?? first;
+  const choose = (chosen: Dimension): void => {
+    const others = view.lists.filter((name) => !dimensions.some((own) => own === name));
+    route(hrefOf({ lists: chosen === first ? others : [...others, chosen] }));
+  };
   const { value, before } = stats;
   return (
     <section class="card breakdown" aria-label={title}>
       <h2 class="unseen">{title}</h2>
       <div class="row choice" role="group" aria-label={title}>
-        {dimensions.map((option, index) => (
+        {dimensions.map((option) => (
           <button
             key={option}
             type="button"
             class="quiet small"
-            aria-pressed={index === chosen}
-            onClick={() => setChosen(index)}
+            aria-pressed={option === dimension}
+            onClick={() => choose(option)}
           >
             {text.dimensions[option]}
           </button>
