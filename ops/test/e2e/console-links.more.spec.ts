@@ -168,12 +168,25 @@ describe('the console’s links', () => {
     const { shortCode } = await bench.link(key.key);
     const title = page.getByLabel('Title');
     await show(`/links/${shortCode}/settings`);
-    await title.fill('Mine');
-    await bench.change(shortCode, key.key, { title: 'Another’s' });
-    await button('Save').click();
-    await page.getByRole('alert').waitFor();
-    provoke(loadError(412));
-    expect(await title.inputValue()).to.equal('Mine');
+    const provokeConflict = async (change: object): Promise<void> => {
+      await title.fill('Mine');
+      await bench.change(shortCode, key.key, change);
+      await button('Save').click();
+      await page.getByRole('alert').waitFor();
+      provoke(loadError(412));
+      expect(await title.inputValue()).to.equal('Mine');
+    };
+    await provokeConflict({ title: 'Another’s' });
+    await expectAccessible();
+    await button('Load theirs').click();
+    await page.getByText('The current values are shown.').waitFor();
+    await eventuallyPasses(async () => {
+      expect(await title.inputValue()).to.equal('Another’s');
+    });
+    await provokeConflict({ title: 'Another’s again', note: 'Theirs' });
+    await button('Keep mine').click();
+    await page.getByText('Saved', { exact: true }).waitFor();
+    expect(await detailsOf(shortCode)).to.include({ title: 'Mine', note: 'Theirs' });
   });
 
   it('ask before unsaved changes are lost', async () => {

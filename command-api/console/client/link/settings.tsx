@@ -87,7 +87,7 @@ const Fields = ({ link }: { readonly link: LinkDetails }) => (
 );
 
 const Edit = (props: Props) => {
-  const { onChanged } = props;
+  const { path, onChanged } = props;
   const { isBusy, failure, run } = useAction();
   const [note, setNote] = useState('');
   const [isChanged, setChanged] = useState(false);
@@ -96,7 +96,7 @@ const Edit = (props: Props) => {
   if (!isChanged) shown.current = props.link;
   const link = shown.current;
   const [rules, setRules] = useState(() => toForm(link.rules));
-  const save = useRef<HTMLButtonElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
     // The fields of another version are new elements.
@@ -104,7 +104,18 @@ const Edit = (props: Props) => {
     isFirst.current = false;
   }, [link.version]);
 
-  const submit = onSubmit(async (form) => {
+  const finish = (report: string): void => {
+    setChanged(false);
+    setNote(report);
+    // The focused field is replaced.
+    button.current?.focus();
+    onChanged();
+  };
+  const loadTheirs = async (): Promise<void> => {
+    if (await run(() => callApi(path))) finish(text.theirsLoaded);
+  };
+  /** @param isForced whether the change is made to any version of the link */
+  const save = async (form: FormData, isForced = false): Promise<void> => {
     const change = changeOf(fieldsOf(form), rules, link);
     setNote('');
     if (Object.keys(change).length === 0) {
@@ -112,19 +123,18 @@ const Edit = (props: Props) => {
       setNote(text.nothingChanged);
       return;
     }
-    if (!(await run(() => sendChange({ ...props, link }, 'PATCH', change)))) return;
-    setChanged(false);
-    setNote(text.saved);
-    // The focused field is replaced.
-    save.current?.focus();
-    onChanged();
-  });
+    const send = () =>
+      isForced
+        ? callApi<LinkDetails | undefined>(path, { method: 'PATCH', body: change })
+        : sendChange({ path, link }, 'PATCH', change);
+    if (await run(send)) finish(text.saved);
+  };
   return (
     <>
       {isChanged && !isBusy && <LeaveGuard />}
       <form
         class="card stack"
-        onSubmit={submit}
+        onSubmit={onSubmit((form) => save(form))}
         onInput={() => {
           setChanged(true);
           setNote('');
@@ -133,8 +143,23 @@ const Edit = (props: Props) => {
         <Fields key={link.version} link={link} />
         <RuleEditor rules={rules} onChange={setRules} />
         <Trouble failure={failure} />
+        {failure?.kind === 'refused' && failure.status === 412 && (
+          <div class="row" role="group" aria-label={text.conflict}>
+            <button type="button" aria-disabled={isBusy} onClick={() => void loadTheirs()}>
+              {text.loadTheirs}
+            </button>
+            <button
+              type="button"
+              aria-disabled={isBusy}
+              onClick={({ currentTarget: { form } }) => form && void save(new FormData(form), true)}
+            >
+              {text.keepMine}
+            </button>
+            <span class="hint">{text.keepMineHint}</span>
+          </div>
+        )}
         <p class="row">
-          <button ref={save} class="primary" aria-disabled={isBusy}>
+          <button ref={button} class="primary" aria-disabled={isBusy}>
             {common.save}
           </button>
           <span role="status">{note}</span>

@@ -78,6 +78,12 @@ export const link: typeof english.link = (number) => ({
   removePassword: 'Passwort entfernen',
   saved: 'Gespeichert',
   nothingChanged: 'Es ist noch nichts geändert.',
+  conflict: 'Der Link wurde inzwischen geändert',
+  loadTheirs: 'Deren Werte laden',
+  theirsLoaded: 'Die aktuellen Werte werden angezeigt.',
+  keepMine: 'Meine behalten',
+  keepMineHint:
+    '„Meine behalten“ speichert die Felder, die Sie geändert haben. In allen anderen bleiben die fremden Werte.',
   stop: 'Link stoppen',
   disableHint: 'Ein deaktivierter Link leitet nicht weiter, bis er wieder aktiviert wird.',
   deleteLink: (link) => `${link} löschen?`,
