@@ -36,7 +36,7 @@ const count = (rows: readonly Row[], values: object): readonly Row[] => {
 
 const addVisit = <Stats extends PeriodStats>(stats: Stats, event: LiveEvent): Stats => {
   const at = Date.parse(event.time);
-  const { period, timeseries = [], bots = 0 } = stats;
+  const { period, timeseries = [], bots = 0, uniques } = stats;
   if (!isVisit(event) || at < Date.parse(period.from) || at >= Date.parse(period.to)) return stats;
   const name = event.data['bot'] === true ? 'bots' : 'clicks';
   const current = timeseries.findLastIndex(({ start }) => Date.parse(start) <= at);
@@ -51,6 +51,8 @@ const addVisit = <Stats extends PeriodStats>(stats: Stats, event: LiveEvent): St
   return {
     ...counted,
     period: { ...period, clickCount: period.clickCount + 1 },
+    // Only the first visitor is certainly a new one.
+    ...(uniques === 0 && event.data['visitor'] != null && { uniques: 1 }),
     ...Object.fromEntries(
       valuesOf(event).map(([list, values]) => [list, lists[list] && count(lists[list], values)]),
     ),

@@ -54,6 +54,14 @@ describe('statistics with visits of a stream', () => {
     expect(countries?.at(-1)).to.deep.equal({ value: '(other)', clicks: 4 });
   });
 
+  it('count the first visitor', () => {
+    const uniquesAfter = (uniques: number, visitor: string | null) =>
+      withVisits({ ...stats, uniques }, [visit({ visitor })]).uniques;
+    expect([uniquesAfter(0, 'a'), uniquesAfter(0, null), uniquesAfter(3, 'a')]).to.deep.equal([
+      ...[1, 0, 3],
+    ]);
+  });
+
   it('count a bot only as such', () => {
     const counted = withVisits(stats, [visit({ bot: true })]);
     const [, day] = counted.timeseries ?? [];

@@ -93,6 +93,20 @@ describe('the console’s live view', () => {
     ]);
   });
 
+  it('shows visitor-days as unknown if no visit has a visitor', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await bench.visit(shortCode, { headers: { 'Sec-GPC': '1' } });
+    await bench.expectClicks(shortCode, key.key, 1);
+    await console.signIn(key.key);
+    await page.getByLabel('Compare with the period before').check();
+    const days = page.locator('.figures > div').filter({ hasText: 'Visitor-days' }).locator('dd');
+    await days.getByText('unknown').waitFor();
+    expect(await days.textContent()).not.to.include('before');
+    await bench.visit(shortCode);
+    await page.reload();
+    await days.getByText('1 new (before: 0)').waitFor();
+  });
+
   it('continues after an interruption, without a gap', async () => {
     const { shortCode } = await bench.link(key.key);
     await console.signIn(key.key);

@@ -39,8 +39,9 @@ const devices: readonly Dimension[] = ['browsers', 'os', 'devices'];
 
 const Figure = (props: {
   readonly label: string;
-  readonly value: number | undefined;
-  readonly before?: number | undefined;
+  /** `null`: unknown; absent: not loaded. */
+  readonly value: number | null | undefined;
+  readonly before?: number | null | undefined;
   readonly hint?: string;
   readonly children?: ComponentChildren;
 }) => {
@@ -49,8 +50,10 @@ const Figure = (props: {
     <div>
       <dt>{label}</dt>
       <dd>
-        <span class="figure">{value === undefined ? '–' : formatNumber(value)}</span>{' '}
-        {value !== undefined && before !== undefined && (
+        <span class="figure">
+          {value == null ? (value === null ? common.unknown : '–') : formatNumber(value)}
+        </span>{' '}
+        {value != null && before != null && (
           <span class="soft">
             {changeOf(value, before)} ({text.before(before)})
           </span>
@@ -61,6 +64,10 @@ const Figure = (props: {
     </div>
   );
 };
+
+/** `null`: unknown, because no click has a visitor, as imported visits. */
+const visitorDaysOf = (stats: PeriodStats | undefined) =>
+  stats?.uniques === 0 && stats.period.clickCount > 0 ? null : stats?.uniques;
 
 interface SeriesProps {
   readonly now: PeriodStats;
@@ -193,8 +200,8 @@ export const Statistics = ({ stats, children, filter }: Props) => {
             </Figure>
             <Figure
               label={text.visitorDays}
-              value={value?.uniques}
-              before={before?.uniques}
+              value={visitorDaysOf(value)}
+              before={visitorDaysOf(before)}
               hint={text.visitorDaysHint}
             />
             <Figure
