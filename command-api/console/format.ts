@@ -4,7 +4,7 @@ import { zoneOrUtc } from './periods.js';
 import { texts } from './texts.js';
 
 const timeFormat = (options: Intl.DateTimeFormatOptions) =>
-  once(() => new Intl.DateTimeFormat(locale, options));
+  once(() => new Intl.DateTimeFormat(locale, { timeZone: ownZoneOf(), ...options }));
 const namesOf = (type: Intl.DisplayNamesType) =>
   once(() => new Intl.DisplayNames(language, { type }));
 
@@ -21,9 +21,19 @@ const languages = namesOf('language');
 const utc = { timeZone: 'UTC' } as const;
 const days = timeFormat({ dateStyle: 'medium', ...utc });
 
-export const ownZoneOf = once(() =>
-  zoneOrUtc(new Intl.DateTimeFormat().resolvedOptions().timeZone),
-);
+/** Some browsers report an empty name, or none. */
+const reportedZone = once(() => new Intl.DateTimeFormat().resolvedOptions().timeZone ?? '');
+let chosenZone = '';
+
+/** Sets the zone of a user whose browser reports none that the API knows. */
+export const chooseZone = (zone: string): void => {
+  chosenZone = zone;
+};
+
+export const isZoneUnknown = (): boolean =>
+  reportedZone() !== 'UTC' && zoneOrUtc(reportedZone()) === 'UTC';
+
+export const ownZoneOf = once(() => zoneOrUtc(isZoneUnknown() ? chosenZone : reportedZone()));
 
 export const formatTime = (time: string): string => times().format(new Date(time));
 export const formatClock = (time: string): string => clocks().format(new Date(time));

@@ -85,7 +85,7 @@ export const zoneOrUtc = (name: string): string => {
 };
 
 /** Such as `2026-11-24 02:00`, in a time zone, or in UTC if the zone does not exist. */
-const timeIn = (tz: string, now: Date): string =>
+export const timeIn = (tz: string, now: Date): string =>
   timeFormatOf(tz)?.format(now) ?? now.toISOString();
 
 /** The date in a time zone, or in UTC if the zone does not exist. */

@@ -5,8 +5,10 @@ import type {
   SplitEntry,
   WeeklyWindow,
 } from '../../schemas/redirect-rules.js';
-import { formatTime, formatValue } from './format.js';
+import { formatTime, formatValue, ownZoneOf } from './format.js';
+import { readOffset } from './in-browser.js';
 import { language, once } from './locale.js';
+import { timeIn } from './periods.js';
 import { texts } from './texts.js';
 import { type Attribute, attributes } from './visitor-values.js';
 
@@ -138,23 +140,17 @@ export const moveRule = (
 };
 
 /** The value of an `<input type="datetime-local">`, without seconds. */
-export const toLocalTime = (time: string | undefined): string => {
-  if (time === undefined) return '';
-  const date = new Date(time);
-  const [year, ...parts] = [
-    date.getFullYear(),
-    date.getMonth() + 1,
-    date.getDate(),
-    date.getHours(),
-    date.getMinutes(),
-  ];
-  const [month, day, hour, minute] = parts.map((part) => String(part).padStart(2, '0'));
-  return `${String(year).padStart(4, '0')}-${month}-${day}T${hour}:${minute}`;
-};
+export const toLocalTime = (time: string | undefined): string =>
+  time === undefined ? '' : timeIn(ownZoneOf(), new Date(time)).replace(' ', 'T');
 
 /** The inverse of `toLocalTime`. */
-export const fromLocalTime = (text: string): string =>
-  text === '' ? '' : new Date(text).toISOString();
+export const fromLocalTime = (text: string): string => {
+  if (text === '') return '';
+  const local = Date.parse(`${text}Z`);
+  const before = (ms: number): number => local - readOffset(ownZoneOf(), ms).ms;
+  // The offset may change between the time and the same digits in UTC.
+  return new Date(before(before(local))).toISOString();
+};
 
 export const dayNames = texts.values.weekdays;
 

@@ -26,6 +26,40 @@ describe('the console', () => {
       expect((await bench.api('/v2/stats', secret)).status).to.equal(status);
     });
 
+  for (const zone of ['Etc/Unknown', '', 'UTC+3']) {
+    it(`has times in UTC, or in a chosen zone, if the browser reports the zone “${zone}”`, async () => {
+      await console.open();
+      // Chromium reports them for a TZ that it does not know.
+      await page.addInitScript(`{
+        const { resolvedOptions } = Intl.DateTimeFormat.prototype;
+        Intl.DateTimeFormat.prototype.resolvedOptions = function () {
+          return { ...resolvedOptions.call(this), timeZone: ${JSON.stringify(zone)} };
+        };
+      }`);
+      await page.reload();
+      await console.signIn(key.key);
+      const banner = page.getByRole('note');
+      await banner.getByText('reports no known time zone').waitFor();
+      expect(await banner.getByRole('combobox').inputValue()).to.equal('UTC');
+      await expectAccessible();
+      await banner.getByRole('combobox').focus();
+      await banner.getByRole('combobox').selectOption('Asia/Kathmandu');
+      await goTo('New link');
+      await page.getByText('More options').click();
+      await page.getByLabel('Destination').fill(destination);
+      await page.getByLabel('Starts').first().fill('2030-01-02T03:04');
+      await page.getByLabel('Expires').selectOption('time');
+      await page.getByText('In your time zone, Asia/Kathmandu.').waitFor();
+      await page.getByLabel('Expires').selectOption('');
+      await button('Create the link').click();
+      await page.getByText('Your link is live').waitFor();
+      const { links } = (await bench.api('/v2/links', key.key)).json() as {
+        readonly links: readonly { readonly startsAt: string }[];
+      };
+      expect(links[0]?.startsAt).to.equal('2030-01-01T21:19:00.000Z');
+    });
+  }
+
   it('creates a key with fewer scopes, rotates it, and revokes it', async () => {
     await goTo('Keys');
     await page.getByLabel('Name').fill('only statistics');

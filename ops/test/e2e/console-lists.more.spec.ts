@@ -110,8 +110,8 @@ describe('the console’s lists of links', () => {
   });
 
   it('start at the top of the next page, and are where they were after Back', async () => {
-    const requests = Array.from({ length: 60 }, () => ({ url: 'https://example.com/' }));
-    await bench.api('/v2/shorten/batch', key.key, { method: 'POST', body: requests });
+    const urls = Array.from({ length: 60 }, () => ({ url: 'https://example.com/' }));
+    await bench.api('/v2/shorten/batch', key.key, { method: 'POST', body: { urls } });
     await goTo('Links');
     await expectListed(50);
     const top = () => page.evaluate<number>('scrollY');

@@ -2,11 +2,11 @@ import { render, type ComponentChildren, type ComponentType } from 'preact';
 import { LocationProvider, Route, Router, useLocation } from 'preact-iso/router';
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
-import { formatTime } from '../../format.js';
+import { chooseZone, formatTime, isZoneUnknown, ownZoneOf } from '../../format.js';
 import { language } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { Dialog } from '../components/dialog.js';
-import { Check } from '../components/field.js';
+import { Check, ZoneField } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Changes } from './changes.js';
 import { NeedsScope, type ScopeProps, useOwner } from './owner.js';
@@ -113,6 +113,23 @@ const MaintenanceBanner = () => {
     </p>
   );
 };
+
+const zoneKey = 'linklog-zone';
+
+/** If the browser does not report a zone that the API knows: the zone of all times, and a choice of it. */
+const ZoneBanner = () =>
+  isZoneUnknown() ? (
+    <div class="banner" role="note">
+      <p>{text.zoneUnknown}</p>
+      <ZoneField
+        value={ownZoneOf()}
+        onChange={(zone) => {
+          localStorage.setItem(zoneKey, zone);
+          location.reload();
+        }}
+      />
+    </div>
+  ) : null;
 
 export interface ConsolePage {
   readonly path: string;
@@ -223,6 +240,7 @@ export const Shell = ({ name, pages, shortcuts, onSignOut, children }: Props) =>
       </header>
       <main id="content" tabIndex={-1}>
         <MaintenanceBanner />
+        <ZoneBanner />
         <Router>
           {pages.map(({ path: at, title, scope, component = NoPage }) =>
             scope === undefined || scopes.includes(scope) ? (
@@ -290,6 +308,7 @@ const LackingPage = ({ title, scope }: ScopeProps & { readonly title: string | u
 
 export const startConsole = (console: ComponentChildren): void => {
   document.documentElement.lang = language;
+  if (isZoneUnknown()) chooseZone(localStorage.getItem(zoneKey) ?? '');
   const root = document.querySelector('#app');
   if (root) render(<LocationProvider scope="/console">{console}</LocationProvider>, root);
 };

@@ -88,6 +88,8 @@ export const app: typeof english.app = {
   maintenance: 'Wartung seit {since}: Die API und alle Kurzlinks antworten mit 503.',
   maintenanceBy:
     'Wartung seit {since}, eingeschaltet von {actor}: Die API und alle Kurzlinks antworten mit 503.',
+  zoneUnknown:
+    'Ihr Browser meldet keine bekannte Zeitzone. Alle Zeiten und Tage sind in dieser, bis Sie eine andere wählen.',
   noPage: 'Diese Seite gibt es nicht',
   firstPage: 'Zur ersten Seite',
   responded: (status) => `Der Dienst hat mit ${status} geantwortet.`,

@@ -88,6 +88,8 @@ export const app = {
   maintenance: 'Maintenance since {since}: the API and all short links return 503.',
   maintenanceBy:
     'Maintenance since {since}, switched on by {actor}: the API and all short links return 503.',
+  zoneUnknown:
+    'Your browser reports no known time zone. All times and days are in this one, until you choose another.',
   noPage: 'There is no such page',
   firstPage: 'Go to the first page',
   responded: (status: number) => `The service responded with ${status}.`,
