@@ -44,6 +44,20 @@ describe('the console’s redirect rules', () => {
       expect(responses.map(({ headers }) => headers.location)).to.deep.equal(expected);
     });
 
+  it('get the campaign parameters of a new link', async () => {
+    await console.signIn(key.key);
+    await show('/new');
+    await page.getByLabel('Destination').fill(destination);
+    await page.getByLabel('Alias').fill('tagged-rules');
+    await addRule(1, 'all', `${urls.all}?a=1#top`);
+    await page.getByText('Campaign parameters').click();
+    await page.getByLabel('Source').fill('mail');
+    await button('Create the link').click();
+    await page.getByText('Your link is live').waitFor();
+    const tagged = `${urls.all}?a=1&utm_source=mail#top`;
+    await expectDestinations('tagged-rules', [tagged, tagged]);
+  });
+
   it('are created with a link, reordered and removed', async () => {
     await console.signIn(key.key);
     await show('/new');

@@ -117,9 +117,14 @@ const bodyOf = (
   url: string,
   fields: ReturnType<typeof fieldsOf>,
   rules: readonly RuleForm[],
+  utm: UtmValues,
 ): object => {
   const { alias, password, domain, title, note, tags, maxClicks, startsAt } = fields;
   const end = readEnd(fields);
+  const tagged = rules.map((rule) => ({
+    ...rule,
+    entries: rule.entries.map((entry) => ({ ...entry, url: withUtm(entry.url, utm) })),
+  }));
   return {
     url,
     ...{ alias, password, domain, title, note },
@@ -127,7 +132,7 @@ const bodyOf = (
     ...(startsAt !== undefined && { startsAt: fromLocalTime(startsAt) }),
     ...(('expiresIn' in end || end.expiresAt !== null) && end),
     ...(maxClicks !== undefined && { maxClicks: Number(maxClicks) }),
-    ...(rules.length > 0 && { rules: toRequest(rules) }),
+    ...(rules.length > 0 && { rules: toRequest(tagged) }),
     ...changedOptions(fields),
   };
 };
@@ -182,7 +187,7 @@ const Form = (props: {
   }, []);
 
   const submit = onSubmit(async (element) => {
-    const body = JSON.stringify(bodyOf(url, fieldsOf(element), rules));
+    const body = JSON.stringify(bodyOf(url, fieldsOf(element), rules, utm));
     if (attempt.current.text !== body) attempt.current = { text: body, id: randomId() };
     const call = {
       method: 'POST',

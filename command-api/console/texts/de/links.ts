@@ -146,7 +146,7 @@ export const make: typeof english.make = (number) => ({
   create: 'Link erstellen',
   isLive: 'Ihr Link ist aktiv',
   utm: 'Kampagnenparameter (UTM)',
-  utmHint: 'Sie werden für Ihre Webanalyse an das Ziel angehängt.',
+  utmHint: 'Sie werden für Ihre Auswertung an das Ziel und an die Ziele der Regeln angehängt.',
   utmNames: {
     source: 'Quelle',
     medium: 'Medium',

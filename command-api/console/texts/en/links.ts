@@ -143,7 +143,7 @@ export const make = (number: FormatNumber) => ({
   create: 'Create the link',
   isLive: 'Your link is live',
   utm: 'Campaign parameters (UTM)',
-  utmHint: 'They are added to the destination, for your analytics.',
+  utmHint: 'They are added to the destination and to those of the rules, for your analytics.',
   utmNames: {
     source: 'Source',
     medium: 'Medium',
