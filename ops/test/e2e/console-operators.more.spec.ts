@@ -42,7 +42,7 @@ describe('the operators’ console', () => {
     await page.getByRole('dialog').getByLabel('Plan').focus();
     await page.keyboard.type('PRO');
     const limits = page.getByRole('dialog').getByRole('row', { name: 'Calls per minute' });
-    await page.getByText('5,000').waitFor();
+    await limits.getByText('5,000', { exact: true }).waitFor();
     expect(await limits.getByRole('cell').allTextContents()).to.deep.equal(['300', '5,000']);
     await expectAccessible();
     expect((await bench.api('/v2/usage', secret)).json()).to.include({ plan: 'HOBBY' });
