@@ -53,6 +53,7 @@ export const createWebhookCalls = (deps: WebhookCallsDeps) => {
       status: isStopped ? 'disabled' : webhook.status,
       disabledReason: isStopped ? stopped : webhook.disabledReason,
       lag: progress ? await lagOf(webhook, progress) : 0,
+      failingSince: progress?.failingSince?.toISOString() ?? null,
       lastDelivery: last ? { ...last, at: last.at.toISOString() } : null,
     };
   };

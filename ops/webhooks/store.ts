@@ -56,6 +56,8 @@ export interface Progress {
   readonly stoppedReason: string | null;
   /** Events of deliveries that wait for an attempt. */
   readonly pendingEvents: number;
+  /** Since when no delivery succeeds; `null`: the last one succeeded. */
+  readonly failingSince: Date | null;
   readonly lastDelivery: (Pick<Delivery, 'id' | 'status'> & { readonly at: Date }) | null;
 }
 
@@ -69,12 +71,14 @@ export const readProgress = async (
     cursor: string;
     stoppedReason: string | null;
     pendingEvents: number;
+    failingSince: Date | null;
     id: string | null;
     status: Delivery['status'];
     at: Date;
   }>({
     name: 'webhooks-progress',
-    text: `SELECT c.webhook, c.cursor, c.stopped_reason AS "stoppedReason", last.*,
+    text: `SELECT c.webhook, c.cursor, c.stopped_reason AS "stoppedReason",
+             c.failing_since AS "failingSince", last.*,
              (SELECT coalesce(sum(count), 0)::bigint FROM delivery.deliveries
               WHERE webhook = c.webhook AND status = 'pending') AS "pendingEvents"
            FROM delivery.cursors c LEFT JOIN LATERAL (
@@ -85,14 +89,9 @@ export const readProgress = async (
     values: [webhooks],
   });
   return new Map(
-    rows.map(({ webhook, cursor, stoppedReason, pendingEvents, id, status, at }) => [
+    rows.map(({ webhook, id, status, at, ...progress }) => [
       webhook,
-      {
-        cursor,
-        stoppedReason,
-        pendingEvents,
-        lastDelivery: id === null ? null : { id, status, at },
-      },
+      { ...progress, lastDelivery: id === null ? null : { id, status, at } },
     ]),
   );
 };

@@ -96,6 +96,9 @@ export const webhookResponse = named('Webhook', {
     .describe(
       'Events that are not delivered yet; with LinkVisited, at most: visits of other accounts count too.',
     ),
+  failingSince: timestamp
+    .nullable()
+    .describe('The first failed attempt since the last success; `null`: the last one succeeded.'),
   lastDelivery: named('LastDelivery', {
     id: deliveryId,
     status: deliveryStatus,
@@ -201,7 +204,7 @@ const lastDelivery = {
   status: 'delivered',
   at: '2026-05-01T12:00:01.000Z',
 };
-const exampleWebhook = { ...exampleTerms, lag: 0, lastDelivery };
+const exampleWebhook = { ...exampleTerms, lag: 0, failingSince: null, lastDelivery };
 const withSecret = { ...exampleTerms, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' };
 
 const exampleAttempt = { at: lastDelivery.at, status: 204, durationMs: 38, error: null };

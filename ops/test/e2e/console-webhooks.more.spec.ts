@@ -124,10 +124,20 @@ describe('the console’s webhooks', () => {
     await page.getByText('Next attempt').waitFor();
     await page.getByText('One attempt').click();
     await page.getByText(/status 503, \d+ ms/).waitFor();
+    await page.getByText('retrying', { exact: true }).waitFor();
+    await page.getByText(/^failing since /).waitFor();
     await expectAccessible('pending');
+    await page.getByRole('link', { name: 'Delivered' }).click();
+    await page.getByText('No deliveries.').waitFor();
+    await page.getByRole('link', { name: 'Failed' }).click();
+    await page.getByText('retrying', { exact: true }).waitFor();
     hook.respond(204);
-    await page.getByRole('button', { name: 'Retry' }).click();
+    await button('Retry all').click();
+    await expectAccessible('retry all');
+    await button('Retry all', dialog()).click();
+    await page.getByRole('link', { name: 'All', exact: true }).click();
     await expectDelivery('delivered');
+    expect(await page.getByText(/^failing since /).count()).to.equal(0);
     // On a busy machine, the first retry may come before the button.
     await page.getByText(/^[23] attempts$/).waitFor();
     expect(await page.getByRole('alert').count()).to.equal(0);

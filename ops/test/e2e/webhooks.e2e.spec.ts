@@ -37,7 +37,7 @@ const refusedUrls = ['https://10.0.0.1', 'http://public.example', 'https://alias
 /** A new webhook as GET shows it. */
 const shown = ({ secret, ...webhook }: WebhookWithSecretResponse): WebhookResponse => {
   expect(secret).to.match(/^whsec_/);
-  return { ...webhook, lag: 0, lastDelivery: null };
+  return { ...webhook, lag: 0, failingSince: null, lastDelivery: null };
 };
 
 describe('command API: webhooks', () => {
@@ -94,8 +94,9 @@ describe('command API: webhooks', () => {
     hook.respond(laterPlease);
     await bench.link(key.key);
     const { id, attempts } = await calls.expectAttempts(key, webhook, 1);
-    const lastDelivery = { id, status: 'pending', at: attempts[0]?.at };
-    await calls.expectShown(key, webhook, { lag: 1, lastDelivery });
+    const failingSince = attempts[0]?.at ?? '';
+    const lastDelivery = { id, status: 'pending', at: failingSince };
+    await calls.expectShown(key, webhook, { lag: 1, failingSince, lastDelivery });
     await pause(subscribed);
     await bench.link(key.key);
     await calls.expectShown(key, webhook, { lag: 2, status: 'paused', lastDelivery });

@@ -8,7 +8,7 @@ import { formatClock, formatDate, formatEventType, formatTime } from '../../form
 import { withQuery } from '../../link-address.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
-import { callApi } from '../app/api.js';
+import { callApi, type Result } from '../app/api.js';
 import { type Action, useActions } from '../components/actions.js';
 import { ListPages } from '../components/tables.js';
 
@@ -31,13 +31,52 @@ interface Filter {
   readonly after: string;
 }
 
-/** The filter in the address, as the query of the API, and the addresses of other filters. */
+const pageSize = 20;
+
+/** Whether the last attempt failed. */
+const isFailing = ({ status, attempts }: Delivery): boolean =>
+  status === 'failed' || (status === 'pending' && attempts.length > 0);
+
+/** Loads a page. That of `failed` also has deliveries that are tried again. */
+export const loadDeliveries = async (
+  path: string,
+  { status, after }: Filter,
+  limit = pageSize,
+): Promise<Result<DeliveriesResponse>> => {
+  const load = (name: string) =>
+    callApi<DeliveriesResponse>(
+      withQuery(`${path}/deliveries`, { status: name, after, limit: String(limit) }),
+    );
+  const failed = await load(status);
+  if (status !== 'failed' || !failed.ok) return failed;
+  const pending = await load('pending');
+  if (!pending.ok) return pending;
+  const found = [failed, pending].flatMap(({ value }) => value.deliveries);
+  const page = found.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit);
+  const isLast = found.length <= limit && failed.value.next === null && pending.value.next === null;
+  const next = isLast ? null : (page.at(-1)?.id ?? null);
+  return { ...failed, value: { deliveries: page.filter(isFailing), next } };
+};
+
+const retryOf = (path: string, id: string) =>
+  callApi(`${path}/deliveries/${id}/retry`, { method: 'POST' });
+
+const retryAll = async (path: string, after = ''): Promise<Result<unknown>> => {
+  const page = await loadDeliveries(path, { status: 'failed', after }, 100);
+  if (!page.ok) return page;
+  for (const { id } of page.value.deliveries) {
+    const retried = await retryOf(path, id);
+    if (!retried.ok) return retried;
+  }
+  return page.value.next === null ? page : retryAll(path, page.value.next);
+};
+
+/** The filter in the address, and the addresses of other filters. */
 export const useDeliveryFilter = () => {
   const { path, query } = useLocation();
   const { status = '', after = '' } = query;
   return {
     filter: { status, after },
-    query: withQuery('', { status, after, limit: '20' }),
     hrefOf: (filter: Filter): string => withQuery(path, { ...filter }),
   };
 };
@@ -69,7 +108,11 @@ const Row = ({ delivery, button }: RowProps) => {
     <li>
       <div class="row spread">
         <p>
-          <span class={`badge ${status}`}>{text.deliveryStatus[status]}</span>{' '}
+          <span class={`badge ${status}`}>
+            {status === 'pending' && attempts.length > 0
+              ? text.retrying
+              : text.deliveryStatus[status]}
+          </span>{' '}
           {types.map(formatEventType).join(', ')}
           {count > 1 && `, ${text.moreEvents(count)}`}
         </p>
@@ -102,16 +145,25 @@ export const Deliveries = ({ path, deliveries, next, isLoading, onReload }: Prop
   const retry = (id: string): Action => ({
     verb: text.retry,
     unseen: text.delivery(id),
-    call: () => callApi(`${path}/deliveries/${id}/retry`, { method: 'POST' }),
+    call: () => retryOf(path, id),
     done: text.retried,
   });
+  const all: Action = {
+    verb: text.retryAll,
+    dialog: { title: text.retryAll, content: <p>{text.retryAllCost}</p> },
+    call: () => retryAll(path),
+    done: text.allRetried,
+  };
   return (
     <section class="card stack" aria-labelledby="deliveries" aria-busy={isLoading}>
       <div class="row spread">
         <h2 id="deliveries">{text.deliveries}</h2>
-        <button type="button" class="small" onClick={onReload}>
-          {text.refresh}
-        </button>
+        <div class="row">
+          {deliveries.some(isFailing) && tools.buttons([all])}
+          <button type="button" class="small" onClick={onReload}>
+            {text.refresh}
+          </button>
+        </div>
       </div>
       <nav class="tabs" aria-label={text.statusOfDeliveries}>
         {statuses.map(([status, title]) => (
@@ -135,6 +187,7 @@ export const Deliveries = ({ path, deliveries, next, isLoading, onReload }: Prop
         first={filter.after === '' ? null : hrefOf({ ...filter, after: '' })}
         next={next === null ? null : hrefOf({ ...filter, after: next })}
       />
+      {tools.dialogs}
     </section>
   );
 };

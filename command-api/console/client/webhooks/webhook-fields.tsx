@@ -8,6 +8,17 @@ import { DomainSelect } from '../components/own-domains.js';
 
 const { common, webhooks: text } = texts;
 
+export const WebhookStatus = ({ webhook }: { readonly webhook: WebhookResponse }) => {
+  const { status, failingSince, lag } = webhook;
+  const isFailing = status === 'enabled' && failingSince !== null;
+  const state = status === 'enabled' && lag > 0 ? 'delivering' : status;
+  return (
+    <span class={`badge ${isFailing ? 'failed' : status}`}>
+      {isFailing ? text.failingSince(formatTime(failingSince)) : text.status[state]}
+    </span>
+  );
+};
+
 /** What a webhook receives, and its progress. */
 export const WebhookSummary = ({ webhook }: { readonly webhook: WebhookResponse }) => {
   const { types, domain, disabledReason, lag, lastDelivery, createdAt } = webhook;

@@ -2,7 +2,6 @@ import { useLocation, useRoute } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
 import type { z } from 'zod';
 import type {
-  DeliveriesResponse,
   TestedWebhookResponse,
   webhookListResponse,
   WebhookResponse,
@@ -10,15 +9,21 @@ import type {
 import { fromLocalTime } from '../../rules-form.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
-import { useApi, useReloadOnReturn } from '../app/hooks.js';
+import { useApi, useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { type Action, question, rotation, useActions } from '../components/actions.js';
 import { Input, Select, withValue } from '../components/field.js';
 import { type Description, ResourceList } from '../components/resource-list.js';
 import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
-import { Deliveries, formatAttempt, useDeliveryFilter } from './deliveries.js';
-import { changesOf, termsIn, WebhookFields, WebhookSummary } from './webhook-fields.js';
+import { Deliveries, formatAttempt, loadDeliveries, useDeliveryFilter } from './deliveries.js';
+import {
+  changesOf,
+  termsIn,
+  WebhookFields,
+  WebhookStatus,
+  WebhookSummary,
+} from './webhook-fields.js';
 
 const { common, webhooks: text } = texts;
 
@@ -38,7 +43,7 @@ const describe = (webhook: WebhookResponse): Description => ({
         <a class="long clamp" href={`/console/webhooks/${webhook.id}`}>
           {webhook.url}
         </a>{' '}
-        <span class={`badge ${webhook.status}`}>{text.status[webhook.status]}</span>
+        <WebhookStatus webhook={webhook} />
       </h2>
       {webhook.description !== null && <bdi>{webhook.description}</bdi>}
     </div>
@@ -150,9 +155,12 @@ const actionsOf = (
 const OneWebhook = ({ id }: { readonly id: string }) => {
   const path = `/v2/webhooks/${id}`;
   const { route } = useLocation();
-  const { query } = useDeliveryFilter();
+  const { filter } = useDeliveryFilter();
   const webhook = useApi<WebhookResponse>(path);
-  const deliveries = useApi<DeliveriesResponse>(`${path}/deliveries${query}`);
+  const deliveries = useLoad(
+    () => loadDeliveries(path, filter),
+    `${path} ${JSON.stringify(filter)}`,
+  );
   const reload = (): void => {
     webhook.reload();
     deliveries.reload();
@@ -169,8 +177,7 @@ const OneWebhook = ({ id }: { readonly id: string }) => {
       {value && (
         <section class="card stack" aria-label={text.theWebhook}>
           <p class="row">
-            <span class="long">{value.url}</span>{' '}
-            <span class={`badge ${value.status}`}>{text.status[value.status]}</span>
+            <span class="long">{value.url}</span> <WebhookStatus webhook={value} />
           </p>
           <WebhookSummary webhook={value} />
           <div class="row" role="group" aria-label={common.actions}>

@@ -102,8 +102,19 @@ export const domains: typeof english.domains = {
 export const webhooks: typeof english.webhooks = (number) => ({
   webhook: 'Webhook',
   theWebhook: 'Der Webhook',
-  status: { enabled: 'aktiv', paused: 'pausiert', disabled: 'deaktiviert' },
-  deliveryStatus: { pending: 'ausstehend', delivered: 'zugestellt', failed: 'fehlgeschlagen' },
+  status: {
+    enabled: 'aktiv',
+    delivering: 'wird zugestellt',
+    paused: 'pausiert',
+    disabled: 'deaktiviert',
+  },
+  failingSince: (time) => `schlägt fehl seit ${time}`,
+  deliveryStatus: { pending: 'wird zugestellt', delivered: 'zugestellt', failed: 'fehlgeschlagen' },
+  retrying: 'wird erneut versucht',
+  retryAll: 'Alle wiederholen',
+  retryAllCost:
+    'Alle Zustellungen, deren letzter Versuch fehlschlug, werden wiederholt. Jede kostet einen Aufruf.',
+  allRetried: 'Die Zustellungen werden wiederholt.',
   urlHint: 'Eine öffentliche https-Adresse. Sie erhält signierte POST-Anfragen mit Ereignissen.',
   urlExample: 'https://empfaenger.example/hook',
   description: 'Beschreibung',
