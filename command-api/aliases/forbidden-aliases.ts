@@ -40,14 +40,19 @@ type FindForbidden = (aliases: readonly string[], account: string) => Promise<Re
 /** Read once: building its patterns takes milliseconds. */
 let findReservation: ReturnType<typeof reservedAliases> | null = null;
 
+/** Whether only the account that an operator allowed it may use an alias. */
+export const isReservedAlias = (alias: string): boolean => {
+  findReservation ??= reservedAliases(readReservedWords());
+  return findReservation(alias) !== null;
+};
+
 export const createFindForbidden = (pool: Pool): FindForbidden => {
-  const find = (findReservation ??= reservedAliases(readReservedWords()));
   return async (aliases, account) => {
     const share = new EventLoopShare();
     const reserved: string[] = [];
     // The codes of an import have up to 190 characters, which take 1 ms each.
     for (const alias of aliases) {
-      if (find(alias) !== null) reserved.push(alias);
+      if (isReservedAlias(alias)) reserved.push(alias);
       if (share.isUsedUp) await share.renew();
     }
     if (reserved.length === 0) return new Set();

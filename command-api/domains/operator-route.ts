@@ -12,26 +12,35 @@ import { invalidDomain, refusalReply, unknownDomain } from './route.js';
 export const domainHandlers = (({ pool, outbox, isOwnName, respond }) => {
   const handler = createDomainHandler(pool, outbox);
 
-  /** The domains that accounts have. */
-  const shown = async (domains: ReadonlyMap<string, Domain>): Promise<OperatorsDomain[]> => {
+  /** The domains that accounts have, or also claim. */
+  const shown = async (
+    domains: ReadonlyMap<string, Domain>,
+    withClaims = false,
+  ): Promise<OperatorsDomain[]> => {
     const owners = [...domains].flatMap(([domain, { owner }]) =>
       owner ? [{ domain, account: owner.account }] : [],
     );
     const links = await countLinksOn(pool, owners);
     const now = new Date();
     return [...domains].flatMap(([name, domain]) => {
-      const { account } = domain.owner ?? {};
-      if (account === undefined) return [];
-      const details = domainResponseOf(name, domain, account, links.get(name) ?? 0, now);
-      return details ? [{ ...details, account }] : [];
+      const { owner, claims } = domain;
+      return [
+        ...(owner ? [owner.account] : []),
+        ...(withClaims ? Object.keys(claims) : []),
+      ].flatMap((account) => {
+        const count = account === owner?.account ? (links.get(name) ?? 0) : 0;
+        const details = domainResponseOf(name, domain, account, count, now);
+        return details ? [{ ...details, account }] : [];
+      });
     });
   };
 
   return {
-    async listDomains({ query: { after = '', limit } }) {
-      const found = await readOwnedDomains(pool, after, limit + 1);
+    async listDomains({ query: { after = '', limit, claims } }) {
+      const withClaims = claims === '1';
+      const found = await readOwnedDomains(pool, after, limit + 1, withClaims);
       const { page, next } = pageOf([...found], limit, ([name]) => name);
-      return json(200, { domains: await shown(new Map(page)), next });
+      return json(200, { domains: await shown(new Map(page), withClaims), next });
     },
 
     async addDomain({ body: { domain: name, account, caseInsensitive }, state }) {

@@ -81,9 +81,15 @@ export const readDomains = (postgres: Queryable, names: readonly string[]) =>
   readWhere(postgres, 'domains-named', 'domain = ANY ($1::text[])', [names]);
 
 /** The domains that accounts have after a name, in the order of names. */
-export const readOwnedDomains = (postgres: Queryable, after: string, limit: number) => {
-  const condition = 'account IS NOT NULL AND domain > $1 ORDER BY domain LIMIT $2';
-  return readWhere(postgres, 'domains-owned', condition, [after, limit]);
+export const readOwnedDomains = (
+  postgres: Queryable,
+  after: string,
+  limit: number,
+  withClaims = false,
+) => {
+  const condition = `(account IS NOT NULL OR $3::boolean AND claims <> '{}') AND domain > $1
+    ORDER BY domain LIMIT $2`;
+  return readWhere(postgres, 'domains-owned', condition, [after, limit, withClaims]);
 };
 
 /** The domains after a name that an account has, or has claimed after a time, in the order of names. */

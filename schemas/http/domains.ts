@@ -197,7 +197,9 @@ export const domainRoutes = routeGroup(
 /** Operators' calls on domains. */
 export const operatorsDomainRoutes = {
   listDomains: call('GET /domains', 'List the active domains of all accounts', {
-    query: domainPageQuery,
+    query: domainPageQuery.extend({
+      claims: z.enum(['0', '1'], { error: 'claims must be 0 or 1' }).default('0'),
+    }),
     returns: found(domainPageResponse),
   }),
   addDomain: call('POST /domains', 'Add an active domain to an account, without a DNS check', {

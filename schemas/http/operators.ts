@@ -166,6 +166,10 @@ const listOverridesQuery = z.object({
     .string({ error: 'after must be the next of a page' })
     .regex(aliasPattern, 'after must be the next of a page')
     .default(''),
+  alias: z
+    .string({ error: 'alias must be given once' })
+    .max(50, 'alias must have at most 50 characters')
+    .optional(),
   limit: pageLimit.default(100),
 });
 

@@ -33,6 +33,19 @@ describe('texts of the console', () => {
     }
   });
 
+  it('count one thing in the singular', () => {
+    const month = { calls: 1, links: 1, qrCodes: 1 };
+    const usage = [englishTexts, germanTexts].map((catalogue) =>
+      createTexts(catalogue as typeof englishTexts, String).operators.usage(month, {
+        ...{ used: 2, limit: 60 },
+      }),
+    );
+    expect(usage).to.deep.equal([
+      'This month: 1 call, 1 link, 1 QR code; this minute: 2 of 60 calls.',
+      'Dieser Monat: 1 Aufruf, 1 Link, 1 QR-Code; diese Minute: 2 von 60 Aufrufen.',
+    ]);
+  });
+
   it('are not empty', () => {
     for (const [path, text] of [...english, ...german]) expect(text, path).not.to.equal('');
   });

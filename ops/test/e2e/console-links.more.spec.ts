@@ -110,8 +110,21 @@ describe('the console’s links', () => {
       provoke(loadError(400));
       expect(await page.getByLabel('Destination').inputValue()).to.equal(url);
       expect(await page.getByLabel('Alias').inputValue()).to.equal(alias);
+      const field = page.getByLabel(alias === '' ? 'Destination' : 'Alias');
+      await field.and(page.locator(':focus[aria-invalid=true]')).waitFor();
+      const [described = ''] = ((await field.getAttribute('aria-describedby')) ?? '').split(' ');
+      expect(await page.locator(`[id="${described}"]`).textContent()).to.include(message);
     }
     await expectAccessible();
+  });
+
+  it('have no other pages than their tabs', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await show(`/links/${shortCode}/rules`);
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await expectAccessible();
+    await goTo('Go to the page above it');
+    await page.getByRole('heading', { name: shortCode }).waitFor();
   });
 
   it('are created in bulk, and saved as CSV without formulas', async () => {

@@ -149,6 +149,46 @@ describe('the operators’ console', () => {
     ]);
   });
 
+  it('looks up a reserved alias, and allows only reserved ones to accounts with a key', async () => {
+    const account = `reserved-${Date.now()}`;
+    await bench.key('PRO', { account });
+    await goTo('Platform');
+    const section = page.getByRole('form', { name: 'Reserved aliases' });
+    const allow = async (alias: string, name: string): Promise<void> => {
+      await section.getByLabel('Alias').fill(alias);
+      await section.getByLabel('Account').fill(name);
+      await button('Allow', section).click();
+    };
+    await allow('spring-sale', account);
+    await section.getByText('The alias is not reserved').waitFor();
+    await section.getByLabel('Alias').and(page.locator(':focus')).waitFor();
+    await allow('PayPal', 'nobody-has-this');
+    await section.getByText('The account has no key').waitFor();
+    provoke(loadError(400), loadError(400));
+    await button('Look up', section).click();
+    await section.getByText('No account may use PayPal.').waitFor();
+    await expectAccessible();
+    await allow('PayPal', account);
+    await section.getByText(`${account} may use paypal now.`).waitFor();
+    await section.getByLabel('Alias').fill('PAYPAL');
+    await button('Look up', section).click();
+    await section.getByRole('cell', { name: account }).waitFor();
+    await button('No longer allow', section).click();
+    await section.getByText('No account may use paypal any more.').waitFor();
+  });
+
+  it('shows pending claims of domains', async () => {
+    const { key, account } = await bench.key('PRO', { account: `claims-${Date.now()}` });
+    const domain = `${account}.example.com`;
+    await bench.api('/v2/domains', key, { method: 'POST', body: { domain } });
+    await goTo('Domains');
+    const claim = page.getByRole('listitem').filter({ hasText: domain });
+    await claim.getByText('pending').waitFor();
+    await claim.getByText(`account ${account}`).waitFor();
+    expect(await claim.getByRole('button').count()).to.equal(0);
+    await expectAccessible();
+  });
+
   it('has keyboard shortcuts, which can be switched off', async () => {
     await page.keyboard.press('?');
     const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });

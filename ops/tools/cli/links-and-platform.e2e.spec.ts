@@ -228,6 +228,7 @@ describe('CLI: links and the platform, on a running service', () => {
   });
 
   it('allows an account a reserved alias, and revokes it', async () => {
+    for (const account of ['acme', 'shop']) await bench.key('FREE', { account });
     const allowed = await json('aliases', 'allow', 'Blog', '--account', 'acme');
     expect(allowed).to.deep.equal({ alias: 'blog', account: 'acme' });
     const again = await text('aliases', 'allow', 'blog', '--account', 'shop');

@@ -7,6 +7,7 @@ import {
   useState,
 } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
+import { withQuery } from '../../link-address.js';
 import { callApi, type Failure, type Result } from './api.js';
 import { Changes } from './changes.js';
 
@@ -47,9 +48,9 @@ export const useLoad = <Value>(load: () => Promise<Result<Value>>, key: string):
 export const useApi = <Value>(path: string): Loaded<Value> =>
   useLoad(() => callApi<Value>(path), path);
 
-/** Loads the page of a list that the query of the address selects. */
-export const useAddressedPage = <Value>(list: string): Loaded<Value> =>
-  useApi<Value>(`${list}?${new URLSearchParams(useLocation().query).toString()}`);
+/** Loads the page of a list that the query of the address selects. @param query further parameters */
+export const useAddressedPage = <Value>(list: string, query = {}): Loaded<Value> =>
+  useApi<Value>(withQuery(list, { ...useLocation().query, ...query }));
 
 /** Reloads when the user returns to the page from another tab, unless it is loading. */
 export const useReloadOnReturn = ({ isLoading, reload }: Loaded<unknown>): void => {

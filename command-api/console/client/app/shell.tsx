@@ -292,13 +292,20 @@ export const Page = ({ title, aside, children }: PageProps) => {
   );
 };
 
-const NoPage = () => (
-  <Page title={text.noPage}>
-    <p>
-      <a href="/console">{text.firstPage}</a>
-    </p>
-  </Page>
-);
+/** @param back the address of the page above it */
+export const NoPage = (props: {
+  readonly back?: string;
+  readonly children?: ComponentChildren;
+}) => {
+  const { back = '/console' } = props;
+  return (
+    <Page title={text.noPage}>
+      <p>
+        <a href={back}>{back === '/console' ? text.firstPage : text.pageAbove}</a>
+      </p>
+    </Page>
+  );
+};
 
 const LackingPage = ({ title, scope }: ScopeProps & { readonly title: string | undefined }) => (
   <Page title={title ?? text.noPage}>

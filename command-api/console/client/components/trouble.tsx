@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { describeError } from '../../rules-form.js';
 import type { UrlFault } from '../../../../schemas/http/link-fields.js';
 import type { Failure } from '../app/api.js';
@@ -73,18 +73,41 @@ export const Alert = ({ children }: { readonly children: string }) => (
   </p>
 );
 
-/** The message of a failure. It gets the focus, so that the user notices it. */
+/** The field of the form that a message names. */
+const fieldOf = (box: HTMLElement | null, failure: Failure): HTMLElement | undefined => {
+  if (failure.kind !== 'refused') return undefined;
+  const named = ({ name }: HTMLInputElement) =>
+    name !== '' && new RegExp(String.raw`\b${name}s?\b`, 'i').test(failure.message);
+  const fields = box
+    ?.closest('form')
+    ?.querySelectorAll<HTMLInputElement>('input, select, textarea');
+  return [...(fields ?? [])].find(named);
+};
+
+/** The message of a failure. The field that it names gets the focus, or the message, so that the user notices it. */
 export const Trouble = ({ failure, onRetry, children }: Props) => {
   const left = useCountdown(failure);
   const { plansUrl } = useOwner();
   const box = useRef<HTMLDivElement>(null);
+  const id = useId();
   useEffect(() => {
-    if (failure) box.current?.focus();
+    if (!failure) return undefined;
+    const field = fieldOf(box.current, failure);
+    field?.closest('details')?.setAttribute('open', '');
+    (field ?? box.current)?.focus();
+    if (!field) return undefined;
+    const hint = field.getAttribute('aria-describedby') ?? '';
+    field.setAttribute('aria-invalid', 'true');
+    field.setAttribute('aria-describedby', `${id} ${hint}`.trim());
+    return () => {
+      field.removeAttribute('aria-invalid');
+      field.setAttribute('aria-describedby', hint);
+    };
   }, [failure]);
   if (!failure) return null;
   return (
     <div class="trouble" ref={box} tabIndex={-1}>
-      <p>
+      <p id={id}>
         <span role="alert">
           {adviceOf(failure, plansUrl)}
           {children}

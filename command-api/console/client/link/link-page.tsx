@@ -14,7 +14,7 @@ import { texts } from '../../texts.js';
 import type { Failure } from '../app/api.js';
 import { useAction, useApi } from '../app/hooks.js';
 import { useOwner } from '../app/owner.js';
-import { Page } from '../app/shell.js';
+import { NoPage, Page } from '../app/shell.js';
 import { History } from '../components/history.js';
 import { lazy } from '../components/lazy.js';
 import { Trouble } from '../components/trouble.js';
@@ -131,10 +131,12 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
   const { address } = props;
   const { scopes } = useOwner();
   const offered = tabs.filter(([, , scope]) => scope === undefined || scopes.includes(scope));
+  const isKnown = tabs.some(([name]) => name === props.tab);
   const tab = offered.some(([name]) => name === props.tab) ? props.tab : '';
   const canWrite = scopes.includes('links:write');
   const path = linkPath('/v2/links', address);
   const { value: link, failure, reload } = useApi<LinkDetails>(path);
+  if (!isKnown) return <NoPage back={linkPage(address)} />;
   return (
     <Page title={link?.title ?? subjectOfLink(address)}>
       <Trouble failure={failure} onRetry={reload} />

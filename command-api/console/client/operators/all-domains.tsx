@@ -30,23 +30,30 @@ const add: Action = {
 
 const describe = (subject: OperatorsDomain): Description => {
   const { domain, account, linkCount, verification, verifiedAt } = subject;
+  const isPending = subject.status === 'pending';
   const links = writeFilter({ ...noFilter, domain, account, sort: 'created', after: '' });
   return {
-    id: domain,
+    id: `${domain} ${account}`,
+    name: domain,
     heading: (
       <h2 class="row">
-        <span class="long">{domain}</span> <span class="badge">{text.ofAccount(account)}</span>
+        <span class="long">{domain}</span> <span class="badge">{text.ofAccount(account)}</span>{' '}
+        {isPending && <span class="badge pending">{texts.domains.status.pending}</span>}
       </h2>
     ),
-    actions: [
-      {
-        verb: text.release,
-        isDanger: true,
-        ...question(text.releaseDomain(domain), <p>{text.releaseEffect(account)}</p>),
-        call: () => callApi(`/admin/domains/${domain}`, { method: 'DELETE' }),
-      },
-    ],
-    content: (
+    actions: isPending
+      ? []
+      : [
+          {
+            verb: text.release,
+            isDanger: true,
+            ...question(text.releaseDomain(domain), <p>{text.releaseEffect(account)}</p>),
+            call: () => callApi(`/admin/domains/${domain}`, { method: 'DELETE' }),
+          },
+        ],
+    content: isPending ? (
+      <p class="soft">{texts.domains.claimedOn(formatDate(subject.createdAt))}</p>
+    ) : (
       <p class="soft">
         <a href={`/console/links?${links}`}>{common.countLinks(linkCount)}</a>.{' '}
         {(verification === null ? text.addedByOperator : text.verified)(
@@ -59,7 +66,9 @@ const describe = (subject: OperatorsDomain): Description => {
 
 /** The domains of all accounts, page by page. */
 export const AllDomains = () => {
-  const loaded = useAddressedPage<z.infer<typeof domainPageResponse>>('/admin/domains');
+  const loaded = useAddressedPage<z.infer<typeof domainPageResponse>>('/admin/domains', {
+    claims: '1',
+  });
   const tools = useActions(loaded.reload);
   return (
     <Page title={texts.app.domains} aside={tools.buttons([add], 'primary')}>

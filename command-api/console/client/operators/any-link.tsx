@@ -1,10 +1,10 @@
 import type { OperatorsLink } from '../../../../schemas/http/operators.js';
-import { type AddressedLink, linkPath, subjectOfLink } from '../../link-address.js';
+import { type AddressedLink, linkPage, linkPath, subjectOfLink } from '../../link-address.js';
 import { texts } from '../../texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, useApi } from '../app/hooks.js';
 import { useOwner } from '../app/owner.js';
-import { Page } from '../app/shell.js';
+import { NoPage, Page } from '../app/shell.js';
 import { Input } from '../components/field.js';
 import { CallForm } from '../components/forms.js';
 import { History } from '../components/history.js';
@@ -62,6 +62,7 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
   const { isReadOnly } = useOwner();
   const path = linkPath(base, address);
   const { value: link, failure, reload } = useApi<OperatorsLink>(path);
+  if (tabs.every(([name]) => name !== tab)) return <NoPage back={linkPage(address)} />;
   return (
     <Page title={subjectOfLink(address)}>
       <Trouble failure={failure} onRetry={reload} />

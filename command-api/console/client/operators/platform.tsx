@@ -6,6 +6,7 @@ import type {
 } from '../../../../schemas/http/operators.js';
 import { callApi } from '../app/api.js';
 import { Changes } from '../app/changes.js';
+import { withQuery } from '../../link-address.js';
 import { fieldsOf, onSubmit, useAction, useApi } from '../app/hooks.js';
 import { useOwner } from '../app/owner.js';
 import { Page } from '../app/shell.js';
@@ -124,9 +125,9 @@ const Switches = () => {
 const describeOverride = ({ alias, account }: AliasOverrideResponse): string =>
   account === null ? text.revokedAlias(alias) : text.grantedAlias(account, alias);
 
-const Granted = ({ overrides, next }: OverridePage) =>
+const Granted = ({ overrides, next, alias }: OverridePage & { readonly alias: string }) =>
   overrides.length === 0 ? (
-    <p class="soft">{text.noneGranted}</p>
+    <p class="soft">{alias === '' ? text.noneGranted : text.notGranted(alias)}</p>
   ) : (
     <>
       <ScrollTable
@@ -150,7 +151,10 @@ const ReservedAliases = () => {
   const { isReadOnly } = useOwner();
   const { isBusy, failure, run } = useAction();
   const [done, setDone] = useState<AliasOverrideResponse>();
-  const granted = useApi<OverridePage>('/admin/reserved-aliases?limit=1000');
+  const [lookedUp, setLookedUp] = useState('');
+  const granted = useApi<OverridePage>(
+    withQuery('/admin/reserved-aliases', { limit: '1000', alias: lookedUp }),
+  );
   const set = async (form: HTMLFormElement, isGiven: boolean): Promise<void> => {
     const { alias = '', account = '' } = fieldsOf(new FormData(form));
     const override = `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
@@ -161,6 +165,7 @@ const ReservedAliases = () => {
     const outcome = await run(() => callApi<AliasOverrideResponse>(override, call));
     if (!outcome) return;
     setDone(outcome.value);
+    setLookedUp('');
     form.reset();
     granted.reload();
   };
@@ -172,14 +177,23 @@ const ReservedAliases = () => {
     >
       <h2 id="reserved">{text.reservedAliases}</h2>
       <p class="hint">{text.reservedHint}</p>
-      {!isReadOnly && (
-        <>
-          <div class="columns">
-            <Input label={common.alias} name="alias" required />
-            <Input label={common.account} name="account" required />
-          </div>
-          <Trouble failure={failure} />
-          <div class="row">
+      <div class="columns">
+        <Input label={common.alias} name="alias" required maxLength={50} />
+        {!isReadOnly && <Input label={common.account} name="account" required />}
+      </div>
+      <Trouble failure={failure} />
+      <div class="row">
+        <button
+          type="button"
+          onClick={({ currentTarget: { form } }) => {
+            setDone(undefined);
+            setLookedUp(form ? (fieldsOf(new FormData(form))['alias'] ?? '') : '');
+          }}
+        >
+          {text.lookUp}
+        </button>
+        {!isReadOnly && (
+          <>
             <button aria-disabled={isBusy}>{text.grant}</button>
             <button
               type="button"
@@ -194,12 +208,12 @@ const ReservedAliases = () => {
             >
               {text.revokeAlias}
             </button>
-            <span role="status">{done && describeOverride(done)}</span>
-          </div>
-        </>
-      )}
+          </>
+        )}
+        <span role="status">{done && describeOverride(done)}</span>
+      </div>
       <Trouble failure={granted.failure} onRetry={granted.reload} />
-      {granted.value && <Granted {...granted.value} />}
+      {granted.value && <Granted {...granted.value} alias={lookedUp} />}
     </form>
   );
 };

@@ -100,6 +100,8 @@ export const operators: typeof english.operators = (number) => ({
   revokedAlias: (alias) => `Kein Konto darf ${alias} noch verwenden.`,
   grantedAliases: 'Erlaubte Aliasse',
   noneGranted: 'Kein Konto darf einen reservierten Alias verwenden.',
+  notGranted: (alias) => `Kein Konto darf ${alias} verwenden.`,
+  lookUp: 'Nachschlagen',
   moreGranted: (shown) => `Die ersten ${number(shown)} werden angezeigt.`,
   changesHint:
     'Änderungen an Schlüsseln, Personen, Domains, Webhooks, reservierten Aliassen, Schaltern und Projektionen, die neuesten ' +
@@ -129,6 +131,6 @@ export const operators: typeof english.operators = (number) => ({
   keyDerived: 'Erstellt am {date} mit einem Schlüssel unter {root}.',
   keyEnds: (time) => `Läuft ab: ${time}.`,
   usage: (month, minute) =>
-    `Dieser Monat: ${number(month.calls)} Aufrufe, ${number(month.links)} Links, ${number(month.qrCodes)} QR-Codes; ` +
+    `Dieser Monat: ${number(month.calls)} ${month.calls === 1 ? 'Aufruf' : 'Aufrufe'}, ${number(month.links)} ${month.links === 1 ? 'Link' : 'Links'}, ${number(month.qrCodes)} ${month.qrCodes === 1 ? 'QR-Code' : 'QR-Codes'}; ` +
     `diese Minute: ${number(minute.used)} von ${number(minute.limit)} Aufrufen.`,
 });

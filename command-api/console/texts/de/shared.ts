@@ -91,6 +91,7 @@ export const app: typeof english.app = {
   zoneUnknown:
     'Ihr Browser meldet keine bekannte Zeitzone. Alle Zeiten und Tage sind in dieser, bis Sie eine andere wählen.',
   noPage: 'Diese Seite gibt es nicht',
+  pageAbove: 'Zur Seite darüber',
   firstPage: 'Zur ersten Seite',
   responded: (status) => `Der Dienst hat mit ${status} geantwortet.`,
   uploadStopped: 'Das Hochladen wurde abgebrochen.',

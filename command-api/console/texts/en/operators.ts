@@ -95,6 +95,8 @@ export const operators = (number: FormatNumber) => ({
   revokedAlias: (alias: string) => `No account may use ${alias} any more.`,
   grantedAliases: 'Allowed aliases',
   noneGranted: 'No account may use a reserved alias.',
+  notGranted: (alias: string) => `No account may use ${alias}.`,
+  lookUp: 'Look up',
   moreGranted: (shown: number) => `The first ${number(shown)} are shown.`,
   changesHint:
     'Changes of keys, people, domains, webhooks, reserved aliases, switches and projections, newest first. Changes of a ' +
@@ -127,6 +129,6 @@ export const operators = (number: FormatNumber) => ({
     month: { readonly calls: number; readonly links: number; readonly qrCodes: number },
     minute: { readonly used: number; readonly limit: number },
   ) =>
-    `This month: ${number(month.calls)} calls, ${number(month.links)} links, ${number(month.qrCodes)} QR codes; ` +
+    `This month: ${number(month.calls)} ${month.calls === 1 ? 'call' : 'calls'}, ${number(month.links)} ${month.links === 1 ? 'link' : 'links'}, ${number(month.qrCodes)} ${month.qrCodes === 1 ? 'QR code' : 'QR codes'}; ` +
     `this minute: ${number(minute.used)} of ${number(minute.limit)} calls.`,
 });

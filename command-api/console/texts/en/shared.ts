@@ -91,6 +91,7 @@ export const app = {
   zoneUnknown:
     'Your browser reports no known time zone. All times and days are in this one, until you choose another.',
   noPage: 'There is no such page',
+  pageAbove: 'Go to the page above it',
   firstPage: 'Go to the first page',
   responded: (status: number) => `The service responded with ${status}.`,
   uploadStopped: 'The upload was stopped.',
