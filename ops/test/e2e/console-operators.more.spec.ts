@@ -139,6 +139,12 @@ describe('the operators’ console', () => {
       await eventually('maintenance is on', async () => (await status()) === 503);
       await page.getByText(/^Maintenance since .*, switched on by ann:/).waitFor();
       await expectAccessible();
+      await goTo('Health');
+      const state = page.locator('.heading .badge');
+      await state.waitFor();
+      expect(await state.textContent()).to.equal('Maintenance');
+      await expectAccessible();
+      await goTo('Platform');
       await button('Switch maintenance off').click();
       await eventually('maintenance is off', async () => (await status()) === 201);
       await page.getByText(/^Maintenance since/).waitFor({ state: 'detached' });

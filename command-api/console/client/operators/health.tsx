@@ -1,9 +1,11 @@
+import { useContext } from 'preact/hooks';
 import type { HealthResponse } from '../../../../schemas/http/health.js';
 import type { ProcessList } from '../../../../schemas/http/operators.js';
 import { formatTime } from '../../format.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { readHealth } from '../app/api.js';
+import { Changes } from '../app/changes.js';
 import { useApi, useLoad, useRefresh } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { Figures, ScrollTable, TableHead } from '../components/tables.js';
@@ -114,17 +116,15 @@ export const Health = () => {
   const loaded = useLoad(readHealth, '');
   useRefresh(loaded, 5_000);
   const { value, failure, reload } = loaded;
+  const { maintenance } = useContext(Changes);
+  const [state, name] =
+    value?.status !== 'pass'
+      ? (['blocked', text.unhealthy] as const)
+      : maintenance
+        ? (['pending', text.maintenance] as const)
+        : (['active', text.healthy] as const);
   return (
-    <Page
-      title={texts.app.health}
-      aside={
-        value && (
-          <span class={`badge ${value.status === 'pass' ? 'active' : 'blocked'}`}>
-            {value.status === 'pass' ? text.healthy : text.unhealthy}
-          </span>
-        )
-      }
-    >
+    <Page title={texts.app.health} aside={value && <span class={`badge ${state}`}>{name}</span>}>
       <Trouble failure={failure} onRetry={reload} />
       {value && (
         <>
