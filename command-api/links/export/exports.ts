@@ -22,7 +22,7 @@ import {
   type ExportFormat,
 } from '../../../schemas/http/export.js';
 import { shown } from '../../../schemas/http/link-options.js';
-import { linkOfSubject } from '../../../schemas/link-subject.js';
+import { linkOfSubject, shortUrlOf, subjectOf } from '../../../schemas/link-subject.js';
 
 interface Format {
   readonly contentType: string;
@@ -77,13 +77,22 @@ export const formats: Readonly<Record<ExportFormat, Format>> = {
   },
 };
 
-const { csv } = formats;
-
-/** The formats with a byte order mark before a table, without which Excel guesses its encoding. */
-export const markedFormats: typeof formats = {
+/**
+ * The formats for spreadsheets: tables have short URLs, in a column that no import reads, and a byte order mark, without
+ * which Excel guesses the encoding.
+ */
+export const spreadsheetFormats = (shortUrlHost: string): typeof formats => ({
   ...formats,
-  csv: { ...csv, head: `\ufeff${csv.head}` },
-};
+  csv: {
+    ...formats.csv,
+    head: `\ufeff${csvRow([...columns, 'shortLinkUrl'])}`,
+    line: (link) =>
+      csvRow([
+        ...columns.map((name) => cellOf(link, name)),
+        shortUrlOf(subjectOf(link), shortUrlHost),
+      ]),
+  },
+});
 
 /** Exports of one account, so that it cannot take all connections. */
 const maxOfAccount = 2;

@@ -8,19 +8,20 @@ import { unavailable, type Reply } from '../../http/reply.js';
 import { parseQuery, type Handler } from '../../http/requests.js';
 import { withNamedDomain } from '../addressed-link.js';
 import { incompleteStats } from '../../statistics/route.js';
-import { type Exports, formats, markedFormats } from './exports.js';
+import { type Exports, formats, spreadsheetFormats } from './exports.js';
 
 export interface ExportDeps {
   readonly exports: Exports;
+  readonly shortUrlHost: string;
 }
 
 /** `Retry-After` is 10 s: most exports take less. */
 const tooManyExports = unavailable(messages.tooManyExports, 10);
 
 /** Responds with the links of an account as a file. */
-export const createExporter =
-  ({ exports }: ExportDeps) =>
-  async (
+export const createExporter = ({ exports, shortUrlHost }: ExportDeps) => {
+  const forSpreadsheets = spreadsheetFormats(shortUrlHost);
+  return async (
     ctx: Context,
     { format, ...filter }: ExportQuery,
     account: string,
@@ -39,11 +40,12 @@ export const createExporter =
     const named = withNamedDomain(filter, ctx.state as RequestState);
     const query = { ...named, sort: 'created', account } as const;
     // The console's users open the file in a spreadsheet.
-    const written = (ctx.path.startsWith('/console/') ? markedFormats : formats)[format];
+    const written = (ctx.path.startsWith('/console/') ? forSpreadsheets : formats)[format];
     const opened = await exports.open({ query, format: written, now, caller: callerIn(ctx) });
     if (opened === 'tooMany') return tooManyExports;
     return opened === 'incomplete' ? incompleteStats : { ...file, ...opened };
   };
+};
 
 /** `GET /v2/export`. */
 export const createExportHandler = (deps: ExportDeps): Handler<V2State> => {

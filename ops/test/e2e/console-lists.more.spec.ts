@@ -159,12 +159,17 @@ describe('the console’s lists of links', () => {
       /^\ufeffstart,clicks,bots\r\n[^]*T00:00:00[+-]\d\d:\d\d,1,0\r\n/,
     );
     expect(await save('button', 'Download CSV of Countries')).to.equal(
-      '\ufeffvalue,clicks\r\n,1\r\n',
+      '\ufeffvalue,clicks\r\nunknown,1\r\n',
+    );
+    expect(await save('button', 'Download CSV of Referrers')).to.equal(
+      '\ufeffvalue,clicks\r\ndirect or unknown,1\r\n',
     );
     await show('/links?tag=wanted');
     await expectListed(1);
     const links = await save('link', 'Export');
     expect(links.split('\r\n')).to.have.length(3);
-    expect(links).to.match(/^\ufeffdomain,code,.*\r\n,to-export,to-export,https:/);
+    expect(links).to.match(
+      /^\ufeffdomain,code,.*,shortLinkUrl\r\n,to-export,to-export,https:.*,https?:\/\/[^,]*\/to-export\r\n/,
+    );
   });
 });

@@ -52,6 +52,7 @@ export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
           fileName={fileNameOf(stats, dimension)}
           rows={compareRows(listOf(value, dimension), before && listOf(before, dimension))}
           nameOf={(name) => <bdi>{formatValue(dimension, name)}</bdi>}
+          noValue={formatValue(dimension, null)}
           clickCount={value.period.clickCount}
           isCompared={before !== undefined}
         />
@@ -112,16 +113,18 @@ const Rows = (props: ListProps) => {
 interface Props extends ListProps {
   readonly title: string;
   readonly fileName: string;
+  /** The name of `null` in the file. */
+  readonly noValue?: string;
 }
 
 /** The first values of a breakdown, all of them in a dialog, and the list as CSV. */
-export const ValueList = ({ title, fileName, ...list }: Props) => {
+export const ValueList = ({ title, fileName, noValue = '', ...list }: Props) => {
   const [isOpen, setOpen] = useState(false);
   const { rows, isCompared } = list;
   const csv = () => [
     ['value', 'clicks', ...(isCompared ? ['compared_clicks'] : [])],
     ...rows.map(({ value, clicks, before }) => [
-      ...[value ?? '', String(clicks)],
+      ...[value ?? noValue, String(clicks)],
       ...(isCompared ? [String(before ?? '')] : []),
     ]),
   ];
