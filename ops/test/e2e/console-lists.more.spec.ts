@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Locator } from 'playwright-core';
 import { consoleFixture } from '../support/console.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
@@ -147,6 +148,53 @@ describe('the console’s lists of links', () => {
     await button('Countries').click();
     await page.waitForURL(/\?lists=os$/);
   });
+
+  for (const [width, locale] of [
+    [1_280, 'de'],
+    [375, 'de'],
+    [1_280, 'en'],
+    [375, 'en'],
+  ] as const) {
+    it(`show host and end of a destination, and whole codes (${locale}, ${width} px)`, async () => {
+      const title = 'عنوان طويل جدا '.repeat(12).trim();
+      const url = `https://example.com/${'path/'.repeat(60)}the-very-end`;
+      const alias = `a-code-of-thirty-characters-${width}`;
+      await bench.link(key.key, { alias, title, url, tags: ['وسم'] });
+      await bench.visit(alias);
+      await bench.expectClicks(alias, key.key, 1);
+      await console.open(undefined, { locale, viewport: { width, height: 800 } });
+      await console.signIn(key.key);
+      /** The width of the visible text of an element, and of its whole text. */
+      const widthsOf = (element: Locator) =>
+        element.evaluate((node: unknown) => {
+          const { clientWidth, scrollWidth } = node as Record<string, number>;
+          return { clientWidth: clientWidth ?? 0, scrollWidth: scrollWidth ?? 0 };
+        });
+      for (const path of ['', '/links']) {
+        await show(path);
+        const clipped = page.locator('bdi.middle').first();
+        await clipped.waitFor();
+        const [start, end] = [clipped.locator('span').first(), clipped.locator('span').last()];
+        const [startWidths, endWidths] = [await widthsOf(start), await widthsOf(end)];
+        expect(startWidths.scrollWidth).to.be.above(startWidths.clientWidth);
+        expect(startWidths.clientWidth).to.be.above(path === '' ? 20 : 100);
+        expect(endWidths.scrollWidth).to.equal(endWidths.clientWidth);
+        expect(await end.textContent()).to.equal('h/the-very-end');
+        await start.hover();
+        expect(await clipped.getAttribute('title')).to.equal(url);
+        await expectAccessible(path);
+      }
+      const code = page.locator('a.middle > span').last();
+      expect(await code.textContent()).to.equal(alias);
+      const { height = 0 } = (await code.boundingBox()) ?? {};
+      expect(height).to.be.within(10, 32);
+      const arabic = page.locator('.clip bdi').first();
+      const { clientWidth, scrollWidth } = await widthsOf(arabic);
+      expect(scrollWidth).to.be.above(clientWidth);
+      const direction = await arabic.evaluate('(node) => getComputedStyle(node).direction');
+      expect(direction).to.equal('rtl');
+    });
+  }
 
   it('are exported with their filter, and statistics are saved as CSV', async () => {
     for (const alias of ['to-export', 'not-to-export']) {

@@ -161,13 +161,13 @@ describe('the operators’ console', () => {
     await goTo('Platform');
     const section = page.getByRole('form', { name: 'Reserved aliases' });
     const allow = async (alias: string, name: string): Promise<void> => {
-      await section.getByLabel('Alias').fill(alias);
+      await section.getByLabel('Alias', { exact: true }).fill(alias);
       await section.getByLabel('Account').fill(name);
       await button('Allow', section).click();
     };
     await allow('spring-sale', account);
     await section.getByText('The alias is not reserved').waitFor();
-    await section.getByLabel('Alias').and(page.locator(':focus')).waitFor();
+    await section.getByLabel('Alias', { exact: true }).and(page.locator(':focus')).waitFor();
     await allow('PayPal', 'nobody-has-this');
     await section.getByText('The account has no key').waitFor();
     provoke(loadError(400), loadError(400));
@@ -176,7 +176,7 @@ describe('the operators’ console', () => {
     await expectAccessible();
     await allow('PayPal', account);
     await section.getByText(`${account} may use paypal now.`).waitFor();
-    await section.getByLabel('Alias').fill('PAYPAL');
+    await section.getByLabel('Alias', { exact: true }).fill('PAYPAL');
     await button('Look up', section).click();
     await section.getByRole('cell', { name: account }).waitFor();
     await button('No longer allow', section).click();

@@ -104,7 +104,7 @@ describe('the console’s webhooks', () => {
     });
     await expectAccessible('paused');
     await button('Enable').click();
-    await page.getByText('enabled', { exact: true }).waitFor();
+    await page.getByText('paused', { exact: true }).waitFor({ state: 'detached' });
 
     await button('Delete').click();
     await dialog().getByText('gets no more events').waitFor();

@@ -96,12 +96,13 @@ export const Trouble = ({ failure, onRetry, children }: Props) => {
     field?.closest('details')?.setAttribute('open', '');
     (field ?? box.current)?.focus();
     if (!field) return undefined;
-    const hint = field.getAttribute('aria-describedby') ?? '';
+    const hint = field.getAttribute('aria-describedby');
     field.setAttribute('aria-invalid', 'true');
-    field.setAttribute('aria-describedby', `${id} ${hint}`.trim());
+    field.setAttribute('aria-describedby', hint === null ? id : `${id} ${hint}`);
     return () => {
       field.removeAttribute('aria-invalid');
-      field.setAttribute('aria-describedby', hint);
+      if (hint === null) field.removeAttribute('aria-describedby');
+      else field.setAttribute('aria-describedby', hint);
     };
   }, [failure]);
   if (!failure) return null;

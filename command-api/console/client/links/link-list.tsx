@@ -15,6 +15,7 @@ import {
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { type Loaded, useApi } from '../app/hooks.js';
+import { ClippedUrl } from '../components/clipped.js';
 import { CopyButton } from '../components/copy-button.js';
 import { ListPages } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
@@ -41,7 +42,7 @@ const ShortUrl = ({ shortUrl }: { readonly shortUrl: string }) => {
   const start = address.lastIndexOf('/') + 1;
   return (
     <>
-      <span class="clip">{address.slice(0, start)}</span>
+      <span>{address.slice(0, start)}</span>
       <span>{address.slice(start)}</span>
     </>
   );
@@ -65,8 +66,8 @@ const Row = (props: Omit<TableProps, 'links'> & { readonly link: TableProps['lin
         </td>
       )}
       <td class="code">
-        <div class="row">
-          <a class="short-url" href={linkPage(link)}>
+        <div class="row nowrap">
+          <a class="middle" href={linkPage(link)}>
             <ShortUrl shortUrl={shortUrl} />
           </a>
           <CopyButton text={shortUrl} what={shortUrl} />
@@ -81,8 +82,8 @@ const Row = (props: Omit<TableProps, 'links'> & { readonly link: TableProps['lin
             </strong>
           </p>
         )}
-        <p class="clip soft">
-          <bdi>{url}</bdi>
+        <p class="soft">
+          <ClippedUrl url={url} />
         </p>
         {tags.length > 0 && (
           <p>

@@ -18,6 +18,7 @@ import { splitTags } from '../../tags.js';
 import { texts } from '../../texts.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
+import { ClippedUrl } from '../components/clipped.js';
 import { CopyButton } from '../components/copy-button.js';
 import { LimitFields } from '../components/end-fields.js';
 import { Input, withValue, UrlInput } from '../components/field.js';
@@ -150,7 +151,9 @@ const CreatedLink = ({ link }: { readonly link: LinkResponse }) => {
         </a>
         <CopyButton text={link.shortUrl} what={texts.components.theShortLink} />
       </p>
-      <p class="soft clip">{richText(common.redirectsTo, { url: <bdi>{link.url}</bdi> })}</p>
+      <p class="soft row nowrap">
+        {richText(common.redirectsTo, { url: <ClippedUrl url={link.url} /> })}
+      </p>
       <p class="row">
         <a href={linkPage(link)}>{common.statistics}</a>
         <a href={linkPage(link, 'qr')}>{common.qrCode}</a>

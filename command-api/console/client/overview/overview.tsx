@@ -10,6 +10,7 @@ import { texts } from '../../texts.js';
 import { useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { Begin } from '../components/begin.js';
+import { ClippedUrl } from '../components/clipped.js';
 import { DomainSelect } from '../components/own-domains.js';
 import { NeedsScope, useOwner, useScope } from '../app/owner.js';
 import { richText } from '../components/rich-text.js';
@@ -99,7 +100,10 @@ const TopLinks = () => {
     return (
       link && (
         <>
-          <a href={linkPage(link)}>{subject}</a> <bdi class="soft">{link.url}</bdi>
+          <a href={linkPage(link)}>{subject}</a>
+          <span class="soft">
+            <ClippedUrl url={link.url} />
+          </span>
         </>
       )
     );
