@@ -159,28 +159,35 @@ describe('the operators’ console', () => {
     const account = `reserved-${Date.now()}`;
     await bench.key('PRO', { account });
     await goTo('Platform');
-    const section = page.getByRole('form', { name: 'Reserved aliases' });
+    const section = page.getByRole('region', { name: 'Reserved aliases' });
+    const dialog = page.getByRole('dialog');
     const allow = async (alias: string, name: string): Promise<void> => {
-      await section.getByLabel('Alias', { exact: true }).fill(alias);
-      await section.getByLabel('Account').fill(name);
-      await button('Allow', section).click();
+      await dialog.getByLabel('Alias').fill(alias);
+      await dialog.getByLabel('Account').fill(name);
+      await button('Allow', dialog).click();
     };
+    const lookUp = async (alias: string): Promise<void> => {
+      await section.getByLabel('Alias', { exact: true }).fill(alias);
+      await button('Look up', section).click();
+    };
+    await button('Allow', section).click();
     await allow('spring-sale', account);
-    await section.getByText('The alias is not reserved').waitFor();
-    await section.getByLabel('Alias', { exact: true }).and(page.locator(':focus')).waitFor();
+    await dialog.getByText('The alias is not reserved').waitFor();
+    await dialog.getByLabel('Alias').and(page.locator(':focus')).waitFor();
     await allow('PayPal', 'nobody-has-this');
-    await section.getByText('The account has no key').waitFor();
+    await dialog.getByText('The account has no key').waitFor();
     provoke(loadError(400), loadError(400));
-    await button('Look up', section).click();
-    await section.getByText('No account may use PayPal.').waitFor();
     await expectAccessible();
     await allow('PayPal', account);
     await section.getByText(`${account} may use paypal now.`).waitFor();
-    await section.getByLabel('Alias', { exact: true }).fill('PAYPAL');
-    await button('Look up', section).click();
+    await lookUp('stripe');
+    await section.getByText('No account may use stripe.').waitFor();
+    await lookUp('PAYPAL');
     await section.getByRole('cell', { name: account }).waitFor();
-    await button('No longer allow', section).click();
+    await section.getByRole('button', { name: 'No longer allow paypal' }).click();
+    await button('No longer allow', dialog).click();
     await section.getByText('No account may use paypal any more.').waitFor();
+    await expectAccessible();
   });
 
   it('shows pending claims of domains', async () => {

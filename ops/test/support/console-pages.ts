@@ -39,7 +39,7 @@ export const operatorRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'domains of all accounts', path: '/domains', needs: ['main p.soft'] },
   { name: 'people of all accounts', path: '/people', needs: ['main dl'] },
   { name: 'projections', path: '/projections', needs: ['li.card'] },
-  { name: 'platform', path: '/platform', needs: ['input[type=checkbox]'] },
+  { name: 'platform', path: '/platform', needs: ['[role=group] button'] },
   { name: 'sessions', path: '/sessions', needs: ['main li'] },
   { name: 'its statistics', path: `/links/${code}/statistics`, needs: ['main dl'] },
   { name: 'changes', path: '/changes', needs: ['.history li'] },

@@ -7,7 +7,7 @@ import { Trouble } from '../components/trouble.js';
 import { Changes, readChanges, useChanges } from './changes.js';
 import { onSignedOut, send, type Result, type Failure } from './api.js';
 import { fieldsOf, useLoad } from './hooks.js';
-import { Invitation, type Invited, OfferForm } from './offer.js';
+import { Invitation, type Invited } from './offer.js';
 import { texts } from '../../texts.js';
 import { richText } from '../components/rich-text.js';
 import { leaveTo } from '../components/unsaved.js';
@@ -218,14 +218,16 @@ export const SessionGate = <Session,>({ children, ...options }: Props<Session>) 
   if (offer !== null) {
     return (
       <Welcome>
-        <OfferForm
+        {/* The sender of the address may be an attacker. */}
+        <CallForm
           verb={token === null ? text.accept : text.open}
-          accept={accept}
-          current={session && options.describe(session)}
-          onRefused={closeOffer}
+          call={accept}
+          cancel={text.decline}
+          onCancel={closeOffer}
         >
-          {offer}
-        </OfferForm>
+          <p>{offer}</p>
+          {session && <p>{richText(text.replacesSession, { owner: options.describe(session) })}</p>}
+        </CallForm>
       </Welcome>
     );
   }

@@ -24,11 +24,13 @@ interface FormProps<Value> extends CallProps<Value> {
   readonly onUnchanged?: () => void;
   /** Adds a second button. */
   readonly onCancel?: (() => void) | undefined;
+  /** The text of the second button. */
+  readonly cancel?: string;
 }
 
 export const CallForm = <Value,>(props: FormProps<Value>) => {
   const { verb, isDanger = false, call, onDone, onUnchanged, onCancel, title, children } = props;
-  const { isCard = title !== undefined } = props;
+  const { isCard = title !== undefined, cancel = texts.components.cancel } = props;
   const { isBusy, failure, run } = useAction();
   const id = useId();
   const submit = onSubmit(async (data, form) => {
@@ -57,7 +59,7 @@ export const CallForm = <Value,>(props: FormProps<Value>) => {
         <div class="row">
           {button}
           <button type="button" onClick={onCancel}>
-            {texts.components.cancel}
+            {cancel}
           </button>
         </div>
       ) : (

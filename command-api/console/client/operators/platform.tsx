@@ -7,8 +7,7 @@ import type {
 import { callApi } from '../app/api.js';
 import { Changes } from '../app/changes.js';
 import { withQuery } from '../../link-address.js';
-import { fieldsOf, onSubmit, useAction, useApi } from '../app/hooks.js';
-import { useOwner } from '../app/owner.js';
+import { fieldsOf, onSubmit, useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { formatTime } from '../../format.js';
 import { question, useActions, type Action } from '../components/actions.js';
@@ -125,96 +124,80 @@ const Switches = () => {
 const describeOverride = ({ alias, account }: AliasOverrideResponse): string =>
   account === null ? text.revokedAlias(alias) : text.grantedAlias(account, alias);
 
-const Granted = ({ overrides, next, alias }: OverridePage & { readonly alias: string }) =>
-  overrides.length === 0 ? (
-    <p class="soft">{alias === '' ? text.noneGranted : text.notGranted(alias)}</p>
-  ) : (
-    <>
-      <ScrollTable
-        label={text.grantedAliases}
-        columns={[common.alias, common.account, text.since]}
-        isPreview
-      >
-        {overrides.map(({ alias, account, since }) => (
-          <tr key={alias}>
-            <th scope="row">{alias}</th>
-            <td>{account}</td>
-            <td>{formatTime(since)}</td>
-          </tr>
-        ))}
-      </ScrollTable>
-      {next !== null && <p class="hint">{text.moreGranted(overrides.length)}</p>}
-    </>
-  );
+const overrideOf = (alias: string): string =>
+  `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
+
+const allow: Action = {
+  verb: text.grant,
+  dialog: {
+    title: text.allowAlias,
+    content: (
+      <>
+        <Input label={common.alias} name="alias" required maxLength={50} />
+        <Input label={common.account} name="account" required />
+      </>
+    ),
+  },
+  call: (data) => {
+    const { alias = '', account } = fieldsOf(data);
+    return callApi(overrideOf(alias), { method: 'PUT', body: { account } });
+  },
+  done: describeOverride,
+};
+
+const disallow = (alias: string): Action => ({
+  verb: text.revokeAlias,
+  unseen: alias,
+  isRemoval: true,
+  ...question(text.reserveAgain(alias), <p>{text.reservedHint}</p>),
+  call: () => callApi(overrideOf(alias), { method: 'DELETE' }),
+  done: describeOverride,
+});
 
 const ReservedAliases = () => {
-  const { isReadOnly } = useOwner();
-  const { isBusy, failure, run } = useAction();
-  const [done, setDone] = useState<AliasOverrideResponse>();
-  const [lookedUp, setLookedUp] = useState('');
-  const granted = useApi<OverridePage>(
-    withQuery('/admin/reserved-aliases', { limit: '1000', alias: lookedUp }),
+  const [alias, setAlias] = useState('');
+  const query = { limit: '1000', alias };
+  const { value, failure, reload } = useApi<OverridePage>(
+    withQuery('/admin/reserved-aliases', query),
   );
-  const set = async (form: HTMLFormElement, isGiven: boolean): Promise<void> => {
-    const { alias = '', account = '' } = fieldsOf(new FormData(form));
-    const override = `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
-    const call = isGiven
-      ? ({ method: 'PUT', body: { account } } as const)
-      : ({ method: 'DELETE' } as const);
-    setDone(undefined);
-    const outcome = await run(() => callApi<AliasOverrideResponse>(override, call));
-    if (!outcome) return;
-    setDone(outcome.value);
-    setLookedUp('');
-    form.reset();
-    granted.reload();
-  };
+  const tools = useActions(reload);
+  const lookUp = onSubmit((data) => {
+    setAlias(fieldsOf(data)['alias'] ?? '');
+    return undefined;
+  });
   return (
-    <form
-      class="card stack"
-      onSubmit={onSubmit((_, form) => set(form, true))}
-      aria-labelledby="reserved"
-    >
+    <section class="card stack" aria-labelledby="reserved">
       <h2 id="reserved">{text.reservedAliases}</h2>
       <p class="hint">{text.reservedHint}</p>
-      <div class="columns">
-        <Input label={common.alias} name="alias" required maxLength={50} />
-        {!isReadOnly && <Input label={common.account} name="account" required />}
-      </div>
-      <Trouble failure={failure} />
-      <div class="row">
-        <button
-          type="button"
-          onClick={({ currentTarget: { form } }) => {
-            setDone(undefined);
-            setLookedUp(form ? (fieldsOf(new FormData(form))['alias'] ?? '') : '');
-          }}
+      <form class="picker" onSubmit={lookUp}>
+        <Input label={common.alias} name="alias" type="search" maxLength={50} />
+        <button>{text.lookUp}</button>
+      </form>
+      {tools.feedback}
+      <Trouble failure={failure} onRetry={reload} />
+      {value?.overrides.length === 0 && (
+        <p class="soft">{alias === '' ? text.noneGranted : text.notGranted(alias)}</p>
+      )}
+      {value && value.overrides.length > 0 && (
+        <ScrollTable
+          label={text.grantedAliases}
+          columns={[common.alias, common.account, text.since, common.actions]}
+          isPreview
         >
-          {text.lookUp}
-        </button>
-        {!isReadOnly && (
-          <>
-            <button aria-disabled={isBusy}>{text.grant}</button>
-            <button
-              type="button"
-              aria-disabled={isBusy}
-              onClick={({ currentTarget: { form } }) => {
-                // The account is not required.
-                const alias = form?.elements.namedItem('alias');
-                if (form && alias instanceof HTMLInputElement && alias.reportValidity()) {
-                  void set(form, false);
-                }
-              }}
-            >
-              {text.revokeAlias}
-            </button>
-          </>
-        )}
-        <span role="status">{done && describeOverride(done)}</span>
-      </div>
-      <Trouble failure={granted.failure} onRetry={granted.reload} />
-      {granted.value && <Granted {...granted.value} alias={lookedUp} />}
-    </form>
+          {value.overrides.map((override) => (
+            <tr key={override.alias}>
+              <th scope="row">{override.alias}</th>
+              <td>{override.account}</td>
+              <td>{formatTime(override.since)}</td>
+              <td>{tools.buttons([disallow(override.alias)])}</td>
+            </tr>
+          ))}
+        </ScrollTable>
+      )}
+      {value?.next != null && <p class="hint">{text.moreGranted(value.overrides.length)}</p>}
+      <div class="row">{tools.buttons([allow], '')}</div>
+      {tools.dialogs}
+    </section>
   );
 };
 

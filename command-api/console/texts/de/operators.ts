@@ -95,6 +95,8 @@ export const operators: typeof english.operators = (number) => ({
   reservedHint:
     'Kein Konto kann einen reservierten Alias verwenden, außer ein Betreiber erlaubt es.',
   grant: 'Erlauben',
+  allowAlias: 'Reservierten Alias erlauben',
+  reserveAgain: (alias) => `${alias} wieder reservieren?`,
   revokeAlias: 'Nicht mehr erlauben',
   grantedAlias: (account, alias) => `${account} darf ${alias} jetzt verwenden.`,
   revokedAlias: (alias) => `Kein Konto darf ${alias} noch verwenden.`,

@@ -90,6 +90,8 @@ export const operators = (number: FormatNumber) => ({
   reservedAliases: 'Reserved aliases',
   reservedHint: 'No account can use a reserved alias unless an operator allows it.',
   grant: 'Allow',
+  allowAlias: 'Allow a reserved alias',
+  reserveAgain: (alias: string) => `Reserve ${alias} again?`,
   revokeAlias: 'No longer allow',
   grantedAlias: (account: string, alias: string) => `${account} may use ${alias} now.`,
   revokedAlias: (alias: string) => `No account may use ${alias} any more.`,
