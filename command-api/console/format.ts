@@ -22,7 +22,11 @@ const utc = { timeZone: 'UTC' } as const;
 const days = timeFormat({ dateStyle: 'medium', ...utc });
 
 /** Some browsers report an empty name, or none. */
-const reportedZone = once(() => new Intl.DateTimeFormat().resolvedOptions().timeZone ?? '');
+const reportedZone = once(() => {
+  const { timeZone = '' }: { readonly timeZone?: string } =
+    new Intl.DateTimeFormat().resolvedOptions();
+  return timeZone;
+});
 let chosenZone = '';
 
 /** Sets the zone of a user whose browser reports none that the API knows. */

@@ -12,8 +12,9 @@ const isOther = ({ value, campaign }: Row): boolean => value === others || campa
 /** The values of a visit in each list, as the fields of a row. */
 const valuesOf = (event: LiveEvent): readonly (readonly [list: string, values: object])[] => {
   const { data } = event;
+  const { campaign: text } = data;
   const link = linkOf(event);
-  const campaign = Object.fromEntries(new URLSearchParams(String(data['campaign'] ?? '')));
+  const campaign = Object.fromEntries(new URLSearchParams(typeof text === 'string' ? text : ''));
   return [
     ...Object.entries({ ...dimensions, campaigns: '' }).map(
       ([list, field]) => [list, { value: data[field] ?? null }] as const,

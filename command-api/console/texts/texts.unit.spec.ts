@@ -36,7 +36,7 @@ describe('texts of the console', () => {
   it('count one thing in the singular', () => {
     const month = { calls: 1, links: 1, qrCodes: 1 };
     const usage = [englishTexts, germanTexts].map((catalogue) =>
-      createTexts(catalogue as typeof englishTexts, String).operators.usage(month, {
+      createTexts(catalogue, String).operators.usage(month, {
         ...{ used: 2, limit: 60 },
       }),
     );

@@ -174,7 +174,7 @@ describe('the operators’ console', () => {
     await allow('spring-sale', account);
     await dialog.getByText('The alias is not reserved').waitFor();
     await dialog.getByLabel('Alias').and(page.locator(':focus')).waitFor();
-    await allow('PayPal', 'nobody-has-this');
+    await allow('PayPal', 'unknown-account');
     await dialog.getByText('The account has no key').waitFor();
     provoke(loadError(400), loadError(400));
     await expectAccessible();

@@ -131,7 +131,9 @@ describe('the console’s pages', () => {
     for (const route of developerRoutes(shortCode)) {
       await openRoute(page, bench.product.api, route);
       await expectAccessible(route.name);
-      expect(await page.locator('main img, main script, main b, main :not(.plot > div) > svg').count()).to.equal(0);
+      expect(
+        await page.locator('main img, main script, main b, main :not(.plot > div) > svg').count(),
+      ).to.equal(0);
     }
     await show(`/links/${shortCode}/settings`);
     expect(await page.getByLabel('Title').inputValue()).to.equal(hostile);

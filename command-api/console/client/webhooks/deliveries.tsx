@@ -148,7 +148,7 @@ export const Deliveries = ({ path, deliveries, next, isLoading, onReload }: Prop
     call: () => retryOf(path, id),
     done: text.retried,
   });
-  const all: Action = {
+  const retryFailed: Action = {
     verb: text.retryAll,
     dialog: { title: text.retryAll, content: <p>{text.retryAllCost}</p> },
     call: () => retryAll(path),
@@ -159,7 +159,7 @@ export const Deliveries = ({ path, deliveries, next, isLoading, onReload }: Prop
       <div class="row spread">
         <h2 id="deliveries">{text.deliveries}</h2>
         <div class="row">
-          {deliveries.some(isFailing) && tools.buttons([all])}
+          {deliveries.some(isFailing) && tools.buttons([retryFailed])}
           <button type="button" class="small" onClick={onReload}>
             {text.refresh}
           </button>
