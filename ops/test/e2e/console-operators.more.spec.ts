@@ -168,7 +168,7 @@ describe('the operators’ console', () => {
     };
     const lookUp = async (alias: string): Promise<void> => {
       await section.getByLabel('Alias', { exact: true }).fill(alias);
-      await button('Look up', section).click();
+      await button('Search', section).click();
     };
     await button('Allow', section).click();
     await allow('spring-sale', account);

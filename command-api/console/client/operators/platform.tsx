@@ -171,7 +171,7 @@ const ReservedAliases = () => {
       <p class="hint">{text.reservedHint}</p>
       <form class="picker" onSubmit={lookUp}>
         <Input label={common.alias} name="alias" type="search" maxLength={50} />
-        <button>{text.lookUp}</button>
+        <button>{common.search}</button>
       </form>
       {tools.feedback}
       <Trouble failure={failure} onRetry={reload} />

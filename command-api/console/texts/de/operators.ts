@@ -103,7 +103,6 @@ export const operators: typeof english.operators = (number) => ({
   grantedAliases: 'Erlaubte Aliasse',
   noneGranted: 'Kein Konto darf einen reservierten Alias verwenden.',
   notGranted: (alias) => `Kein Konto darf ${alias} verwenden.`,
-  lookUp: 'Nachschlagen',
   moreGranted: (shown) => `Die ersten ${number(shown)} werden angezeigt.`,
   changesHint:
     'Änderungen an Schlüsseln, Personen, Domains, Webhooks, reservierten Aliassen, Schaltern und Projektionen, die neuesten ' +

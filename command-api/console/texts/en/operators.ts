@@ -98,7 +98,6 @@ export const operators = (number: FormatNumber) => ({
   grantedAliases: 'Allowed aliases',
   noneGranted: 'No account may use a reserved alias.',
   notGranted: (alias: string) => `No account may use ${alias}.`,
-  lookUp: 'Look up',
   moreGranted: (shown: number) => `The first ${number(shown)} are shown.`,
   changesHint:
     'Changes of keys, people, domains, webhooks, reserved aliases, switches and projections, newest first. Changes of a ' +
