@@ -99,14 +99,17 @@ describe('GET /v2/export', () => {
     expect(rows.flat()).to.include.members(["'=1+1", "''quoted", "'+x,y", `'@a, "b"\nc`]);
   });
 
-  it('starts with a byte order mark in the console, whose users open it in a spreadsheet', async () => {
+  it('has a byte order mark and short URLs in the console, whose users open it in a spreadsheet', async () => {
     const headers = { Cookie: cookieOf(await signIn({ key })) };
     const download = (format: string): Promise<HttpResponse> =>
       sendRequest(`${bench.product.api}/console/v2/export?format=${format}`, { headers });
     const mark = Buffer.from('\ufeff');
     const { bytes } = await download('csv');
     expect(bytes.subarray(0, mark.length)).to.deep.equal(mark);
-    expect(bytes.subarray(mark.length)).to.deep.equal((await ask('?format=csv')).bytes);
+    const shortUrl = /,(?:shortLinkUrl|https?:\/\/[^,\s]*\/[^,\s/]+)\r\n/g;
+    const rows = bytes.subarray(mark.length).toString();
+    expect(rows.match(shortUrl)).to.have.length.above(1);
+    expect(rows.replaceAll(shortUrl, '\r\n')).to.equal((await ask('?format=csv')).text);
     expect((await download('jsonl')).bytes).to.deep.equal((await ask()).bytes);
   });
 
