@@ -188,10 +188,12 @@ describe('the console’s lists of links', () => {
       expect(await code.textContent()).to.equal(alias);
       const { height = 0 } = (await code.boundingBox()) ?? {};
       expect(height).to.be.within(10, 32);
-      const arabic = page.locator('.clip bdi').first();
+      const arabic = page.locator('td.about .clip bdi').first();
       const { clientWidth, scrollWidth } = await widthsOf(arabic);
       expect(scrollWidth).to.be.above(clientWidth);
-      const direction = await arabic.evaluate('(node) => getComputedStyle(node).direction');
+      const direction = await page.evaluate<string>(
+        `getComputedStyle(document.querySelector('td.about .clip bdi')).direction`,
+      );
       expect(direction).to.equal('rtl');
     });
   }
