@@ -267,7 +267,7 @@ describe('product: console', () => {
       expect(events.at(-1)?.actor).to.equal('maria');
       // The session is valid on each node that has an API.
       for (const other of admins.slice(0, apis.length)) {
-        expectBody(await sendRequest(other + sessionPath, { headers }), 200, known);
+        expectBody(await sendRequest(other + sessionPath, { headers }), 200, { ...known, plans });
       }
       expect((await sendRequest(`${admin}/admin/platform`, { headers })).status).to.equal(401);
       const left = await sendFromPage(admin, 'DELETE', sessionPath, { headers });

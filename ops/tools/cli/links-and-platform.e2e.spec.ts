@@ -229,12 +229,12 @@ describe('CLI: links and the platform, on a running service', () => {
 
   it('allows an account a reserved alias, and revokes it', async () => {
     for (const account of ['acme', 'shop']) await bench.key('FREE', { account });
-    const allowed = await json('aliases', 'allow', 'Blog', '--account', 'acme');
-    expect(allowed).to.deep.equal({ alias: 'blog', account: 'acme' });
-    const again = await text('aliases', 'allow', 'blog', '--account', 'shop');
-    expect(again).to.equal('The account shop may use blog\n');
-    const revoked = await text('aliases', 'disallow', 'blog');
-    expect(revoked).to.equal('The alias blog is reserved again\n');
-    await expectFailure(['aliases', 'disallow', 'blog'], 1, 'Override not found');
+    const allowed = await json('aliases', 'allow', 'Docs', '--account', 'acme');
+    expect(allowed).to.deep.equal({ alias: 'docs', account: 'acme' });
+    const again = await text('aliases', 'allow', 'docs', '--account', 'shop');
+    expect(again).to.equal('The account shop may use docs\n');
+    const revoked = await text('aliases', 'disallow', 'docs');
+    expect(revoked).to.equal('The alias docs is reserved again\n');
+    await expectFailure(['aliases', 'disallow', 'docs'], 1, 'Override not found');
   });
 });
