@@ -21,12 +21,12 @@ const languages = namesOf('language');
 const utc = { timeZone: 'UTC' } as const;
 const days = timeFormat({ dateStyle: 'medium', ...utc });
 
-/** Some browsers report an empty name, or none. */
-const reportedZone = once(() => {
-  const { timeZone = '' }: { readonly timeZone?: string } =
-    new Intl.DateTimeFormat().resolvedOptions();
-  return timeZone;
-});
+/** Some browsers report an empty zone, or none. */
+type Reported = Partial<Intl.ResolvedDateTimeFormatOptions>;
+
+const reportedZone = once(
+  () => (new Intl.DateTimeFormat().resolvedOptions() as Reported).timeZone ?? '',
+);
 let chosenZone = '';
 
 /** Sets the zone of a user whose browser reports none that the API knows. */
