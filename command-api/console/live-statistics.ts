@@ -25,10 +25,12 @@ const valuesOf = (event: LiveEvent): readonly (readonly [list: string, values: o
   ];
 };
 
-const count = (rows: readonly Row[], values: object): readonly Row[] => {
+/** @param list the name of the list: the URL of a link without clicks is not known */
+const count = (list: string, rows: readonly Row[], values: object): readonly Row[] => {
   const isSame = (row: Row): boolean =>
     Object.entries(values).every(([name, value]) => (row[name] ?? null) === value);
-  const counted = rows.find(isSame) ?? rows.find(isOther) ?? { ...values, clicks: 0 };
+  const added = { ...values, ...(list === 'links' && { url: '' }), clicks: 0 };
+  const counted = rows.find(isSame) ?? rows.find(isOther) ?? added;
   return [
     ...rows.filter((row) => row !== counted),
     { ...counted, clicks: counted.clicks + 1 },
@@ -55,7 +57,10 @@ const addVisit = <Stats extends PeriodStats>(stats: Stats, event: LiveEvent): St
     // Only the first visitor is certainly a new one.
     ...(uniques === 0 && event.data['visitor'] != null && { uniques: 1 }),
     ...Object.fromEntries(
-      valuesOf(event).map(([list, values]) => [list, lists[list] && count(lists[list], values)]),
+      valuesOf(event).map(([list, values]) => [
+        list,
+        lists[list] && count(list, lists[list], values),
+      ]),
     ),
   };
 };

@@ -62,6 +62,11 @@ describe('statistics with visits of a stream', () => {
     ]);
   });
 
+  it('have a link without earlier clicks, whose URL is not known', () => {
+    const { links } = withVisits(stats, [{ ...visit({}), subject: 'b' }]);
+    expect(links?.[1]).to.deep.equal({ shortCode: 'b', domain: null, url: '', clicks: 1 });
+  });
+
   it('count a bot only as such', () => {
     const counted = withVisits(stats, [visit({ bot: true })]);
     const [, day] = counted.timeseries ?? [];
