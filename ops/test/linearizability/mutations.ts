@@ -19,27 +19,6 @@ interface Mutation {
 
 const mutations: readonly Mutation[] = [
   {
-    name: 'links are decided without a lock of their rows',
-    file: 'ops/ledger/links.js',
-    from: 'ORDER BY subject FOR UPDATE`',
-    to: 'ORDER BY subject`',
-    onStack: true,
-  },
-  {
-    name: 'links are created without a lock of the meter',
-    file: 'ops/ledger/meters.js',
-    from: 'ORDER BY m.key_id FOR UPDATE OF m',
-    to: 'ORDER BY m.key_id',
-    onStack: true,
-  },
-  {
-    name: 'an edge serves copies in Redis that lack a change',
-    file: 'redirect-edge/links/freshness.js',
-    from: 'return isYoung && this.isComplete && copy.sequence === sequence;',
-    to: 'return isYoung;',
-    onStack: true,
-  },
-  {
     name: 'an edge remembers the first limit of a link',
     file: 'redirect-edge/links/click.js',
     from: 'const { subject, maxClicks, clicks, account } = link;',
@@ -109,6 +88,27 @@ const mutations: readonly Mutation[] = [
             usages.set(call.key.rootId, { at: Date.now(), reply });
             return reply;
         }`,
+  },
+  {
+    name: 'links are decided without a lock of their rows',
+    file: 'ops/ledger/links.js',
+    from: 'ORDER BY subject FOR UPDATE`',
+    to: 'ORDER BY subject`',
+    onStack: true,
+  },
+  {
+    name: 'links are created without a lock of the meter',
+    file: 'ops/ledger/meters.js',
+    from: 'ORDER BY m.key_id FOR UPDATE OF m',
+    to: 'ORDER BY m.key_id',
+    onStack: true,
+  },
+  {
+    name: 'an edge serves copies in Redis that lack a change',
+    file: 'redirect-edge/links/freshness.js',
+    from: 'return isYoung && this.isComplete && copy.sequence === sequence;',
+    to: 'return isYoung;',
+    onStack: true,
   },
 ];
 
