@@ -73,7 +73,8 @@ const startEmbedded = async ({ faults, env }: SystemOptions): Promise<System> =>
       inject: () => killAndRestart(index % 2 === 1),
     })),
     async stop() {
-      await product.stop();
+      // A clean stop would hide the error of a failed restart.
+      await product.killTree();
       await rm(dataDir, { recursive: true, force: true });
     },
   };
