@@ -91,6 +91,7 @@ describe('GET /v2/links', () => {
       ['destination=apps.example', ['list-fourth']],
       [`createdAfter=${newest}`, ['list-fourth']],
       ['createdBefore=2026-01-01&tz=Europe/Berlin', []],
+      ['status=deleted', ['list-meanwhile']],
     ] as const) {
       expect(await codes(`?${query}`), query).to.deep.equal(expected);
     }
