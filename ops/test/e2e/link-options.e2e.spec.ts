@@ -232,9 +232,9 @@ describe('options of a link', () => {
   describe('forwardPath', () => {
     const url = 'https://docs.example/v1/?lang=en#top';
 
-    it('appends the path before the query, and refuses one that could leave the folder', async () => {
-      const both = { url, forwardPath: true, forwardQuery: true };
-      const { shortCode } = await bench.link(pro.key, both);
+    it('appends the path before the query, and refuses paths that could leave the folder', async () => {
+      const forwarding = { url, forwardPath: true, forwardQuery: true };
+      const { shortCode } = await bench.link(pro.key, forwarding);
       for (const [path, location] of [
         ['/', url],
         ['/a/?x=y', 'https://docs.example/v1/a/?lang=en&x=y#top'],
