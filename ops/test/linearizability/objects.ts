@@ -21,7 +21,7 @@ export interface Request {
   readonly options?: RequestOptions;
 }
 
-/** Returns a request. `version`: the last one that a response had. */
+/** Returns a request. `version` is that of the last response. */
 export type Choice = (version: number) => Request;
 
 /** An object that several processes use concurrently. */

@@ -58,8 +58,8 @@ const startEmbedded = async ({ faults, env }: SystemOptions): Promise<System> =>
   const dataDir = await temporaryDir();
   const start = () => startEmbeddedProduct({ dataDir, env });
   let product = await start();
-  const killAndRestart = async (all: boolean): Promise<void> => {
-    if (all) await product.killTree();
+  const killAndRestart = async (withPostgres: boolean): Promise<void> => {
+    if (withPostgres) await product.killTree();
     else process.kill(product.pid, 'SIGKILL');
     product = await start();
   };
