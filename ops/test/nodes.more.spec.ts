@@ -45,7 +45,7 @@ describe('other runtimes', () => {
       const node = await install(name, String(version), `${name}/bin/node`);
       expect((await run(node, ['--version'])).stdout).to.match(new RegExp(`^v${version}\\.`));
       await expectToPass(node, mocha, ...specs);
-    }).timeout(300_000);
+    }).timeout(600_000);
   }
 
   it('run the unit specs of the client on Bun', async () => {
@@ -53,5 +53,5 @@ describe('other runtimes', () => {
     // `bin/mocha.js` would start Node.
     const cli = fileURLToPath(import.meta.resolve('mocha/lib/cli/cli.js'));
     await expectToPass(bun, cli, 'dist/ops/clients/**/*.unit.spec.js');
-  }).timeout(300_000);
+  }).timeout(600_000);
 });
