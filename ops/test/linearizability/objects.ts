@@ -89,6 +89,13 @@ const requestsOf = ({ pro, random }: Context) => {
   };
 };
 
+/** A fault prevents a key, or its event (202). @throws other errors */
+const nullIfUnavailable = (error: unknown): null => {
+  if (!(error instanceof Error)) throw error;
+  if (!('code' in error) && !/^no key: (?:202|503) /.test(error.message)) throw error;
+  return null;
+};
+
 /** The kinds of objects; each call returns a new one. */
 export const kinds = {
   alias(context) {
@@ -112,8 +119,7 @@ export const kinds = {
     return { key, first: create(), reads: [visit, get], requests };
   },
   async quota({ target }) {
-    // Operators get no key while the log is unavailable.
-    const key = await issueKey(target, { plan: 'FREE' }).catch(() => null);
+    const key = await issueKey(target, { plan: 'FREE' }).catch(nullIfUnavailable);
     if (key === null) return null;
     const as = { headers: bearer(key) };
     const body = { url: 'https://example.com/' };
