@@ -11,6 +11,8 @@ export interface RequestOptions {
   readonly timeoutMs?: number;
   /** The address of the client, in 127.0.0.0/8. */
   readonly localAddress?: string;
+  /** Do not use an idle connection. */
+  readonly newConnection?: boolean;
 }
 
 export interface HttpResponse {
@@ -43,7 +45,7 @@ const parseTarget = (url: string): { host: string; port: string; path: string } 
  */
 export const sendRequest = (url: string, options: RequestOptions = {}): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
-    const { method = 'GET', timeoutMs = 30_000, localAddress } = options;
+    const { method = 'GET', timeoutMs = 30_000, localAddress, newConnection = false } = options;
     const body = bytesOf(options.body);
     const headers: Record<string, string | number> = {
       ...(typeof options.body === 'object' &&
@@ -57,7 +59,7 @@ export const sendRequest = (url: string, options: RequestOptions = {}): Promise<
     const request = httpRequest(
       {
         ...parseTarget(url),
-        agent,
+        agent: newConnection ? false : agent,
         method,
         headers,
         timeout: timeoutMs,
@@ -88,7 +90,7 @@ export const sendRequest = (url: string, options: RequestOptions = {}): Promise<
     request.end(body);
   });
 
-/** Sends a repeatable request again if the server has just closed the idle connection. */
+/** Sends a repeatable request again, on a new connection, if the server has just closed the idle one. */
 export const sendRepeatable = async (
   url: string,
   options: RequestOptions = {},
@@ -97,7 +99,7 @@ export const sendRepeatable = async (
     return await sendRequest(url, options);
   } catch (error) {
     if (!hasCode(error, 'ECONNRESET')) throw error;
-    return sendRequest(url, options);
+    return sendRequest(url, { ...options, newConnection: true });
   }
 };
 
