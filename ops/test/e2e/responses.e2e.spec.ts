@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { asyncApiDocument } from '../../../command-api/http/asyncapi/document.js';
 import { openApiDocument } from '../../../command-api/http/openapi/document.js';
@@ -168,6 +169,18 @@ describe('responses of all listeners', () => {
         const { etag = '' } = response.headers;
         const again = await bench.api(path, null, { headers: { 'If-None-Match': etag } });
         expect([again.status, again.text, again.headers.etag]).to.deep.equal([304, '', etag]);
+      }
+    });
+
+    it('are compressed for clients that accept gzip', async () => {
+      for (const path of [...documents, '/docs/swagger-ui-bundle.js']) {
+        const plain = await bench.api(path, null);
+        const headers = { 'Accept-Encoding': 'gzip' };
+        const compressed = await bench.api(path, null, { headers });
+        expect(compressed.headers, path).to.include({
+          ...{ 'content-encoding': 'gzip', vary: 'Accept-Encoding', etag: plain.headers.etag },
+        });
+        expect(gunzipSync(compressed.bytes).equals(plain.bytes), path).to.equal(true);
       }
     });
 
