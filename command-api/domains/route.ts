@@ -5,11 +5,6 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { ResolverUnavailable, type TxtLookup } from '../../ops/platform/networks/dns.js';
 import { domainNameOf } from '../../schemas/domain-name.js';
 import type { Domain } from '../../schemas/folds/domain.js';
-import {
-  changeDomainRequest,
-  claimDomainRequest,
-  domainPageQuery,
-} from '../../schemas/http/domains.js';
 import { messages } from '../../schemas/http/errors.js';
 import { firstPlanWithDomains } from '../../schemas/plans.js';
 import { type PlanDeps, type V2State, planRefusal } from '../admission/admitted-call.js';
@@ -23,7 +18,7 @@ import {
   type Reply,
 } from '../http/reply.js';
 import { actorIn } from '../http/request-actor.js';
-import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
+import type { V2Handlers } from '../http/row-handlers.js';
 import { checkGroups, type SafetyCheck, safetyResponses } from '../safety/safety-check.js';
 import { claimLifeMs, liveClaim, type DomainRefusal } from './command.js';
 import { domainResponseOf, recordNameOf } from './view.js';
@@ -93,7 +88,6 @@ const readRecord = async (
 export const createDomainHandlers = (deps: DomainDeps) => {
   const { pool, outbox, delivery, plans, upgradeUrl, txtRecords } = deps;
   const handler = createDomainHandler(pool, outbox);
-  const changeRequest = changeDomainRequest(deps.destinations);
 
   /** The domains of the account, as it sees them. */
   const shown = async (domains: ReadonlyMap<string, Domain>, { call }: V2State) => {
@@ -131,87 +125,72 @@ export const createDomainHandlers = (deps: DomainDeps) => {
     return found ? json(status, found) : unknownDomain;
   };
 
-  const claimDomain: Handler<V2State> = async (_ctx, state) => {
-    const request = parseJsonAs(claimDomainRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const { domain: name, caseInsensitive } = request.value;
-    if (deps.isOwnName(name) || (await isPublicSuffix(name))) return invalidDomain;
-    const { key } = state.call;
-    const limit = plans.plans[key.plan].domains;
-    const needed = firstPlanWithDomains(plans);
-    if (limit === 0 && needed !== null) {
-      const message = `Custom domains require the ${needed} plan or higher.`;
-      return planRefusal('customDomain', message, key.plan, upgradeUrl);
-    }
-    const actor = actorIn(state, key.id);
-    const outcome = await handler.claim(name, key.account, limit, actor, caseInsensitive);
-    return respond(outcome, ({ changed, domain }) =>
-      withDomain(changed ? 201 : 200, name, domain, state),
-    );
-  };
-
-  const verifyDomain: Handler<V2State> = async (_ctx, state, parameter) => {
-    const found = await find(parameter);
-    if (!found) return unknownDomain;
-    const { name, domain } = found;
-    const { call, uncounted } = state;
-    const { account } = call.key;
-    // Without a claim, or if another account has the domain, the answer does not depend on the record.
-    const isOpen = !domain.owner && liveClaim(domain, account, call.now) !== null;
-    const values = isOpen ? await uncounted(readRecord(txtRecords, name)) : [];
-    if (values === null) return unavailable(messages.resolverUnavailable);
-    const outcome = await handler.verify(name, account, values, actorIn(state, call.key.id));
-    return respond(outcome, (done) => withDomain(200, name, done.domain, state));
-  };
-
-  const getDomains: Handler<V2State> = async (ctx, state) => {
-    const query = parseQuery(domainPageQuery, ctx);
-    if (query.type === 'refused') return query.reply;
-    const { limit, after = '' } = query.value;
-    const { key, now } = state.call;
-    const claimedAfter = new Date(now.getTime() - claimLifeMs);
-    const bounds = { after, limit: limit + 1, claimedAfter };
-    const found = await readDomainsOf(pool, key.account, bounds);
-    const { page, next } = pageOf([...found], limit, ([name]) => name);
-    return json(200, { domains: await shown(new Map(page), state), next });
-  };
-
-  const getDomain: Handler<V2State> = async (_ctx, state, parameter) => {
-    const found = await find(parameter);
-    return found ? withDomain(200, found.name, found.domain, state) : unknownDomain;
-  };
-
-  const changeDomain: Handler<V2State> = async (_ctx, state, parameter) => {
-    const request = parseJsonAs(changeRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const { key } = state.call;
-    const found = await find(parameter);
-    if (found?.domain.owner?.account !== key.account) return unknownDomain;
-    const urls = Object.values(request.value).filter((url) => typeof url === 'string');
-    const [verdict = 'safe'] = await state.uncounted(
-      checkGroups(deps.safety, [urls], state.call.key.rootId),
-    );
-    const unsafe = safetyResponses[verdict];
-    if (unsafe) return unsafe;
-    const actor = actorIn(state, key.id);
-    const outcome = await handler.change(found.name, key.account, request.value, actor);
-    return respond(outcome, ({ domain }) => withDomain(200, found.name, domain, state));
-  };
-
-  const releaseDomain: Handler<V2State> = async (_ctx, state, parameter) => {
-    const name = domainNameOf(parameter('domain'));
-    if (name === null) return unknownDomain;
-    const { key } = state.call;
-    const actor = actorIn(state, key.id);
-    return respond(await handler.release(name, key.account, actor), () => noContent());
-  };
-
   return {
-    claimDomain,
-    verifyDomain,
-    getDomains,
-    getDomain,
-    changeDomain,
-    releaseDomain,
-  };
+    async claimDomain({ body: { domain: name, caseInsensitive }, state }) {
+      if (deps.isOwnName(name) || (await isPublicSuffix(name))) return invalidDomain;
+      const { key } = state.call;
+      const limit = plans.plans[key.plan].domains;
+      const needed = firstPlanWithDomains(plans);
+      if (limit === 0 && needed !== null) {
+        const message = `Custom domains require the ${needed} plan or higher.`;
+        return planRefusal('customDomain', message, key.plan, upgradeUrl);
+      }
+      const actor = actorIn(state, key.id);
+      const outcome = await handler.claim(name, key.account, limit, actor, caseInsensitive);
+      return respond(outcome, ({ changed, domain }) =>
+        withDomain(changed ? 201 : 200, name, domain, state),
+      );
+    },
+
+    async verifyDomain({ state, parameter }) {
+      const found = await find(parameter);
+      if (!found) return unknownDomain;
+      const { name, domain } = found;
+      const { call, uncounted } = state;
+      const { account } = call.key;
+      // Without a claim, or if another account has the domain, the answer does not depend on the record.
+      const isOpen = !domain.owner && liveClaim(domain, account, call.now) !== null;
+      const values = isOpen ? await uncounted(readRecord(txtRecords, name)) : [];
+      if (values === null) return unavailable(messages.resolverUnavailable);
+      const outcome = await handler.verify(name, account, values, actorIn(state, call.key.id));
+      return respond(outcome, (done) => withDomain(200, name, done.domain, state));
+    },
+
+    async getDomains({ query: { limit, after = '' }, state }) {
+      const { key, now } = state.call;
+      const claimedAfter = new Date(now.getTime() - claimLifeMs);
+      const bounds = { after, limit: limit + 1, claimedAfter };
+      const found = await readDomainsOf(pool, key.account, bounds);
+      const { page, next } = pageOf([...found], limit, ([name]) => name);
+      return json(200, { domains: await shown(new Map(page), state), next });
+    },
+
+    async getDomain({ state, parameter }) {
+      const found = await find(parameter);
+      return found ? withDomain(200, found.name, found.domain, state) : unknownDomain;
+    },
+
+    async changeDomain({ body, state, parameter }) {
+      const { key } = state.call;
+      const found = await find(parameter);
+      if (found?.domain.owner?.account !== key.account) return unknownDomain;
+      const urls = Object.values(body).filter((url) => typeof url === 'string');
+      const [verdict = 'safe'] = await state.uncounted(
+        checkGroups(deps.safety, [urls], state.call.key.rootId),
+      );
+      const unsafe = safetyResponses[verdict];
+      if (unsafe) return unsafe;
+      const actor = actorIn(state, key.id);
+      const outcome = await handler.change(found.name, key.account, body, actor);
+      return respond(outcome, ({ domain }) => withDomain(200, found.name, domain, state));
+    },
+
+    async releaseDomain({ state, parameter }) {
+      const name = domainNameOf(parameter('domain'));
+      if (name === null) return unknownDomain;
+      const { key } = state.call;
+      const actor = actorIn(state, key.id);
+      return respond(await handler.release(name, key.account, actor), () => noContent());
+    },
+  } satisfies Partial<V2Handlers>;
 };

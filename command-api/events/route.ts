@@ -7,20 +7,14 @@ import type { FeedEvent, FeedFilter } from '../../ops/feed/filter.js';
 import { HistoryIncomplete } from '../../ops/feed/stored-events.js';
 import { defaultFeedNames, typesOfNames } from '../../schemas/feed.js';
 import { messages } from '../../schemas/http/errors.js';
-import { eventsQuery, type EventsQuery, cursorMalformed } from '../../schemas/http/events.js';
+import { type EventsQuery, cursorMalformed } from '../../schemas/http/events.js';
 import { maxPageBytes } from '../../schemas/http/paging.js';
 import { filteredDomain, subjectOf } from '../../schemas/link-subject.js';
 import { callerIn, type Caller } from '../admission/live-callers.js';
-import type { V2State } from '../admission/admitted-call.js';
 import type { RequestState } from '../http/app.js';
 import { failure, json, unavailable, type Reply } from '../http/reply.js';
-import {
-  parseQuery,
-  type Handler,
-  refusedWith,
-  type Read,
-  type Refused,
-} from '../http/requests.js';
+import { refusedWith, type Read, type Refused } from '../http/requests.js';
+import type { V2Handler } from '../http/row-handlers.js';
 import { namedDomain } from '../links/addressed-link.js';
 import { maxStreams, type StreamSlots, type StreamRequest, type Streams } from './streams.js';
 
@@ -145,13 +139,11 @@ export const createEventsReader = ({ pool, feed, streams }: EventsDeps) => {
 };
 
 /** `GET /v2/events`. */
-export const createEventsHandler = (deps: EventsDeps): Handler<V2State> => {
+export const createEventsHandler = (deps: EventsDeps): V2Handler<'getEvents'> => {
   const respond = createEventsReader(deps);
-  return async (ctx, { call }) => {
-    const query = parseQuery(eventsQuery, ctx);
-    if (query.type === 'refused') return query.reply;
-    const { account, rootId } = call.key;
-    return respond(ctx, query.value, account, {
+  return ({ ctx, query, state }) => {
+    const { account, rootId } = state.call.key;
+    return respond(ctx, query, account, {
       async take() {
         const id = await deps.slots.take(rootId);
         return id === null ? null : { id, rootId };

@@ -14,6 +14,7 @@ import { createGuesses } from './guesses.js';
 import { failure, json, send, type Reply } from './reply.js';
 import { actorIn } from './request-actor.js';
 import { createDispatcher, parseAs, type Route } from './requests.js';
+import type { AdminState } from './row-handlers.js';
 import { consoleHandlers } from '../console/server/route.js';
 import { eventHandlers } from '../events/operator-route.js';
 import { webhookHandlers } from '../webhooks/operator-route.js';
@@ -24,11 +25,11 @@ import { importHandlers } from '../imports/operator-route.js';
 import { createHandlers } from '../links/create/operator-route.js';
 import { blockHandlers } from '../links/block/route.js';
 import { exportHandlers } from '../links/export/operator-route.js';
-import { historyHandlers } from '../links/history/operator-route.js';
+import { createHistoryHandler } from '../links/history/route.js';
 import { listHandlers } from '../links/list/operator-route.js';
 import { managedLinkHandlers } from '../links/change/operator-route.js';
 import { platformHandlers } from '../platform/route.js';
-import { shareHandlers } from '../shared-statistics/route.js';
+import { createShareHandlers } from '../shared-statistics/route.js';
 import { statsHandlers } from '../statistics/operator-route.js';
 import { peopleHandlers } from '../people/operator-route.js';
 import { changeHandlers } from '../changes/route.js';
@@ -38,7 +39,6 @@ import {
   createRespond,
   operatorRoutes,
   type AdminDeps,
-  type AdminState,
   type OperatorHandlers,
 } from './operator-requests.js';
 
@@ -62,7 +62,6 @@ export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
     ...consoleHandlers(deps),
     ...platformHandlers(deps),
     ...blockHandlers(deps),
-    ...historyHandlers(deps),
     ...listHandlers(deps),
     ...exportHandlers(deps),
     ...managedLinkHandlers(deps),
@@ -73,9 +72,10 @@ export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
     ...eventHandlers(deps),
     ...webhookHandlers(deps),
     ...statsHandlers(deps),
-    ...shareHandlers(deps),
+    ...createShareHandlers(deps),
     ...changeHandlers(deps),
     ...peopleHandlers(deps),
+    getLinkHistory: createHistoryHandler(deps),
     getOpenApi: () => json(200, openApi),
   };
   return operatorRoutes(handlers, deps.destinations);

@@ -4,9 +4,10 @@ import type { Admitted, CallByHash } from '../admission/command.js';
 import { topics } from '../../schemas/events/topics.js';
 import { addressedCode } from '../links/addressed-link.js';
 import { methodOf, pathOf, type RouteRow } from '../../schemas/http/route.js';
-import { v2Table, type V2Operation } from '../../schemas/http/routes.js';
+import { v2Table } from '../../schemas/http/routes.js';
 import { failure, json, send, tooManyRequests, unavailable, type Reply } from './reply.js';
 import { bodyReader, createDispatcher, type Handler, type Read, type Route } from './requests.js';
+import { handlerOf, type V2Handlers } from './row-handlers.js';
 import {
   monthlyLimitReached,
   rateLimitHeaders,
@@ -58,14 +59,19 @@ export interface V2Route
 /** Maximum length of a body (bytes). */
 const usualBodyLimit = 65_536;
 
+/** Operations that parse their requests themselves: most of them have no query, or need the parsed JSON. */
+type Unparsed = 'shorten' | 'shortenBatch' | 'getStats' | 'getAccountStats';
+
 /** The routes under /v2: the rows of the table with their handlers. */
 export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   const { admitAndCreate, ...links } = createShortenHandlers(deps);
-  const handlers: Readonly<Record<V2Operation, Handler<V2State>>> = {
+  const unparsed: Readonly<Record<Unparsed, Handler<V2State>>> = {
     ...links,
+    ...createStatsHandlers(deps),
+  };
+  const handlers: Omit<V2Handlers, Unparsed> = {
     ...createLinkHandlers(deps),
     ...createCodeHandlers(deps),
-    ...createStatsHandlers(deps),
     ...createShareHandlers(deps),
     ...createDomainHandlers(deps),
     ...createKeyHandlers(deps),
@@ -79,14 +85,22 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     getLinkHistory: createHistoryHandler(deps),
     getQrCode: createQrHandler(deps),
     getEvents: createEventsHandler(deps),
-    getUsage: (_ctx, { call }) => json(200, usageOf(call, deps.plans)),
+    getUsage: ({ state: { call } }) => json(200, usageOf(call, deps.plans)),
   };
+  const bodyIn = (_ctx: Context, { body }: V2State): Read<string> => ({
+    type: 'read',
+    value: body,
+  });
+  const handlerFor = (operation: string, row: RouteRow): Handler<V2State> =>
+    operation in unparsed
+      ? unparsed[operation as Unparsed]
+      : handlerOf(row, handlers[operation as keyof typeof handlers], deps.destinations, bodyIn);
   return Object.entries<RouteRow>(v2Table).map(([operation, row]) => ({
     ...{ method: methodOf(row), path: pathOf(row), scope: row.scope },
     ...(row.body && { bodyLimit: row.bodyLimit ?? usualBodyLimit }),
     ...(row.topic && { topic: row.topic }),
     ...(row.metered !== undefined && { metered: row.metered }),
-    handler: handlers[operation as V2Operation],
+    handler: handlerFor(operation, row),
     ...(operation === 'shorten' && { combined: admitAndCreate }),
   }));
 };

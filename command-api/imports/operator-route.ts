@@ -12,8 +12,6 @@ export const importHandlers = ((deps) => {
         ...{ query, maxBytes: Infinity },
       }),
     listImports: ({ query: { account = null } }) => imports.list(account),
-    getImport: ({ parameter }) => imports.show(parameter('id'), null),
-    stopImport: ({ parameter }) => imports.stop(parameter('id'), null),
-    getImportedRows: ({ ctx, parameter, query }) => imports.rows(ctx, parameter('id'), null, query),
+    ...{ getImport: imports.show, stopImport: imports.stop, getImportedRows: imports.rows },
   };
 }) satisfies AdminHandlers;

@@ -6,14 +6,11 @@ import { findActiveDomains, type ActiveDomains } from '../../ops/ledger/active-d
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
-import {
-  importQuery,
-  importedRowsQuery,
-  type ImportedRowsQuery,
-  type ImportListResponse,
-  type ImportResponse,
+import type {
+  ImportedRowsQuery,
+  ImportListResponse,
+  ImportResponse,
 } from '../../schemas/http/imports.js';
-import type { V2State } from '../admission/admitted-call.js';
 import type { RequestState } from '../http/app.js';
 import {
   failure,
@@ -25,7 +22,7 @@ import {
   writePart,
 } from '../http/reply.js';
 import { actorIn } from '../http/request-actor.js';
-import { parseQuery, type Handler } from '../http/requests.js';
+import { accountOf, type AnyRequest, type V2Handlers } from '../http/row-handlers.js';
 import { namedDomain } from '../links/addressed-link.js';
 import { ImportFileFault } from './formats/records.js';
 import { countUnfinished, endImport, readImports, readOutcomes } from './store.js';
@@ -111,24 +108,21 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
       return json(200, body);
     },
 
-    show: async (id: string, account: string | null): Promise<Reply> => {
-      const found = await find(id, account);
+    show: async ({ state, parameter }: AnyRequest<'getImport'>): Promise<Reply> => {
+      const found = await find(parameter('id'), accountOf(state));
       return found ? json(200, found) : unknownImport;
     },
 
-    async stop(id: string, account: string | null): Promise<Reply> {
-      if (!(await find(id, account))) return unknownImport;
+    async stop({ state, parameter }: AnyRequest<'stopImport'>): Promise<Reply> {
+      const id = parameter('id');
+      if (!(await find(id, accountOf(state)))) return unknownImport;
       await endImport(pool, id, 'stopped', null);
       return noContent();
     },
 
-    async rows(
-      ctx: Context,
-      id: string,
-      account: string | null,
-      query: ImportedRowsQuery,
-    ): Promise<Reply> {
-      if (!(await find(id, account))) return unknownImport;
+    async rows({ ctx, query, state, parameter }: AnyRequest<'getImportedRows'>): Promise<Reply> {
+      const id = parameter('id');
+      if (!(await find(id, accountOf(state)))) return unknownImport;
       const type = prefers(ctx, 'text/plain', jsonLines) ? 'text/plain' : jsonLines;
       const headers = { 'Content-Type': `${type}; charset=utf-8` };
       const start = (res: ServerResponse): void => {
@@ -185,37 +179,18 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
 /** `/v2/imports`. */
 export const createImportHandlers = (deps: ImportDeps) => {
   const imports = createImports(deps);
-  type V2Handler = Handler<V2State>;
-
-  const start: V2Handler = async (ctx, state) => {
-    const query = parseQuery(importQuery, ctx);
-    if (query.type === 'refused') return query.reply;
-    if (!state.platform.shortening) return failure(400, messages.shorteningOff, closing);
-    const { account, id, rootId } = state.call.key;
-    // An import of a person does not end with its role.
-    const keyId = isPersonId(id) ? rootId : id;
-    return imports.upload(ctx, state, {
-      ...{ account, keyId, ...actorIn(state, id) },
-      ...{ query: query.value, maxBytes: deps.maxImportBytes },
-    });
-  };
-
-  const list: V2Handler = (_ctx, { call }) => imports.list(call.key.account);
-  const show: V2Handler = (_ctx, { call }, parameter) =>
-    imports.show(parameter('id'), call.key.account);
-  const stop: V2Handler = (_ctx, { call }, parameter) =>
-    imports.stop(parameter('id'), call.key.account);
-  const rows: V2Handler = (ctx, { call }, parameter) => {
-    const query = parseQuery(importedRowsQuery, ctx);
-    if (query.type === 'refused') return query.reply;
-    return imports.rows(ctx, parameter('id'), call.key.account, query.value);
-  };
-
   return {
-    startImport: start,
-    listImports: list,
-    getImport: show,
-    stopImport: stop,
-    getImportedRows: rows,
-  };
+    startImport({ ctx, query, state }) {
+      if (!state.platform.shortening) return failure(400, messages.shorteningOff, closing);
+      const { account, id, rootId } = state.call.key;
+      // An import of a person does not end with its role.
+      const keyId = isPersonId(id) ? rootId : id;
+      return imports.upload(ctx, state, {
+        ...{ account, keyId, ...actorIn(state, id) },
+        ...{ query, maxBytes: deps.maxImportBytes },
+      });
+    },
+    listImports: ({ state }) => imports.list(state.call.key.account),
+    ...{ getImport: imports.show, stopImport: imports.stop, getImportedRows: imports.rows },
+  } satisfies Partial<V2Handlers>;
 };

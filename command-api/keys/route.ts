@@ -1,13 +1,7 @@
 import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
-import {
-  changeOwnKeyRequest,
-  keyIdPattern,
-  makeKeyRequest,
-  ownKeysQuery,
-  rotateKeyRequest,
-} from '../../schemas/http/keys.js';
+import { keyIdPattern } from '../../schemas/http/keys.js';
 import { maxLiveKeys, maxSecrets, type ApiKeyRefusal } from './command.js';
 import {
   createApiKeyHandler,
@@ -26,7 +20,7 @@ import {
   type Reply,
 } from '../http/reply.js';
 import { ownKeyOf } from './view.js';
-import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
+import type { V2Handlers } from '../http/row-handlers.js';
 import {
   keyInvalid,
   scopeLacking,
@@ -100,52 +94,36 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
       ? respond(state, await keys.handleFor(callingKeyOf(state), id, command), respondTo)
       : unknownKey;
 
-  const list: Handler<V2State> = async (ctx, state) => {
-    const query = parseQuery(ownKeysQuery, ctx);
-    if (query.type === 'refused') return query.reply;
-    const { limit, after } = query.value;
-    const found = await keys.listFor(state.call.key, limit + 1, after ?? null);
-    const { page, next } = pageOf(found, limit, (last) => last.state.key.id);
-    const usage = usageOf(state.call, plans);
-    return json(200, { keys: page.map((key) => ownKeyOf(key, usage)), next });
-  };
-
-  const make: Handler<V2State> = async (_ctx, state) => {
-    const request = parseJsonAs(makeKeyRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const outcome = await keys.derive(callingKeyOf(state), request.value);
-    return respond(state, outcome, withKey(state, 201, { key: outcome.token }));
-  };
-
-  const patch: Handler<V2State> = async (_ctx, state, parameter) => {
-    const request = parseJsonAs(changeOwnKeyRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const { name, active, scopes } = request.value;
-    const data = {
-      name: name ?? undefined,
-      active: active ?? undefined,
-      scopes: scopes ?? undefined,
-    };
-    return change(state, parameter('id'), { type: 'ChangeApiKey', data }, withKey(state, 200));
-  };
-
-  const rotate: Handler<V2State> = async (_ctx, state, parameter) => {
-    const request = parseJsonAs(rotateKeyRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const id = parameter('id');
-    if (!keyIdPattern.test(id)) return unknownKey;
-    const outcome = await keys.rotate(callingKeyOf(state), id, request.value.overlapSeconds ?? 0);
-    return respond(state, outcome, withKey(state, 200, { key: outcome.token }));
-  };
-
-  const revoke: Handler<V2State> = (_ctx, state, parameter) =>
-    change(state, parameter('id'), { type: 'RevokeApiKey', data: {} }, () => noContent());
-
   return {
-    getKeys: list,
-    makeKey: make,
-    changeKey: patch,
-    rotateKey: rotate,
-    revokeKey: revoke,
-  };
+    async getKeys({ query: { limit, after = null }, state }) {
+      const found = await keys.listFor(state.call.key, limit + 1, after);
+      const { page, next } = pageOf(found, limit, (last) => last.state.key.id);
+      const usage = usageOf(state.call, plans);
+      return json(200, { keys: page.map((key) => ownKeyOf(key, usage)), next });
+    },
+
+    async makeKey({ body, state }) {
+      const outcome = await keys.derive(callingKeyOf(state), body);
+      return respond(state, outcome, withKey(state, 201, { key: outcome.token }));
+    },
+
+    changeKey({ body: { name, active, scopes }, state, parameter }) {
+      const data = {
+        name: name ?? undefined,
+        active: active ?? undefined,
+        scopes: scopes ?? undefined,
+      };
+      return change(state, parameter('id'), { type: 'ChangeApiKey', data }, withKey(state, 200));
+    },
+
+    async rotateKey({ body: { overlapSeconds }, state, parameter }) {
+      const id = parameter('id');
+      if (!keyIdPattern.test(id)) return unknownKey;
+      const outcome = await keys.rotate(callingKeyOf(state), id, overlapSeconds ?? 0);
+      return respond(state, outcome, withKey(state, 200, { key: outcome.token }));
+    },
+
+    revokeKey: ({ state, parameter }) =>
+      change(state, parameter('id'), { type: 'RevokeApiKey', data: {} }, () => noContent()),
+  } satisfies Partial<V2Handlers>;
 };

@@ -4,18 +4,12 @@ import { listInvitations } from '../../ops/ledger/invitations.js';
 import { findPerson, listPeople } from '../../ops/ledger/people.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
-import {
-  inviteRequest,
-  peopleQuery,
-  removePersonQuery,
-  roleRequest,
-  type MeResponse,
-} from '../../schemas/http/people.js';
+import type { MeResponse } from '../../schemas/http/people.js';
 import { isPersonId, scopesOfRole, type Role } from '../../schemas/roles.js';
 import { scopeLacking, type V2State } from '../admission/admitted-call.js';
 import { failure, json, noContent, pageOf, whenPublished, type Reply } from '../http/reply.js';
 import { actorIn } from '../http/request-actor.js';
-import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
+import type { V2Handlers } from '../http/row-handlers.js';
 import type { PersonRefusal } from './command.js';
 import type { People, PersonOutcome } from './handler.js';
 import { maxInvitations, type InvitationRefusal } from './invitation-command.js';
@@ -65,95 +59,82 @@ export const createPeopleHandlers = ({ pool, people, delivery, consoleUrl }: Peo
     return body ? json(200, body) : unknownPerson;
   };
 
-  const getPeople: Handler<V2State> = async (ctx, { call: { key } }) => {
-    const query = parseQuery(peopleQuery, ctx);
-    if (query.type === 'refused') return query.reply;
-    const { limit, after = '' } = query.value;
-    const found = await listPeople(pool, key.account, limit + 1, after);
-    const { page, next } = pageOf(found, limit, ({ id }) => id);
-    return json(200, {
-      people: page.flatMap((person) => personOf(person, key.account) ?? []),
-      next,
-    });
-  };
-
-  const changePerson: Handler<V2State> = async (_ctx, state, parameter) => {
-    const request = parseJsonAs(roleRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const { role } = request.value;
-    const refusal = grantRefusal(role, state);
-    if (refusal) return refusal;
-    const id = parameter('id');
-    if (!isPersonId(id)) return unknownPerson;
-    const { account, id: caller } = state.call.key;
-    const outcome = await people.setRole(id, account, role, actorIn(state, caller));
-    return respond(outcome, () => shown(id, account));
-  };
-
-  const removePerson: Handler<V2State> = async (ctx, state, parameter) => {
-    const query = parseQuery(removePersonQuery, ctx);
-    if (query.type === 'refused') return query.reply;
-    const id = parameter('id');
-    if (!isPersonId(id)) return unknownPerson;
-    const { account, id: caller } = state.call.key;
-    const revokesKeys = query.value.revokeKeys === '1';
-    const outcome = await people.remove(id, [account], actorIn(state, caller), revokesKeys);
-    return respond(outcome, ({ keys }) => json(200, { keys }));
-  };
-
-  const invitePerson: Handler<V2State> = async (ctx, state) => {
-    const request = parseJsonAs(inviteRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const refusal = grantRefusal(request.value.role, state);
-    if (refusal) return refusal;
-    const { account, id: caller } = state.call.key;
-    const invited = await people.invite({ ...request.value, account }, actorIn(state, caller));
-    const { decision, state: invitation, outboxPosition, id, token } = invited;
-    if (decision.type === 'refused') return invitationRefusals[decision.refusal.type];
-    if (invitation.status === 'none') throw new Error(`the new invitation ${id} does not exist`);
-    const url = `${consoleUrl(ctx)}#i=${token}`;
-    const body = { ...invitationOf({ ...invitation, id }), url };
-    return whenPublished(delivery, outboxPosition, () => json(201, body));
-  };
-
-  const getInvitations: Handler<V2State> = async (_ctx, { call: { key } }) => {
-    const pending = await listInvitations(pool, key.account);
-    return json(200, { invitations: pending.map(invitationOf) });
-  };
-
-  const getInvitation: Handler<V2State> = async (_ctx, { call: { key } }, parameter) => {
-    const pending = await listInvitations(pool, key.account);
-    const found = pending.find(({ id }) => id === parameter('id'));
-    return found ? json(200, invitationOf(found)) : unknownInvitation;
-  };
-
-  const withdrawInvitation: Handler<V2State> = async (_ctx, state, parameter) => {
-    const { account, id: caller } = state.call.key;
-    const withdrawn = await people.withdraw(parameter('id'), account, actorIn(state, caller));
-    const { decision, outboxPosition } = withdrawn;
-    if (decision.type === 'refused') return invitationRefusals[decision.refusal.type];
-    return whenPublished(delivery, outboxPosition, () => noContent());
-  };
-
-  const getMe: Handler<V2State> = async (_ctx, { call: { key } }) => {
-    const { id, account, scopes } = key;
-    const caller = { account, scopes: [...scopes] };
-    const person = isPersonId(id) ? await people.find(id) : null;
-    const role = person?.roles.get(account)?.role as Role | undefined;
-    const body: MeResponse =
-      person && role
-        ? {
-            ...{ id, name: person.name, email: person.email, ...caller, role },
-            accounts: accountRolesOf(person).map((found) => ({
-              ...{ account: found.account, role: found.role },
-            })),
-          }
-        : { key: { id, name: key.name }, ...caller };
-    return json(200, body);
-  };
-
   return {
-    ...{ getPeople, changePerson, removePerson, getMe },
-    ...{ invitePerson, getInvitations, getInvitation, withdrawInvitation },
-  };
+    async getPeople({ query: { limit, after = '' }, state }) {
+      const { account } = state.call.key;
+      const found = await listPeople(pool, account, limit + 1, after);
+      const { page, next } = pageOf(found, limit, ({ id }) => id);
+      return json(200, { people: page.flatMap((person) => personOf(person, account) ?? []), next });
+    },
+
+    async changePerson({ body: { role }, state, parameter }) {
+      const refusal = grantRefusal(role, state);
+      if (refusal) return refusal;
+      const id = parameter('id');
+      if (!isPersonId(id)) return unknownPerson;
+      const { account, id: caller } = state.call.key;
+      const outcome = await people.setRole(id, account, role, actorIn(state, caller));
+      return respond(outcome, () => shown(id, account));
+    },
+
+    async removePerson({ query: { revokeKeys }, state, parameter }) {
+      const id = parameter('id');
+      if (!isPersonId(id)) return unknownPerson;
+      const { account, id: caller } = state.call.key;
+      const actor = actorIn(state, caller);
+      const outcome = await people.remove(id, [account], actor, revokeKeys === '1');
+      return respond(outcome, ({ keys }) => json(200, { keys }));
+    },
+
+    async invitePerson({ body, ctx, state }) {
+      const refusal = grantRefusal(body.role, state);
+      if (refusal) return refusal;
+      const { account, id: caller } = state.call.key;
+      const invited = await people.invite({ ...body, account }, actorIn(state, caller));
+      const { decision, state: invitation, outboxPosition, id, token } = invited;
+      if (decision.type === 'refused') return invitationRefusals[decision.refusal.type];
+      if (invitation.status === 'none') throw new Error(`the new invitation ${id} does not exist`);
+      const shown = {
+        ...invitationOf({ ...invitation, id }),
+        url: `${consoleUrl(ctx)}#i=${token}`,
+      };
+      return whenPublished(delivery, outboxPosition, () => json(201, shown));
+    },
+
+    async getInvitations({ state }) {
+      const pending = await listInvitations(pool, state.call.key.account);
+      return json(200, { invitations: pending.map(invitationOf) });
+    },
+
+    async getInvitation({ state, parameter }) {
+      const pending = await listInvitations(pool, state.call.key.account);
+      const found = pending.find(({ id }) => id === parameter('id'));
+      return found ? json(200, invitationOf(found)) : unknownInvitation;
+    },
+
+    async withdrawInvitation({ state, parameter }) {
+      const { account, id: caller } = state.call.key;
+      const withdrawn = await people.withdraw(parameter('id'), account, actorIn(state, caller));
+      const { decision, outboxPosition } = withdrawn;
+      if (decision.type === 'refused') return invitationRefusals[decision.refusal.type];
+      return whenPublished(delivery, outboxPosition, () => noContent());
+    },
+
+    async getMe({ state }) {
+      const { id, name, account, scopes } = state.call.key;
+      const caller = { account, scopes: [...scopes] };
+      const person = isPersonId(id) ? await people.find(id) : null;
+      const role = person?.roles.get(account)?.role as Role | undefined;
+      const body: MeResponse =
+        person && role
+          ? {
+              ...{ id, name: person.name, email: person.email, ...caller, role },
+              accounts: accountRolesOf(person).map((found) => ({
+                ...{ account: found.account, role: found.role },
+              })),
+            }
+          : { key: { id, name }, ...caller };
+      return json(200, body);
+    },
+  } satisfies Partial<V2Handlers>;
 };

@@ -3,22 +3,16 @@ import type { Context } from 'koa';
 import { decideLocked, decideOne } from '../../ops/ledger/decide.js';
 import { readShares, shares } from '../../ops/ledger/shares.js';
 import { newId } from '../../ops/platform/new-id.js';
-import type { CommandRequest } from '../../schemas/decision.js';
+import type { Actor, CommandRequest } from '../../schemas/decision.js';
 import type { ExistingLink } from '../../schemas/folds/link.js';
 import type { Share } from '../../schemas/folds/share.js';
 import { messages } from '../../schemas/http/errors.js';
-import { shareRequest, type ShareRequest, type ShareResponse } from '../../schemas/http/shares.js';
-import type { V2State } from '../admission/admitted-call.js';
-import type { AdminHandlers } from '../http/operator-requests.js';
+import type { ShareRequest, ShareResponse } from '../../schemas/http/shares.js';
+import type { OperatorHandlers } from '../http/operator-requests.js';
 import { failure, json, noContent, whenPublished, type Reply } from '../http/reply.js';
-import { actorIn } from '../http/request-actor.js';
-import { parseJsonAs, type Handler } from '../http/requests.js';
+import { accountOf, actorOf, type AnyRequest, type V2Handlers } from '../http/row-handlers.js';
 import { addressedLink } from '../links/addressed-link.js';
-import {
-  createManagedLinks,
-  type LinkCaller,
-  type ManagedLinksDeps,
-} from '../links/change/managed-links.js';
+import { createManagedLinks, type ManagedLinksDeps } from '../links/change/managed-links.js';
 import { goneResponses } from '../links/view.js';
 import { maxShares, shareDecider, type ShareCommand, type ShareRefusal } from './command.js';
 
@@ -27,10 +21,7 @@ export interface ShareDeps extends ManagedLinksDeps {
   readonly apiOrigin: (ctx: Context) => string;
 }
 
-interface Call extends Pick<LinkCaller, 'account' | 'actor'> {
-  readonly ctx: Context;
-  readonly parameter: (name: string) => string;
-}
+type ShareCall = Omit<AnyRequest<'getShares'>, 'query' | 'body'>;
 
 const refusals: Readonly<Record<ShareRefusal['type'], Reply>> = {
   notFound: failure(404, messages.shareNotFound),
@@ -46,27 +37,28 @@ const viewOf = (id: string, share: Share): ShareResponse => {
   return { id, expiresAt, hasPassword: passwordHash !== null, showDestination, createdAt };
 };
 
-/** The calls that accounts and operators share. */
-const createShareCalls = (deps: ShareDeps) => {
+/** `…/links/:shortCode/share`, for accounts and for operators. */
+export const createShareHandlers = (deps: ShareDeps) => {
   const { pool, outbox, delivery, passwords, apiOrigin } = deps;
   const links = createManagedLinks(deps);
 
   const withLink = async (
-    { ctx, parameter, account }: Call,
-    handle: (link: ExistingLink) => Promise<Reply>,
+    { ctx, state, parameter }: ShareCall,
+    handle: (link: ExistingLink, actor: Actor) => Promise<Reply>,
   ): Promise<Reply> => {
     const subject = await addressedLink(deps, ctx, parameter);
     if (subject.type === 'refused') return subject.reply;
-    const found = await links.find(subject.value, account);
-    return found ? handle(found.link) : failure(404, messages.codeNotFound);
+    const found = await links.find(subject.value, accountOf(state));
+    return found ? handle(found.link, actorOf(state)) : failure(404, messages.codeNotFound);
   };
 
   return {
-    create: (call: Call, { password, expiresIn, showDestination }: ShareRequest): Promise<Reply> =>
-      withLink(call, async ({ status, link: { subject: link, account } }) => {
+    shareStatistics: ({ body, ...call }: ShareCall & { readonly body: ShareRequest }) =>
+      withLink(call, async ({ status, link: { subject: link, account } }, metadata) => {
         if (status === 'deleted') return goneResponses.deleted;
+        const { password, expiresIn, showDestination } = body;
         const secrets = password === null ? [] : [password];
-        const [passwordHash = null] = await passwords.hashAll(call.actor.actor, secrets);
+        const [passwordHash = null] = await passwords.hashAll(metadata.actor, secrets);
         const token = randomBytes(16).toString('base64url');
         const terms = { link, tokenHash: hashShareToken(token), passwordHash };
         const options = { showDestination: showDestination ?? false, expiresIn, account };
@@ -75,7 +67,7 @@ const createShareCalls = (deps: ShareDeps) => {
           { pool, outbox },
           shares,
           shareDecider,
-          { subject: id, metadata: call.actor },
+          { subject: id, metadata },
           async (tx) => {
             const count = (await readShares(tx, 'link', link)).size;
             return { type: 'ShareStatistics', data: { ...terms, ...options, count } };
@@ -84,56 +76,26 @@ const createShareCalls = (deps: ShareDeps) => {
         const { decision, state, outboxPosition } = decided;
         if (decision.type === 'refused') return refusals[decision.refusal.type];
         if (state.status !== 'shared') throw new Error(`the new share ${id} is ${state.status}`);
-        const body = { ...viewOf(id, state), url: `${apiOrigin(call.ctx)}/s/${token}` };
-        return whenPublished(delivery, outboxPosition, () => json(201, body));
+        const created = { ...viewOf(id, state), url: `${apiOrigin(call.ctx)}/s/${token}` };
+        return whenPublished(delivery, outboxPosition, () => json(201, created));
       }),
 
-    list: (call: Call): Promise<Reply> =>
+    getShares: (call: ShareCall) =>
       withLink(call, async ({ link }) => {
         const listed = await readShares(pool, 'link', link.subject);
         return json(200, { shares: [...listed].map(([id, share]) => viewOf(id, share)) });
       }),
 
-    end: (call: Call): Promise<Reply> =>
-      withLink(call, async ({ link: { subject: link, account } }) => {
+    endShare: (call: ShareCall) =>
+      withLink(call, async ({ link: { subject: link, account } }, metadata) => {
         const command: CommandRequest<ShareCommand> = {
           ...{ type: 'EndShare', subject: call.parameter('id'), data: { link, account } },
-          metadata: call.actor,
+          metadata,
         };
         const decided = await decideOne({ pool, outbox }, shares, shareDecider, command);
         const { decision, outboxPosition } = decided;
         if (decision.type === 'refused') return refusals[decision.refusal.type];
         return whenPublished(delivery, outboxPosition, () => noContent());
       }),
-  };
+  } satisfies Partial<V2Handlers & OperatorHandlers>;
 };
-
-/** `/v2/links/:shortCode/share` */
-export const createShareHandlers = (deps: ShareDeps) => {
-  const calls = createShareCalls(deps);
-  const callOf = ([ctx, state, parameter]: Parameters<Handler<V2State>>): Call => {
-    const { account, id } = state.call.key;
-    return { ctx, parameter, account, actor: actorIn(state, id) };
-  };
-  return {
-    shareStatistics(...request) {
-      const [, state] = request;
-      const body = parseJsonAs(shareRequest, state.body, state);
-      return body.type === 'refused' ? body.reply : calls.create(callOf(request), body.value);
-    },
-    getShares: (...request) => calls.list(callOf(request)),
-    endShare: (...request) => calls.end(callOf(request)),
-  } satisfies Readonly<Record<string, Handler<V2State>>>;
-};
-
-/** `/admin/links/:shortCode/share`, for links of any account. */
-export const shareHandlers = ((deps) => {
-  const { create, list, end } = createShareCalls(deps);
-  const any = { account: null };
-  return {
-    shareStatistics: ({ body, state, ...request }) =>
-      create({ ...request, ...any, actor: state.actor }, body),
-    getShares: ({ state, ...request }) => list({ ...request, ...any, actor: state.actor }),
-    endShare: ({ state, ...request }) => end({ ...request, ...any, actor: state.actor }),
-  };
-}) satisfies AdminHandlers;

@@ -3,18 +3,12 @@ import { listDeliveries, retryDelivery } from '../../ops/webhooks/store.js';
 import { readWebhooks } from '../../ops/ledger/webhooks.js';
 import { exists, type Webhook } from '../../schemas/folds/webhook.js';
 import { messages } from '../../schemas/http/errors.js';
-import { rotateKeyRequest } from '../../schemas/http/keys.js';
 import {
-  changeWebhookRequest,
-  createWebhookRequest,
-  deliveriesQuery,
   deliveryIdPattern,
-  replayRequest,
   type DeliveriesResponse,
   type WebhookWithSecretResponse,
 } from '../../schemas/http/webhooks.js';
 import { filteredDomain } from '../../schemas/link-subject.js';
-import type { V2State } from '../admission/admitted-call.js';
 import {
   acceptedForLater,
   failure,
@@ -24,18 +18,16 @@ import {
   whenPublished,
   type Reply,
 } from '../http/reply.js';
-import { actorIn } from '../http/request-actor.js';
-import { parseJsonAs, parseQuery, type Handler } from '../http/requests.js';
+import { actorOf, type AnyRequest, type V2Handlers } from '../http/row-handlers.js';
 import { maxWebhooks, type WebhookRefusal } from './command.js';
 import { createWebhookHandler, type DecidedWebhook } from './handler.js';
-import { createWebhookCalls, type WebhookCallsDeps } from './webhook-calls.js';
+import { createWebhookCalls, unknownWebhook, type WebhookCallsDeps } from './webhook-calls.js';
 
 export interface WebhookDeps extends WebhookCallsDeps {
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
 }
 
-export const unknownWebhook = failure(404, messages.webhookNotFound);
 const refusedUrl = failure(400, messages.webhookUrlRefused);
 
 const refusals: Readonly<Record<WebhookRefusal['type'], Reply>> = {
@@ -48,10 +40,6 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
   const { pool, outbox, delivery, feed, sender } = deps;
   const handler = createWebhookHandler(pool, outbox);
   const calls = createWebhookCalls(deps);
-
-  /** The webhook of the path; `null` if the account has none with this ID. */
-  const find = async ({ call }: V2State, id: string): Promise<Webhook | null> =>
-    (await readWebhooks(pool, call.key.account, id)).get(id) ?? null;
 
   /** The response to a command, as soon as the log has its event. */
   const respond = (
@@ -76,116 +64,83 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
       return json(status, body);
     };
 
-  const actorOf = (state: V2State) => actorIn(state, state.call.key.id);
-
-  const createWebhook: Handler<V2State> = async (_ctx, state) => {
-    const request = parseJsonAs(createWebhookRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const { url } = request.value;
-    if (!(await sender.allows(url))) return refusedUrl;
-    const domain = filteredDomain(request.value.domain, state.defaultDomain);
-    const cursor = feed.encode(await feed.ends());
-    const { account } = state.call.key;
-    const terms = { ...request.value, domain };
-    const outcome = await handler.create(account, terms, cursor, actorOf(state));
-    return respond(outcome, withSecret(201));
-  };
-
-  const getWebhooks: Handler<V2State> = async (_ctx, { call }) => {
-    const webhooks = await readWebhooks(pool, call.key.account);
-    return json(200, { webhooks: await calls.shown(webhooks) });
-  };
-
-  const getWebhook: Handler<V2State> = async (_ctx, state, parameter) => {
-    const webhook = await find(state, parameter('id'));
+  const getWebhook = async ({
+    state,
+    parameter,
+  }: Pick<AnyRequest<'getWebhook'>, 'state' | 'parameter'>): Promise<Reply> => {
+    const webhook = await calls.find(state, parameter('id'));
     if (!webhook) return unknownWebhook;
     const [response] = await calls.shown(new Map([[parameter('id'), webhook]]));
     return response ? json(200, response) : unknownWebhook;
   };
 
-  const changeWebhook: Handler<V2State> = async (ctx, state, parameter) => {
-    const request = parseJsonAs(changeWebhookRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const { url, domain } = request.value;
-    if (url !== undefined && !(await sender.allows(url))) return refusedUrl;
-    const [id, { account }] = [parameter('id'), state.call.key];
-    const changes = {
-      ...request.value,
-      ...(domain !== undefined && { domain: filteredDomain(domain, state.defaultDomain) }),
-    };
-    const outcome = await handler.change(id, account, changes, actorOf(state));
-    return respond(outcome, () => getWebhook(ctx, state, parameter));
-  };
-
-  const deleteWebhook: Handler<V2State> = async (_ctx, state, parameter) => {
-    const { account } = state.call.key;
-    return respond(await handler.delete(parameter('id'), account, actorOf(state)), () =>
-      noContent(),
-    );
-  };
-
-  const rotateWebhookSecret: Handler<V2State> = async (_ctx, state, parameter) => {
-    const request = parseJsonAs(rotateKeyRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const [id, { account }] = [parameter('id'), state.call.key];
-    const overlap = request.value.overlapSeconds ?? 0;
-    return respond(await handler.rotate(id, account, overlap, actorOf(state)), withSecret(200));
-  };
-
-  const testWebhook: Handler<V2State> = async (_ctx, state, parameter) => {
-    const id = parameter('id');
-    const webhook = await find(state, id);
-    return webhook ? calls.test(id, webhook, state) : unknownWebhook;
-  };
-
-  const getDeliveries: Handler<V2State> = async (ctx, state, parameter) => {
-    const query = parseQuery(deliveriesQuery, ctx);
-    if (query.type === 'refused') return query.reply;
-    const id = parameter('id');
-    if (!(await find(state, id))) return unknownWebhook;
-    const { status = null, after = null, limit } = query.value;
-    const found = await listDeliveries(pool, id, { status, before: after, limit: limit + 1 });
-    const { page, next } = pageOf(found, limit, ({ id: last }) => last);
-    const body: DeliveriesResponse = {
-      deliveries: page.map(({ types, attempts, nextAttemptAt, ...rest }) => ({
-        ...rest,
-        types: [...types],
-        attempts: [...attempts],
-        nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
-      })),
-      next,
-    };
-    return json(200, body);
-  };
-
-  const retry: Handler<V2State> = async (_ctx, state, parameter) => {
-    const [id, deliveryId] = [parameter('id'), parameter('deliveryId')];
-    if (!(await find(state, id))) return unknownWebhook;
-    const outcome = deliveryIdPattern.test(deliveryId)
-      ? await retryDelivery(pool, id, deliveryId)
-      : 'notFound';
-    if (outcome === 'notFound') return failure(404, messages.deliveryNotFound);
-    return outcome === 'due' ? acceptedForLater : failure(409, messages.deliveryNotStored);
-  };
-
-  const replayWebhook: Handler<V2State> = async (_ctx, state, parameter) => {
-    const request = parseJsonAs(replayRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const id = parameter('id');
-    const webhook = await find(state, id);
-    return webhook ? calls.replay(id, webhook, request.value.after) : unknownWebhook;
-  };
-
   return {
-    createWebhook,
-    getWebhooks,
-    getWebhook,
-    changeWebhook,
-    deleteWebhook,
-    rotateWebhookSecret,
-    testWebhook,
-    getDeliveries,
-    retryDelivery: retry,
-    replayWebhook,
-  };
+    ...{ getWebhook, testWebhook: calls.test, replayWebhook: calls.replay },
+
+    async createWebhook({ body, state }) {
+      if (!(await sender.allows(body.url))) return refusedUrl;
+      const domain = filteredDomain(body.domain, state.defaultDomain);
+      const cursor = feed.encode(await feed.ends());
+      const { account } = state.call.key;
+      const outcome = await handler.create(account, { ...body, domain }, cursor, actorOf(state));
+      return respond(outcome, withSecret(201));
+    },
+
+    async getWebhooks({ state }) {
+      const webhooks = await readWebhooks(pool, state.call.key.account);
+      return json(200, { webhooks: await calls.shown(webhooks) });
+    },
+
+    async changeWebhook({ body, state, parameter }) {
+      const { url, domain } = body;
+      if (url !== undefined && !(await sender.allows(url))) return refusedUrl;
+      const { account } = state.call.key;
+      const changes = {
+        ...body,
+        ...(domain !== undefined && { domain: filteredDomain(domain, state.defaultDomain) }),
+      };
+      const outcome = await handler.change(parameter('id'), account, changes, actorOf(state));
+      return respond(outcome, () => getWebhook({ state, parameter }));
+    },
+
+    async deleteWebhook({ state, parameter }) {
+      const { account } = state.call.key;
+      return respond(await handler.delete(parameter('id'), account, actorOf(state)), () =>
+        noContent(),
+      );
+    },
+
+    async rotateWebhookSecret({ body, state, parameter }) {
+      const [id, { account }] = [parameter('id'), state.call.key];
+      const overlap = body.overlapSeconds ?? 0;
+      return respond(await handler.rotate(id, account, overlap, actorOf(state)), withSecret(200));
+    },
+
+    async getDeliveries({ query: { status = null, after = null, limit }, state, parameter }) {
+      const id = parameter('id');
+      if (!(await calls.find(state, id))) return unknownWebhook;
+      const found = await listDeliveries(pool, id, { status, before: after, limit: limit + 1 });
+      const { page, next } = pageOf(found, limit, ({ id: last }) => last);
+      const body: DeliveriesResponse = {
+        deliveries: page.map(({ types, attempts, nextAttemptAt, ...rest }) => ({
+          ...rest,
+          types: [...types],
+          attempts: [...attempts],
+          nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
+        })),
+        next,
+      };
+      return json(200, body);
+    },
+
+    async retryDelivery({ state, parameter }) {
+      const [id, deliveryId] = [parameter('id'), parameter('deliveryId')];
+      if (!(await calls.find(state, id))) return unknownWebhook;
+      const outcome = deliveryIdPattern.test(deliveryId)
+        ? await retryDelivery(pool, id, deliveryId)
+        : 'notFound';
+      if (outcome === 'notFound') return failure(404, messages.deliveryNotFound);
+      return outcome === 'due' ? acceptedForLater : failure(409, messages.deliveryNotStored);
+    },
+  } satisfies Partial<V2Handlers>;
 };

@@ -4,14 +4,17 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { newId } from '../../ops/platform/new-id.js';
 import { isDelivered, webhookFilter, type Sender } from '../../ops/webhooks/sender.js';
 import { readProgress, replaceCursor, type Progress } from '../../ops/webhooks/store.js';
+import { readWebhooks } from '../../ops/ledger/webhooks.js';
 import type { Webhook } from '../../schemas/folds/webhook.js';
+import { messages } from '../../schemas/http/errors.js';
 import type { TestedWebhookResponse, WebhookResponse } from '../../schemas/http/webhooks.js';
 import { defaultDomainOf } from '../../schemas/link-subject.js';
 import { webhookTested } from '../../schemas/webhook-tested.js';
+import type { V2State } from '../admission/admitted-call.js';
 import { cursorOf } from '../events/route.js';
-import type { RequestState } from '../http/app.js';
 import type { Read } from '../http/requests.js';
-import { acceptedForLater, json, type Reply } from '../http/reply.js';
+import { acceptedForLater, failure, json, type Reply } from '../http/reply.js';
+import { accountOf, type AdminState, type AnyRequest } from '../http/row-handlers.js';
 
 export interface WebhookCallsDeps {
   readonly shortUrlHost: string;
@@ -24,9 +27,16 @@ export interface WebhookCallsDeps {
 const cursorLost =
   'The position of this webhook was lost by a restore. Replay from a point of the log';
 
+export const unknownWebhook = failure(404, messages.webhookNotFound);
+
 /** Calls that accounts and operators share. */
 export const createWebhookCalls = (deps: WebhookCallsDeps) => {
   const { pool, feed, sender, shortUrlHost } = deps;
+
+  /** The webhook with an ID; `null` if the account of the request has none. */
+  const find = async (state: V2State | AdminState, id: string): Promise<Webhook | null> =>
+    (await readWebhooks(pool, accountOf(state), id)).get(id) ?? null;
+
   const termsOf = ({ url, types, domain, description, createdAt }: Webhook) => ({
     ...{ url, types, description, createdAt },
     domain: domain === '' ? (defaultDomainOf(shortUrlHost) ?? domain) : domain,
@@ -71,11 +81,13 @@ export const createWebhookCalls = (deps: WebhookCallsDeps) => {
     /** The webhooks as responses show them, in order. */
     shown,
 
-    async test(
-      id: string,
-      webhook: Webhook,
-      { uncounted, traceparent }: RequestState,
-    ): Promise<Reply> {
+    find,
+
+    async test({ state, parameter }: AnyRequest<'testWebhook'>): Promise<Reply> {
+      const id = parameter('id');
+      const webhook = await find(state, id);
+      if (!webhook) return unknownWebhook;
+      const { uncounted, traceparent } = state;
       const eventId = newId();
       const { account } = webhook;
       const event = webhookTested({ id: eventId, webhookId: id, account, time: new Date() });
@@ -88,8 +100,14 @@ export const createWebhookCalls = (deps: WebhookCallsDeps) => {
       return json(200, body);
     },
 
-    /** @param after `start` or a cursor, or a time */
-    async replay(id: string, webhook: Webhook, after: Date | string): Promise<Reply> {
+    async replay({
+      body: { after },
+      state,
+      parameter,
+    }: AnyRequest<'replayWebhook'>): Promise<Reply> {
+      const id = parameter('id');
+      const webhook = await find(state, id);
+      if (!webhook) return unknownWebhook;
       const cursor: Read<Cursor> =
         after instanceof Date
           ? { type: 'read', value: await feed.cursorAt(webhookFilter(webhook), after) }

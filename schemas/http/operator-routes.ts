@@ -152,21 +152,6 @@ export const operatorTable = {
 type OperatorTable = typeof operatorTable;
 export type OperatorOperation = keyof OperatorTable;
 
-type SchemaOf<Body> = Body extends (...options: never) => infer Schema ? Schema : Body;
-
-/** The schemas of an operation; `undefined` without a query or a body. */
-export type QuerySchema<Operation extends OperatorOperation> = OperatorTable[Operation] extends {
-  readonly query: infer Query extends z.ZodType;
-}
-  ? Query
-  : undefined;
-
-export type BodySchema<Operation extends OperatorOperation> = OperatorTable[Operation] extends {
-  readonly body: infer Body;
-}
-  ? SchemaOf<Body>
-  : undefined;
-
 /** The JSON of a success. */
 export type Returned<Operation extends OperatorOperation> =
   OperatorTable[Operation]['returns'] extends Readonly<

@@ -75,16 +75,18 @@ export type OperatorRows = Readonly<Record<string, Omit<RouteRow, 'tag' | 'scope
 export type RouteTable = Readonly<Record<string, RouteRow>>;
 
 /** The rows of one subject, by operation, with what they have in common. */
-export const routeGroup = <Operation extends string>(
+export const routeGroup = <
+  Rows extends Readonly<Record<string, Omit<RouteRow, 'tag' | 'scope'> & Partial<RouteRow>>>,
+>(
   common: Pick<RouteRow, 'tag' | 'scope' | 'metered' | 'topic' | 'parameters'>,
-  rows: Readonly<Record<Operation, Omit<RouteRow, 'tag' | 'scope'> & Partial<RouteRow>>>,
-): Readonly<Record<Operation, RouteRow>> =>
+  rows: Rows,
+) =>
   Object.fromEntries(
-    Object.entries<Partial<RouteRow>>(rows).map(([operation, row]) => [
-      operation,
-      { ...common, ...row },
-    ]),
-  ) as Record<Operation, RouteRow>;
+    Object.entries(rows).map(([operation, row]) => [operation, { ...common, ...row }]),
+  ) as {
+    readonly [Operation in keyof Rows]: Omit<RouteRow, 'query' | 'body'> &
+      Pick<Rows[Operation], Extract<keyof Rows[Operation], 'query' | 'body'>>;
+  };
 
 /** A JSON response. */
 export const json = <Schema extends z.ZodType>(
@@ -107,6 +109,18 @@ export const linksTo = (field: string, ...operations: readonly string[]) => ({
 
 /** A response without a body. */
 export const done = (description: string): Success => ({ description, schema: null });
+
+type SchemaOf<Body> = Body extends (...options: never) => infer Schema ? Schema : Body;
+
+/** The valid query of a request; `undefined` without one. */
+export type QueryOf<Row> = Row extends { readonly query: infer Query extends z.ZodType }
+  ? z.output<Query>
+  : undefined;
+
+/** The valid body of a request; `undefined` without one. */
+export type BodyOf<Row> = Row extends { readonly body: infer Body }
+  ? z.output<SchemaOf<Body>>
+  : undefined;
 
 export const methodOf = ({ route }: Pick<RouteRow, 'route'>): RouteMethod =>
   route.slice(0, route.indexOf(' ')) as RouteMethod;

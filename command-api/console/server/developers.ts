@@ -14,7 +14,7 @@ import { createConsoleAdmission } from '../../admission/console-calls.js';
 import { accountVersion, changesOf } from './changes.js';
 import { findKeyBySecret, findKeyByToken, type KeyOfSecret } from './console-keys.js';
 import { createConsoleSessions, hashToken } from './console-sessions.js';
-import { withBody } from '../../http/operator-requests.js';
+import { withBody } from '../../http/row-handlers.js';
 import type { RequestState } from '../../http/app.js';
 import type { Guesses } from '../../http/guesses.js';
 import { failure, json, type Reply } from '../../http/reply.js';

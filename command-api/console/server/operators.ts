@@ -11,7 +11,7 @@ import {
 import { messages } from '../../../schemas/http/errors.js';
 import { changesOf, platformVersion } from './changes.js';
 import { createConsoleSessions, hashToken, newToken } from './console-sessions.js';
-import { withBody, type AdminState } from '../../http/operator-requests.js';
+import { withBody, type AdminState } from '../../http/row-handlers.js';
 import { actorIn } from '../../http/request-actor.js';
 import { failure, json, send, type Reply } from '../../http/reply.js';
 import { createDispatcher, type Route } from '../../http/requests.js';

@@ -1,6 +1,6 @@
 import { linksWithCodes } from '../../../ops/ledger/codes.js';
 import { EventLoopShare } from '../../../ops/platform/concurrency/periodic.js';
-import { bulkRequest, shortCodesMessage, type BulkResult } from '../../../schemas/http/bulk.js';
+import { shortCodesMessage, type BulkResult } from '../../../schemas/http/bulk.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   createManagedLinks,
@@ -9,22 +9,19 @@ import {
 } from '../change/managed-links.js';
 import { subjectIn } from '../../../schemas/http/link-address.js';
 import { failure, itemErrorOf, json, unavailable, type Reply } from '../../http/reply.js';
-import { parseJsonAs, type Handler } from '../../http/requests.js';
-import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admission/admitted-call.js';
+import type { V2Handler } from '../../http/row-handlers.js';
+import { monthlyLimitReached, type PlanDeps } from '../../admission/admitted-call.js';
 import { callerOf } from '../change/route.js';
 
 /**
  * POST /v2/links/bulk: one change of many links, each decided separately. It costs one call per link: the request itself
  * and additional calls, reserved together. Links beyond the monthly quota are refused.
  */
-export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2State> => {
+export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): V2Handler<'changeLinks'> => {
   const links = createManagedLinks(deps);
 
-  return async (_ctx, state) => {
-    const request = parseJsonAs(bulkRequest, state.body, state);
-    if (request.type === 'refused') return request.reply;
-    const { shortCodes } = request.value;
-    const { delete: deletes, ...edit } = request.value.change;
+  return async ({ body: { shortCodes, change: requested }, state }) => {
+    const { delete: deletes, ...edit } = requested;
     const change = deletes ? 'delete' : edit;
     const { call } = state;
 

@@ -4,22 +4,14 @@ import { messages } from '../../../schemas/http/errors.js';
 import {
   createManagedLinks,
   only,
-  type LinkCaller,
   type VersionedLink,
   type RequestedChange,
 } from './managed-links.js';
+import { callerOf } from './route.js';
 import { addressedLink, etagOf, ifMatch } from '../addressed-link.js';
 import { withAccount } from '../view.js';
 import { failure, json, type Reply } from '../../http/reply.js';
-import type { AdminHandlers, AdminState, OperatorHandler } from '../../http/operator-requests.js';
-
-const callerOf = ({ actor, uncounted }: AdminState): LinkCaller => ({
-  actor,
-  account: null,
-  rootId: null,
-  readsLinks: true,
-  uncounted,
-});
+import type { AdminHandlers, OperatorHandler } from '../../http/operator-requests.js';
 
 type LinkRequest = Pick<Parameters<OperatorHandler<'getLink'>>[0], 'ctx' | 'parameter' | 'state'>;
 

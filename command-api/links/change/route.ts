@@ -1,7 +1,5 @@
-import { type Destinations } from '../../../schemas/http/link-fields.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { warningOf } from '../../../schemas/http/link-options.js';
-import { changeLinkRequest } from '../../../schemas/http/links.js';
 import {
   createManagedLinks,
   only,
@@ -11,34 +9,31 @@ import {
   type RequestedChange,
 } from './managed-links.js';
 import { failure, json, noContent, unavailable, type Reply } from '../../http/reply.js';
-import { actorIn } from '../../http/request-actor.js';
-import { parseJsonAs, type Handler } from '../../http/requests.js';
+import {
+  accountOf,
+  actorOf,
+  type AdminState,
+  type V2Handler,
+  type V2Handlers,
+} from '../../http/row-handlers.js';
 import { type PlanDeps, type V2State, gateRefusal } from '../../admission/admitted-call.js';
 import { addressedLink, etagOf, ifMatch } from '../addressed-link.js';
 
-interface LinkDeps extends ManagedLinksDeps, PlanDeps {
-  readonly destinations: Destinations;
-}
-
-export const callerOf = (state: V2State): LinkCaller => {
-  const { key } = state.call;
-  return {
-    actor: actorIn(state, key.id),
-    account: key.account,
-    rootId: key.rootId,
-    readsLinks: key.scopes.includes('links:read'),
-    uncounted: state.uncounted,
-  };
-};
+export const callerOf = (state: V2State | AdminState): LinkCaller => ({
+  actor: actorOf(state),
+  account: accountOf(state),
+  rootId: 'call' in state ? state.call.key.rootId : null,
+  readsLinks: !('call' in state) || state.call.key.scopes.includes('links:read'),
+  uncounted: state.uncounted,
+});
 
 /** GET, PATCH and DELETE of `/v2/links/:shortCode`. */
-export const createLinkHandlers = (deps: LinkDeps) => {
+export const createLinkHandlers = (deps: ManagedLinksDeps & PlanDeps) => {
   const links = createManagedLinks(deps);
-  const changeRequest = changeLinkRequest(deps.destinations);
 
   /** Changes a link. Responds with `reply` as soon as the log has the events. */
   const applyChange = async (
-    [ctx, state, parameter]: Parameters<Handler<V2State>>,
+    { ctx, state, parameter }: Omit<Parameters<V2Handler<'deleteLink'>>[0], 'body'>,
     change: RequestedChange['change'],
     reply: (changed: VersionedLink) => Reply | Promise<Reply>,
   ): Promise<Reply> => {
@@ -52,7 +47,7 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   };
 
   return {
-    async getLink(ctx, state, parameter) {
+    async getLink({ ctx, state, parameter }) {
       const subject = await addressedLink(deps, ctx, parameter);
       if (subject.type === 'refused') return subject.reply;
       const found = await links.find(subject.value, state.call.key.account);
@@ -61,19 +56,17 @@ export const createLinkHandlers = (deps: LinkDeps) => {
       return json(200, details, { ETag: etagOf(found.version) });
     },
 
-    changeLink(...call) {
-      const [, state] = call;
-      const request = parseJsonAs(changeRequest, state.body, state);
-      if (request.type === 'refused') return request.reply;
-      const refusal = gateRefusal(request.value, state, deps);
+    changeLink(request) {
+      const { body: change, state } = request;
+      const refusal = gateRefusal(change, state, deps);
       if (refusal) return refusal;
-      return applyChange(call, request.value, async (changed) => {
+      return applyChange(request, change, async (changed) => {
         const shown = only(await links.changed([changed], callerOf(state), state.call.now));
-        const body = { ...shown, ...warningOf(request.value) };
+        const body = { ...shown, ...warningOf(change) };
         return json(200, body, { ETag: etagOf(changed.version) });
       });
     },
 
-    deleteLink: (...call) => applyChange(call, 'delete', () => noContent()),
-  } satisfies Readonly<Record<string, Handler<V2State>>>;
+    deleteLink: (request) => applyChange(request, 'delete', () => noContent()),
+  } satisfies Partial<V2Handlers>;
 };

@@ -3,7 +3,6 @@ import { findActiveDomains, type ActiveDomains } from '../../../ops/ledger/activ
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import { edgeRoutes } from '../../../schemas/edge-routes.js';
 import { maxCodes } from '../../../schemas/folds/link.js';
-import { addCodeRequest } from '../../../schemas/http/codes.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { subjectIn } from '../../../schemas/http/link-address.js';
 import { codeOn, subjectOf } from '../../../schemas/link-subject.js';
@@ -24,7 +23,7 @@ import {
   type Reply,
 } from '../../http/reply.js';
 import { actorIn } from '../../http/request-actor.js';
-import { parseJsonAs, type Handler } from '../../http/requests.js';
+import type { V2Handlers } from '../../http/row-handlers.js';
 import { addressedLink, etagOf, namedDomain } from '../addressed-link.js';
 import { createManagedLinks, only, type ManagedLinksDeps } from '../change/managed-links.js';
 import { callerOf } from '../change/route.js';
@@ -38,9 +37,7 @@ interface CodeDeps extends ManagedLinksDeps, PlanDeps {
 }
 
 /** POST /v2/links/:shortCode/codes and DELETE …/codes/:code */
-export const createCodeHandlers = (
-  deps: CodeDeps,
-): Readonly<Record<'addCode' | 'removeCode', Handler<V2State>>> => {
+export const createCodeHandlers = (deps: CodeDeps) => {
   const { pool, delivery, plans } = deps;
   const links = createManagedLinks(deps);
   const ledger = createCodeLedger(deps);
@@ -61,20 +58,18 @@ export const createCodeHandlers = (
   };
 
   return {
-    async addCode(ctx, state, parameter) {
-      const request = parseJsonAs(addCodeRequest, state.body, state);
-      if (request.type === 'refused') return request.reply;
-      const domain = namedDomain(request.value.domain, state);
+    async addCode({ body, ctx, state, parameter }) {
+      const domain = namedDomain(body.domain, state);
       const { key, usage } = state.call;
       const { account } = key;
       const linkLimit = plans.plans[key.plan].monthlyLinks;
-      const refusal = gateRefusal(request.value, state, deps);
+      const refusal = gateRefusal(body, state, deps);
       if (refusal) return refusal;
       if (linkLimit !== null && usage.links >= linkLimit) return replyTo('linksExhausted', state);
       const names = domain === null ? [] : [domain];
       const active = await findActiveDomains(deps, account, names);
       if (domain !== null && !active.has(domain)) return replyTo('domainInactive', state);
-      const alias = codeOn(domain, request.value.alias, state.ignoresCase);
+      const alias = codeOn(domain, body.alias, state.ignoresCase);
       // On other domains, only the routes of the edge are reserved.
       const forbidden =
         domain === null ? await findForbidden([alias], account) : new Set(edgeRoutes);
@@ -99,7 +94,7 @@ export const createCodeHandlers = (
       });
     },
 
-    async removeCode(ctx, state, parameter) {
+    async removeCode({ ctx, state, parameter }) {
       const addressed = await addressedLink(deps, ctx, parameter);
       if (addressed.type === 'refused') return addressed.reply;
       const code = subjectIn(parameter('code'), state.defaultDomain, state.ignoresCase);
@@ -110,5 +105,5 @@ export const createCodeHandlers = (
       if (removed.decision.type === 'refused') return replyTo(removed.decision.refusal.type, state);
       return whenPublished(delivery, removed.outboxPosition, () => noContent());
     },
-  };
+  } satisfies Partial<V2Handlers>;
 };

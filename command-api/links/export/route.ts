@@ -1,11 +1,10 @@
 import type { Context } from 'koa';
 import { messages } from '../../../schemas/http/errors.js';
-import { exportQuery, type ExportQuery } from '../../../schemas/http/export.js';
+import type { ExportQuery } from '../../../schemas/http/export.js';
 import { callerIn } from '../../admission/live-callers.js';
-import type { V2State } from '../../admission/admitted-call.js';
 import type { RequestState } from '../../http/app.js';
 import { unavailable, type Reply } from '../../http/reply.js';
-import { parseQuery, type Handler } from '../../http/requests.js';
+import type { V2Handler } from '../../http/row-handlers.js';
 import { withNamedDomain } from '../addressed-link.js';
 import { incompleteStats } from '../../statistics/route.js';
 import { type Exports, formats, spreadsheetFormats } from './exports.js';
@@ -48,11 +47,7 @@ export const createExporter = ({ exports, shortUrlHost }: ExportDeps) => {
 };
 
 /** `GET /v2/export`. */
-export const createExportHandler = (deps: ExportDeps): Handler<V2State> => {
+export const createExportHandler = (deps: ExportDeps): V2Handler<'exportLinks'> => {
   const respond = createExporter(deps);
-  return async (ctx, { call }) => {
-    const query = parseQuery(exportQuery, ctx);
-    if (query.type === 'refused') return query.reply;
-    return respond(ctx, query.value, call.key.account, call.now);
-  };
+  return ({ ctx, query, state: { call } }) => respond(ctx, query, call.key.account, call.now);
 };

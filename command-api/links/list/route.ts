@@ -1,7 +1,6 @@
-import { listLinksQuery, afterMessage } from '../../../schemas/http/list-links.js';
-import type { V2State } from '../../admission/admitted-call.js';
+import { type listLinksQuery, afterMessage } from '../../../schemas/http/list-links.js';
 import { withNamedDomain } from '../addressed-link.js';
-import { parseQuery, type Handler } from '../../http/requests.js';
+import type { V2Handler } from '../../http/row-handlers.js';
 import type { ManagedLinksDeps } from '../change/managed-links.js';
 import type { z } from 'zod';
 import { firstWithin } from '../../../ops/platform/collections.js';
@@ -62,11 +61,9 @@ export const respondWithList = async (
 
 /** `GET /v2/links`. */
 export const createListHandler =
-  (deps: ManagedLinksDeps): Handler<V2State> =>
-  async (ctx, state) => {
-    const query = parseQuery(listLinksQuery, ctx);
-    if (query.type === 'refused') return query.reply;
+  (deps: ManagedLinksDeps): V2Handler<'listLinks'> =>
+  ({ query, state }) => {
     const { key, now } = state.call;
-    const request = { ...withNamedDomain(query.value, state), account: key.account };
+    const request = { ...withNamedDomain(query, state), account: key.account };
     return respondWithList(deps, request, now, (details) => details);
   };

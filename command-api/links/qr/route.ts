@@ -7,15 +7,14 @@ import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { initialState } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { qrQuery } from '../../../schemas/http/qr.js';
 import { linkOfSubject, shortUrlOf } from '../../../schemas/link-subject.js';
 import { encodeQr, renderQr } from './render.js';
 import { failure, prefers, type Reply } from '../../http/reply.js';
 import { actorIn } from '../../http/request-actor.js';
-import { parseQuery, type Handler } from '../../http/requests.js';
+import type { V2Handler } from '../../http/row-handlers.js';
 import { addressedCode } from '../addressed-link.js';
 import { goneReply } from '../view.js';
-import { monthlyLimitReached, type PlanDeps, type V2State } from '../../admission/admitted-call.js';
+import { monthlyLimitReached, type PlanDeps } from '../../admission/admitted-call.js';
 import { createBatcher } from '../../../ops/platform/concurrency/batcher.js';
 import { decideAll, type Ledger } from '../../../ops/ledger/decide.js';
 import { meterRows } from '../../../ops/ledger/meters.js';
@@ -48,13 +47,11 @@ const imageTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
 const bytes = 'application/octet-stream';
 
 /** GET /v2/qr/:shortCode, and POST /console/v2/qr/:shortCode */
-export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
+export const createQrHandler = (deps: QrDeps): V2Handler<'getQrCode'> => {
   const { pool, outbox, clock } = deps;
   const quota = createQrCodeQuota({ pool, outbox, clock });
-  return async (ctx, requestState, parameter) => {
+  return async ({ ctx, query, state: requestState, parameter }) => {
     const { call, platform } = requestState;
-    const query = parseQuery(qrQuery, ctx);
-    if (query.type === 'refused') return query.reply;
     if (!platform.qr) return failure(400, messages.qrOff);
 
     const addressed = addressedCode(ctx, parameter);
@@ -78,24 +75,23 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
       monthlyLimitReached(messages.qrCodesExhausted, limit, call, deps);
     if (limit !== null && call.usage.qrCodes >= limit) return exhausted();
 
-    const text =
-      shortUrlOf(code, deps.shortUrlHost) + (query.value.mark === undefined ? '' : '?qr');
-    const imageType = imageTypes[query.value.format];
+    const text = shortUrlOf(code, deps.shortUrlHost) + (query.mark === undefined ? '' : '?qr');
+    const imageType = imageTypes[query.format];
     const contentType = prefers(ctx, bytes, imageType) ? bytes : imageType;
     const tag = createHash('sha256')
-      .update(JSON.stringify([text, query.value, contentType]))
+      .update(JSON.stringify([text, query, contentType]))
       .digest('base64url');
     const headers = { ETag: `"${tag}"`, 'Cache-Control': 'private, max-age=3600' };
     // 304 and HEAD return no QR code, so they spend none.
     if (ctx.headers['if-none-match']?.includes(headers.ETag)) {
       return { type: 'raw', status: 304, contentType: '', body: null, headers };
     }
-    const image = encodeQr(text, query.value.ecc);
-    if (image.size > query.value.size)
+    const image = encodeQr(text, query.ecc);
+    if (image.size > query.size)
       return failure(400, `size must be at least ${image.size} for this short URL`);
     if (ctx.method === 'HEAD')
       return { type: 'raw', status: 200, contentType, body: null, headers };
-    const body = renderQr(image, query.value);
+    const body = renderQr(image, query);
     const decision = await quota.spend({
       type: 'SpendQrCode',
       subject: key.rootId,

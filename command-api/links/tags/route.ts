@@ -1,8 +1,7 @@
 import { foldText } from '../../../schemas/folded-text.js';
-import { listTagsQuery, maxTagLinks, type TagPage } from '../../../schemas/http/tags.js';
-import type { V2State } from '../../admission/admitted-call.js';
+import { maxTagLinks, type TagPage } from '../../../schemas/http/tags.js';
 import { json, pageOf } from '../../http/reply.js';
-import { parseQuery, type Handler } from '../../http/requests.js';
+import type { V2Handler } from '../../http/row-handlers.js';
 import { areIncomplete } from '../../statistics/statistics.js';
 import { incompleteStats } from '../../statistics/route.js';
 import type { ManagedLinksDeps } from '../change/managed-links.js';
@@ -75,13 +74,10 @@ export const listTags = async (
 
 /** `GET /v2/tags`. */
 export const createTagsHandler =
-  ({ pool }: Pick<ManagedLinksDeps, 'pool'>): Handler<V2State> =>
-  async (ctx, { call }) => {
-    const query = parseQuery(listTagsQuery, ctx);
-    if (query.type === 'refused') return query.reply;
+  ({ pool }: Pick<ManagedLinksDeps, 'pool'>): V2Handler<'listTags'> =>
+  async ({ query: { limit, after = '', search = '' }, state }) => {
     if (await areIncomplete(pool)) return incompleteStats;
-    const { limit, after = '', search = '' } = query.value;
-    const { account } = call.key;
+    const { account } = state.call.key;
     return json(
       200,
       await listTags(pool, { account, prefix: search, after: foldText(after), limit }),

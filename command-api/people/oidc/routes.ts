@@ -7,7 +7,7 @@ import type { Logger } from '../../../ops/platform/logging.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { RequestState } from '../../http/app.js';
-import { withBody } from '../../http/operator-requests.js';
+import { withBody } from '../../http/row-handlers.js';
 import { failure, json, unavailable, type Reply } from '../../http/reply.js';
 import type { Handler, Route } from '../../http/requests.js';
 import { browserOf, type SessionCookie } from '../../console/server/session.js';
