@@ -3,7 +3,7 @@ import { customAlphabet } from 'nanoid';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import { apiKeys } from '../../ops/ledger/api-keys.js';
 import { decideOneIn, prepareIn, recordIn } from '../../ops/ledger/decide.js';
-import { findInvitation, invitations, listInvitations } from '../../ops/ledger/invitations.js';
+import { invitations, readInvitations } from '../../ops/ledger/invitations.js';
 import {
   accountsWithOtherOwner,
   findPersonId,
@@ -14,7 +14,12 @@ import {
 import { traced } from '../../ops/ledger/traced.js';
 import { newId } from '../../ops/platform/new-id.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
-import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import {
+  transaction,
+  type Client,
+  type Pool,
+  type Queryable,
+} from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
 import { installation, type Person } from '../../schemas/folds/person.js';
 import type { Invitation } from '../../schemas/folds/invitation.js';
@@ -29,8 +34,11 @@ const randomId = customAlphabet(keyAlphabet, personIdLength);
 const randomAccount = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 12);
 
 /** The stored hash of the token of an invitation. */
-export const hashInvitationToken = (token: string): string =>
-  createHash('sha256').update(token).digest('base64url');
+const hashToken = (token: string): string => createHash('sha256').update(token).digest('base64url');
+
+/** The pending invitation with a token; `null`: it is invalid. */
+const findInvitation = async (postgres: Queryable, token: string) =>
+  (await readInvitations(postgres, 'token_hash', hashToken(token)))[0] ?? null;
 
 interface SignIn {
   readonly profile: Profile;
@@ -103,9 +111,7 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
     const id = (await findPersonId(tx, issuer, identity)) ?? `usr_${randomId()}`;
     const metadata = { ...given.request, actor: id };
     const invitation =
-      given.invitation === null
-        ? null
-        : await findInvitation(tx, hashInvitationToken(given.invitation));
+      given.invitation === null ? null : await findInvitation(tx, given.invitation);
     if (given.invitation !== null && !invitation) return { type: 'invitationInvalid' };
     const address = invitation?.email?.toLowerCase();
     if (address !== undefined && address !== email?.toLowerCase()) {
@@ -115,14 +121,8 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
     const signUp = given.mayGetAccount ? `personal-${randomAccount()}` : null;
     const data = { ...profile, groupRoles, invitation, signUp };
     const { accountsWithOtherOwner: others } = owners;
-    const signedIn = await decide(
-      ...([
-        tx,
-        id,
-        { type: 'SignIn', data: { ...data, accountsWithOtherOwner: others } },
-        metadata,
-      ] as const),
-    );
+    const command = { type: 'SignIn', data: { ...data, accountsWithOtherOwner: others } } as const;
+    const signedIn = await decide(tx, id, command, metadata);
     const accept = invitation
       ? [{ type: 'Accept' as const, subject: invitation.id, data: { person: id }, metadata }]
       : [];
@@ -236,8 +236,8 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
         await people.lock(tx, []);
         const token = randomBytes(32).toString('base64url');
         const id = newId();
-        const pending = (await listInvitations(tx, invited.account)).length;
-        const data = { ...invited, pending, tokenHash: hashInvitationToken(token) };
+        const pending = (await readInvitations(tx, 'account', invited.account)).length;
+        const data = { ...invited, pending, tokenHash: hashToken(token) };
         const command = { type: 'Invite' as const, subject: id, data, metadata };
         const decided = await decideOneIn(tx, outbox, invitations, invitationDecider, command);
         return { ...decided, id, token };
@@ -251,9 +251,8 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
       ),
 
     /** What an invitation gives, for the page that asks whether to accept it; `null`: it is invalid. */
-    async invitationOf(token: string): Promise<Pick<Invitation, 'account' | 'role'> | null> {
-      return findInvitation(pool, hashInvitationToken(token));
-    },
+    invitationOf: (token: string): Promise<Pick<Invitation, 'account' | 'role'> | null> =>
+      findInvitation(pool, token),
 
     async find(id: string): Promise<Person | null> {
       return (await readPeople(pool, [id])).get(id) ?? null;

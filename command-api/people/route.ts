@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import type { OutboxDelivery } from '../../ops/event-log/outbox/port.js';
-import { listInvitations } from '../../ops/ledger/invitations.js';
+import { readInvitations } from '../../ops/ledger/invitations.js';
 import { findPerson, listPeople } from '../../ops/ledger/people.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
@@ -102,12 +102,12 @@ export const createPeopleHandlers = ({ pool, people, delivery, consoleUrl }: Peo
     },
 
     async getInvitations({ state }) {
-      const pending = await listInvitations(pool, state.call.key.account);
+      const pending = await readInvitations(pool, 'account', state.call.key.account);
       return json(200, { invitations: pending.map(invitationOf) });
     },
 
     async getInvitation({ state, parameter }) {
-      const pending = await listInvitations(pool, state.call.key.account);
+      const pending = await readInvitations(pool, 'account', state.call.key.account);
       const found = pending.find(({ id }) => id === parameter('id'));
       return found ? json(200, invitationOf(found)) : unknownInvitation;
     },

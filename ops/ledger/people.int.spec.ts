@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { topics } from '../../schemas/events/topics.js';
 import { evolveInvitation, noInvitation } from '../../schemas/folds/invitation.js';
+
 import { evolvePerson, noPerson, type Person } from '../../schemas/folds/person.js';
 import { roleNames, scopesOfRole, type Role } from '../../schemas/roles.js';
 import {
@@ -22,7 +23,7 @@ import { execute, transaction } from '../platform/postgres/pool.js';
 import { writeOnly } from '../platform/postgres/statement.js';
 import type { TestDatabase } from '../test/support/database.js';
 import { databaseFixture } from '../test/support/fixtures.js';
-import { findInvitation, invitations, listInvitations } from './invitations.js';
+import { invitations, readInvitations } from './invitations.js';
 import {
   accountsWithOtherOwner,
   findPerson,
@@ -238,18 +239,18 @@ describe('ledger: invitations', () => {
 
   it('are found by token and by account while they are pending', async () => {
     const found = async () => [
-      (await findInvitation(database.pool, 'a-token-hash'))?.id ?? null,
-      ...(await listInvitations(database.pool, 'acme')).map(({ id }) => id),
+      (await readInvitations(database.pool, 'token_hash', 'a-token-hash'))[0]?.id ?? null,
+      ...(await readInvitations(database.pool, 'account', 'acme')).map(({ id }) => id),
     ];
     await addToLog(created, invitationCreated('i0', { tokenHash: 'b', expiresAt: inTime(hour) }));
     expect(await found()).to.deep.equal(['i1', 'i0', 'i1']);
-    expect(await listInvitations(database.pool, 'shop')).to.deep.equal([]);
-    expect(await findInvitation(database.pool, '')).to.equal(null);
+    expect(await readInvitations(database.pool, 'account', 'shop')).to.deep.equal([]);
+    expect(await readInvitations(database.pool, 'token_hash', '')).to.deep.equal([]);
     await addToLog(accepted);
     expect(await found()).to.deep.equal([null, 'i0']);
     const over = { tokenHash: 'c', expiresAt: inTime(-1) };
     await addToLog(invitationCreated('i3', over));
     expect(await found()).to.deep.equal([null, 'i0']);
-    expect(await findInvitation(database.pool, 'c')).to.equal(null);
+    expect(await readInvitations(database.pool, 'token_hash', 'c')).to.deep.equal([]);
   });
 });

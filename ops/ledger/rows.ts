@@ -39,6 +39,7 @@ const textOfTime = (value: unknown): unknown =>
 /**
  * A table of states by ID. If a state has ended, the columns of its terms are `null`.
  *
+ * @param ended the status of an ended state; `null`: every state keeps its terms
  * @param stored the terms as the driver writes them
  */
 export const tableOfTerms = <
@@ -47,7 +48,7 @@ export const tableOfTerms = <
   Event extends LinklogEvent,
 >(
   table: string,
-  ended: Ended['status'],
+  ended: Ended['status'] | null,
   terms: readonly Exclude<keyof Active & string, keyof Remains>[],
   stored: (active: Active) => object = (active) => active,
 ) => {
