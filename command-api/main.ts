@@ -8,7 +8,7 @@ import { defaultDomainOf } from '../schemas/link-subject.js';
 import { txtLookup } from '../ops/platform/networks/dns.js';
 import type { Feed } from '../ops/feed/feed.js';
 import { createPeople } from './people/handler.js';
-import { createSignIn, type SignInByProvider } from './people/oidc/sign-in.js';
+import { createProvider, type SignIn } from './people/oidc/provider.js';
 import { createSender } from '../ops/webhooks/sender.js';
 import type { ActiveDomains } from '../ops/ledger/active-domains.js';
 import { createMetricsAccess } from '../ops/http/metrics-access.js';
@@ -104,7 +104,8 @@ const createApiApp = (
       readonly hasConsole: boolean;
       readonly passwords: PasswordHasher;
       readonly plansUrl: string | null;
-      readonly oidc: SignInByProvider;
+      readonly signIn: SignIn;
+      readonly originOf: (ctx: Context) => string;
       readonly corsOrigins: AllowedOrigins;
       readonly hasMcp: boolean;
     },
@@ -153,8 +154,11 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     (listener: 'api' | 'admin') =>
     (ctx: Context): string =>
       config.consoleOrigins[listener] ?? requestOrigin(ctx.req, trustedProxies) ?? '';
-  const signInTo = (listener: 'api' | 'admin') =>
-    createSignIn({ pool, people, logger, originOf: consoleOriginOf(listener) }, config.signIn);
+  const { oidc, keys: acceptsKeys } = config.signIn;
+  const signIn: SignIn = {
+    provider: oidc && createProvider(oidc),
+    ways: { keys: acceptsKeys, oidc: oidc?.name ?? null },
+  };
   const ownUrls = [deps.shortUrlHost, ...config.ownHosts];
   const isDomain = (name: string): boolean => activeDomains.find(name) !== undefined;
   let isOwnHost = ownHosts(ownUrls, [], isDomain);
@@ -186,7 +190,8 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     trustedProxies,
     hasConsole,
     people,
-    oidc: signInTo('admin'),
+    signIn,
+    originOf: consoleOriginOf('admin'),
     requests: metrics.requests('admin'),
     metricsAccess: createMetricsAccess(
       { host: config.admin.host, metricsToken: config.metricsToken, adminToken: deps.adminToken },
@@ -234,7 +239,8 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
       maxImportBytes,
       apiOrigin,
       consoleUrl: (ctx) => `${consoleOriginOf('api')(ctx)}/console`,
-      oidc: signInTo('api'),
+      signIn,
+      originOf: consoleOriginOf('api'),
       txtRecords: txtLookup(config.dnsServers, verifyWithinMs),
     });
     return { http: listenerOf(app) };

@@ -9,7 +9,7 @@ import { actorHeader } from '../../schemas/http/operators.js';
 import { createApp, metricsRoute, type AppDeps, type RequestState } from './app.js';
 import { isConsolePath } from '../console/server/console.js';
 import { operatorsConsole } from '../console/server/operators.js';
-import type { SignInByProvider } from '../people/oidc/sign-in.js';
+import type { SignIn } from '../people/oidc/provider.js';
 import { createGuesses } from './guesses.js';
 import { failure, json, send, type Reply } from './reply.js';
 import { actorIn } from './request-actor.js';
@@ -90,7 +90,8 @@ export const createAdminApp = (
       readonly adminToken: string;
       readonly trustedProxies: ProxyTrust;
       readonly hasConsole: boolean;
-      readonly oidc: SignInByProvider;
+      readonly signIn: SignIn;
+      readonly originOf: (ctx: Context) => string;
       readonly metrics: Pick<Metrics, 'scrape' | 'contentType'>;
       readonly metricsAccess: MetricsAccess;
     },

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { Pool, Queryable } from '../../../ops/platform/postgres/pool.js';
 
 interface ConsoleSession {
@@ -44,28 +44,23 @@ export const newToken = (): string => randomBytes(32).toString('base64url');
 export const hashToken = (token: string): Buffer | null =>
   tokenPattern.test(token) ? createHash('sha256').update(token).digest() : null;
 
-const cipher = 'aes-256-gcm';
-const nonceBytes = 12;
-const tagBytes = 16;
-
 /** Characters of an ID token that fits into the URL that ends the session at the provider. */
 const maxIdToken = 8_192;
 
 /** Only the browser has the token, so that the database alone does not suffice to decrypt the text. */
 const keyOf = (token: string): Buffer => createHash('sha256').update(`encrypt ${token}`).digest();
 
-const encrypt = (text: string, token: string): Buffer => {
-  const nonce = randomBytes(nonceBytes);
-  const encryption = createCipheriv(cipher, keyOf(token), nonce);
-  const encrypted = Buffer.concat([encryption.update(text, 'utf8'), encryption.final()]);
-  return Buffer.concat([nonce, encryption.getAuthTag(), encrypted]);
+// Only sessions of people load the library.
+const encrypt = async (text: string, token: string): Promise<Buffer> => {
+  const { CompactEncrypt } = await import('jose');
+  const encryption = new CompactEncrypt(Buffer.from(text));
+  encryption.setProtectedHeader({ alg: 'dir', enc: 'A256GCM' });
+  return Buffer.from(await encryption.encrypt(keyOf(token)));
 };
 
-const decrypt = (encrypted: Buffer, token: string): string => {
-  const decryption = createDecipheriv(cipher, keyOf(token), encrypted.subarray(0, nonceBytes));
-  decryption.setAuthTag(encrypted.subarray(nonceBytes, nonceBytes + tagBytes));
-  const text = decryption.update(encrypted.subarray(nonceBytes + tagBytes));
-  return Buffer.concat([text, decryption.final()]).toString();
+const decrypt = async (encrypted: Buffer, token: string): Promise<string> => {
+  const { compactDecrypt } = await import('jose');
+  return Buffer.from((await compactDecrypt(encrypted, keyOf(token))).plaintext).toString();
 };
 
 const isLive = `used_at > clock_timestamp() - interval '12 hours'
@@ -167,7 +162,7 @@ export const createConsoleSessions = (
             last_account = coalesce(nullif($5, ''), last_account) WHERE id = $2
         )
         UPDATE ledger.console_sessions SET person_id = $2, sid = $3, id_token = $4 WHERE token_hash = $1`,
-      values: [hashToken(token), id, sid, stored && encrypt(stored, token), account],
+      values: [hashToken(token), id, sid, stored && (await encrypt(stored, token)), account],
     });
     return token;
   },

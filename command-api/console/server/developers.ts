@@ -24,7 +24,8 @@ import { createConsole } from './console.js';
 import { roleHash } from '../../../ops/ledger/people.js';
 import { isPersonId } from '../../../schemas/roles.js';
 import type { People } from '../../people/handler.js';
-import type { SignInByProvider } from '../../people/oidc/sign-in.js';
+import type { SignIn } from '../../people/oidc/provider.js';
+import { createOidc } from '../../people/oidc/routes.js';
 import { accountRolesOf } from '../../people/view.js';
 import { browserOf, sessionCookie, sessionRoutes } from './session.js';
 
@@ -45,13 +46,22 @@ export const developersConsole = (
     readonly plansUrl: string | null;
     readonly logger: Logger;
     readonly people: People;
-    readonly oidc: SignInByProvider;
+    readonly signIn: SignIn;
+    readonly originOf: (ctx: Context) => string;
   },
   routes: readonly V2Route[],
 ) => {
-  const { pool, guesses, plansUrl, shortUrlHost, people, oidc } = deps;
-  const sessions = createConsoleSessions(pool, 'api', oidc.ways.keys);
+  const {
+    pool,
+    guesses,
+    plansUrl,
+    shortUrlHost,
+    people,
+    signIn: { provider, ways },
+  } = deps;
+  const sessions = createConsoleSessions(pool, 'api', ways.keys);
   const cookie = sessionCookie('linklog_console', deps.trustedProxies);
+  const oidc = provider && createOidc({ ...deps, provider, cookie, sessions, listener: 'api' });
 
   const toResponse = (
     { account, key }: KeyOfSecret,
@@ -139,15 +149,13 @@ export const developersConsole = (
     page: 'index.html',
     cookie,
     sessionRoutes: [
-      ...sessionRoutes(cookie, sessions, signIn, oidc.ways, {
+      ...sessionRoutes(cookie, sessions, signIn, ways, {
         session: readSession,
         changes: readChanges,
-        endOfProvider: oidc.endOf(cookie, sessions),
+        endOfProvider: oidc?.endOf,
       }),
-      ...oidc.routes({ cookie, sessions, listener: 'api' }),
-      ...(oidc.isOn
-        ? [{ method: 'PATCH', path: '/session', handler: switchAccount } as const]
-        : []),
+      ...(oidc?.routes ?? []),
+      ...(oidc ? [{ method: 'PATCH', path: '/session', handler: switchAccount } as const] : []),
     ],
     calls: { ...calls, prefix },
   });

@@ -9,7 +9,6 @@ import { createLogger } from '../../../ops/platform/logging.js';
 import { sendRequest } from '../../../ops/test/support/http.js';
 import { operatorsConsole } from './operators.js';
 import { createPeople } from '../../people/handler.js';
-import { createSignIn } from '../../people/oidc/sign-in.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
 describe('command API: sessions of operators', () => {
@@ -30,7 +29,8 @@ describe('command API: sessions of operators', () => {
       shortUrlHost: 'http://localhost:8081',
       plans: defaultPlanTable,
       people,
-      oidc: createSignIn({ pool, people, logger, originOf: () => '' }, { oidc: null, keys: true }),
+      signIn: { provider: null, ways: { keys: true, oidc: null } },
+      originOf: () => '',
     };
     const console = operatorsConsole(deps, []);
     const app = new Koa();

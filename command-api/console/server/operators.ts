@@ -18,7 +18,8 @@ import { createDispatcher, type Route } from '../../http/requests.js';
 import { unauthorized } from '../../admission/admitted-call.js';
 import { operatorActorOf, type InstallationRole } from '../../../schemas/roles.js';
 import type { People } from '../../people/handler.js';
-import type { SignInByProvider } from '../../people/oidc/sign-in.js';
+import type { SignIn } from '../../people/oidc/provider.js';
+import { createOidc } from '../../people/oidc/routes.js';
 import { installationRoleOf } from '../../people/view.js';
 import type { PlanTable } from '../../../schemas/plans.js';
 import { createConsole } from './console.js';
@@ -47,16 +48,23 @@ export const operatorsConsole = (
     readonly trustedProxies: ProxyTrust;
     readonly logger: Logger;
     readonly people: People;
-    readonly oidc: SignInByProvider;
+    readonly signIn: SignIn;
+    readonly originOf: (ctx: Context) => string;
     /** `null` for a valid admin token. */
     readonly refusalOf: (ctx: Context, adminToken: string) => Reply | null;
   },
   routes: readonly Route<AdminState>[],
 ) => {
-  const { pool, adminToken, people, oidc } = deps;
+  const {
+    pool,
+    adminToken,
+    people,
+    signIn: { provider, ways },
+  } = deps;
   const installation = { shortUrlHost: deps.shortUrlHost, plans: deps.plans.plans };
-  const sessions = createConsoleSessions(pool, 'admin', oidc.ways.keys);
+  const sessions = createConsoleSessions(pool, 'admin', ways.keys);
   const cookie = sessionCookie('linklog_operator', deps.trustedProxies);
+  const oidc = provider && createOidc({ ...deps, provider, cookie, sessions, listener: 'admin' });
 
   /** Who has the session of a request; `null` without a session. */
   const operatorOf = async (
@@ -125,13 +133,13 @@ export const operatorsConsole = (
     page: 'operators.html',
     cookie,
     sessionRoutes: [
-      ...sessionRoutes(cookie, sessions, signIn, oidc.ways, {
+      ...sessionRoutes(cookie, sessions, signIn, ways, {
         session: readSession,
         changes: readChanges,
-        endOfProvider: oidc.endOf(cookie, sessions),
+        endOfProvider: oidc?.endOf,
         endRefusal,
       }),
-      ...oidc.routes({ cookie, sessions, listener: 'admin' }),
+      ...(oidc?.routes ?? []),
     ],
     calls: { prefix, handle, routeOf: (path) => router.routeOf(path) },
   });

@@ -96,7 +96,8 @@ export const sessionRoutes = (
     readonly session: (ctx: Context, state: RequestState) => Promise<object | null>;
     readonly changes: (ctx: Context) => Promise<ConsoleChanges | null>;
     /** Where the browser ends the session at the identity provider; `null`: nowhere. */
-    readonly endOfProvider: ((ctx: Context, state: RequestState) => Promise<string | null>) | null;
+    readonly endOfProvider:
+      ((ctx: Context, state: RequestState) => Promise<string | null>) | undefined;
     /** Why the session may not end others; `null`: it may. */
     readonly endRefusal?: (ctx: Context) => Promise<Reply | null>;
   },

@@ -1,6 +1,8 @@
 /** The identity provider, by OpenID Connect: discovery, the authorization code flow with PKCE, and logout. */
 import type { ClientAuth, Configuration } from 'openid-client';
+import type { SignInWays } from '../../../schemas/http/console.js';
 import type { Profile } from '../command.js';
+import type { SignInStart } from './challenge-cookie.js';
 import { groupsIn, type GroupRole } from './groups.js';
 
 export interface OidcSettings {
@@ -24,11 +26,7 @@ export class ProviderUnavailable extends Error {
 }
 
 /** What the browser keeps of a sign-in until the provider sends it back. */
-export interface Challenge {
-  readonly state: string;
-  readonly nonce: string;
-  readonly verifier: string;
-}
+type Challenge = Pick<SignInStart, 'state' | 'nonce' | 'verifier'>;
 
 /** A person at the provider. */
 export interface Identity extends Profile {
@@ -285,3 +283,10 @@ export const createProvider = (settings: OidcSettings) => {
 };
 
 export type Provider = ReturnType<typeof createProvider>;
+
+/** How people sign in to the consoles. */
+export interface SignIn {
+  /** `null`: no identity provider. */
+  readonly provider: Provider | null;
+  readonly ways: SignInWays;
+}

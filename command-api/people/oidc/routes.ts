@@ -53,7 +53,7 @@ const reasonOf = (error: unknown): string => {
   return reason.replace(/[^\x20-\x7e]+/g, ' ').slice(0, 300);
 };
 
-export interface OidcDeps {
+interface OidcDeps {
   readonly pool: Pool;
   readonly people: People;
   readonly provider: Provider;
@@ -65,7 +65,8 @@ export interface OidcDeps {
   readonly listener: 'api' | 'admin';
 }
 
-export const oidcRoutes = (deps: OidcDeps): readonly Route<RequestState>[] => {
+/** The routes of one console, and the end of a session at the provider. */
+export const createOidc = (deps: OidcDeps) => {
   const { pool, people, provider, logger, cookie, sessions, originOf, listener } = deps;
   const { settings } = provider;
   let waiting = 0;
@@ -238,7 +239,7 @@ export const oidcRoutes = (deps: OidcDeps): readonly Route<RequestState>[] => {
     return wait(state, work, providerUnavailable);
   };
 
-  return [
+  const routes: readonly Route<RequestState>[] = [
     { method: 'GET', path: '/oidc/start', handler: startPage },
     // Operators are not invited.
     ...(listener === 'api'
@@ -247,4 +248,13 @@ export const oidcRoutes = (deps: OidcDeps): readonly Route<RequestState>[] => {
     { method: 'GET', path: '/oidc/callback', handler: callback },
     { method: 'POST', path: '/oidc/logout', handler: logout },
   ];
+  return {
+    routes,
+    /** Where the browser of a session ends that of the provider; `null`: nowhere. */
+    async endOf(ctx: Context, state: RequestState): Promise<string | null> {
+      const idToken = await sessions.idTokenOf(cookie.read(ctx));
+      if (idToken === null) return null;
+      return state.uncounted(provider.endSession(idToken, `${originOf(ctx)}/console`));
+    },
+  };
 };
