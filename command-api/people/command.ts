@@ -48,7 +48,8 @@ export type PersonCommand =
       'SetRole',
       Owners & { readonly account: string; readonly role: Role; readonly canAdd: boolean }
     >
-  | Command<'RemoveRoles', Owners & { readonly accounts: readonly string[] }>;
+  /** `null`: all accounts. */
+  | Command<'RemoveRoles', Owners & { readonly accounts: readonly string[] | null }>;
 
 export interface PersonRefusal {
   readonly type: 'notFound' | 'lastOwner' | 'roleOfProvider';
@@ -135,7 +136,7 @@ export const personDecider: Decider<PersonCommand, PersonEvent, Person, PersonRe
         break;
       }
       case 'RemoveRoles': {
-        const { accounts } = data;
+        const accounts = data.accounts ?? [...person.roles.keys()];
         const removed = accounts.flatMap((account) => person.roles.get(account) ?? []);
         if (removed.length === 0 || removed.length < accounts.length) {
           return refused({ type: 'notFound' });

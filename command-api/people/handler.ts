@@ -4,13 +4,7 @@ import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js'
 import { apiKeys } from '../../ops/ledger/api-keys.js';
 import { decideOneIn, prepareIn, recordIn } from '../../ops/ledger/decide.js';
 import { invitations, readInvitations } from '../../ops/ledger/invitations.js';
-import {
-  accountsWithOtherOwner,
-  findPersonId,
-  people,
-  readPeople,
-  roleHash,
-} from '../../ops/ledger/people.js';
+import { accountsWithOtherOwner, findPersonId, people, roleHash } from '../../ops/ledger/people.js';
 import { traced } from '../../ops/ledger/traced.js';
 import { newId } from '../../ops/platform/new-id.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
@@ -20,8 +14,8 @@ import {
   type Pool,
   type Queryable,
 } from '../../ops/platform/postgres/pool.js';
-import type { Actor } from '../../schemas/decision.js';
-import { installation, type Person } from '../../schemas/folds/person.js';
+import type { Actor, CommandRequest } from '../../schemas/decision.js';
+import { installation, noPerson, type Person } from '../../schemas/folds/person.js';
 import type { Invitation } from '../../schemas/folds/invitation.js';
 import { personIdLength, type InstallationRole, type Role } from '../../schemas/roles.js';
 import { scopeNames } from '../../schemas/scopes.js';
@@ -59,32 +53,16 @@ export type SignInOutcome =
     }
   | { readonly type: 'invitationInvalid' | 'invitationOfAnother' };
 
-interface DoneWithPerson {
-  readonly type: 'done';
-  readonly person: Person;
-  /** The live keys that the person created in the accounts. */
-  readonly keys: readonly string[];
-  readonly outboxPosition: OutboxPosition;
-}
-
 export type PersonOutcome =
-  DoneWithPerson | { readonly type: 'refused'; readonly refusal: PersonRefusal };
+  | {
+      readonly type: 'done';
+      /** The live keys that the person created in the accounts. */
+      readonly keys: readonly string[];
+      readonly outboxPosition: OutboxPosition;
+    }
+  | { readonly type: 'refused'; readonly refusal: PersonRefusal };
 
 export const createPeople = (pool: Pool, outbox: Outbox) => {
-  const decide = (
-    tx: Client,
-    subject: string,
-    command: Pick<PersonCommand, 'type' | 'data'>,
-    metadata: Actor,
-  ) => prepareIn(tx, people, personDecider, [{ ...command, subject, metadata } as never]);
-
-  /** The lock of people comes first: which accounts have owners must not change. */
-  const ownersFor = async (tx: Client, id: string, more: readonly string[]) => {
-    const person = (await people.lock(tx, [id])).get(id) ?? null;
-    const accounts = [...new Set([...(person?.roles.keys() ?? []), ...more])];
-    return { person, accountsWithOtherOwner: await accountsWithOtherOwner(tx, accounts, id) };
-  };
-
   /** Creates the root key of accounts that never had one. Its secret is not stored. */
   const firstRoots = async (tx: Client, accounts: readonly string[], metadata: Actor) => {
     const { rows } = await tx.query<{ account: string }>(
@@ -102,6 +80,42 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
     return prepareIn(tx, apiKeys, apiKeyDecider, commands);
   };
 
+  /**
+   * Decides a command, and ends the sessions in the accounts that the person loses. Holds the lock of people, because the
+   * owners of the accounts must not change.
+   *
+   * @param more accounts in which the person may get a role
+   */
+  const decide = async (
+    tx: Client,
+    subject: string,
+    command: { readonly type: PersonCommand['type']; readonly data: object },
+    metadata: Actor,
+    more: Iterable<string> = [],
+  ) => {
+    const before = (await people.lock(tx, [subject])).get(subject) ?? noPerson;
+    const concerned = [...new Set([...before.roles.keys(), ...more])];
+    const owned = await accountsWithOtherOwner(tx, concerned, subject);
+    const data = { ...command.data, accountsWithOtherOwner: owned };
+    const request = {
+      type: command.type,
+      subject,
+      data,
+      metadata,
+    } as CommandRequest<PersonCommand>;
+    const prepared = await prepareIn(tx, people, personDecider, [request]);
+    const [result] = prepared.results;
+    if (!result) throw new Error('a group of 1 command has no result');
+    const { decision, state: person } = result;
+    const lost = [...before.roles.keys()].filter((account) => !person.roles.has(account));
+    await tx.query('DELETE FROM ledger.console_sessions WHERE bound_to = ANY ($1::bytea[])', [
+      lost.map((account) => roleHash(subject, account)),
+    ]);
+    const accounts = [...person.roles.keys()].filter((account) => account !== installation);
+    const roots = await firstRoots(tx, accounts, metadata);
+    return { decision, person, lost, prepared: [prepared, roots] };
+  };
+
   const signInIn = async (
     tx: Client,
     { profile, groupRoles, ...given }: SignIn,
@@ -117,27 +131,21 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
     if (address !== undefined && address !== email?.toLowerCase()) {
       return { type: 'invitationOfAnother' };
     }
-    const owners = await ownersFor(tx, id, [...(groupRoles?.keys() ?? [])]);
-    const signUp = given.mayGetAccount ? `personal-${randomAccount()}` : null;
-    const data = { ...profile, groupRoles, invitation, signUp };
-    const { accountsWithOtherOwner: others } = owners;
-    const command = { type: 'SignIn', data: { ...data, accountsWithOtherOwner: others } } as const;
-    const signedIn = await decide(tx, id, command, metadata);
     const accept = invitation
       ? [{ type: 'Accept' as const, subject: invitation.id, data: { person: id }, metadata }]
       : [];
     const accepted = await prepareIn(tx, invitations, invitationDecider, accept);
-    const [{ state: person } = { state: null }] = signedIn.results;
-    if (!person || accepted.results.some(({ decision }) => decision.type === 'refused')) {
+    if (accepted.results.some(({ decision }) => decision.type === 'refused')) {
       return { type: 'invitationInvalid' };
     }
-    const accounts = [...person.roles.keys()].filter((account) => account !== installation);
-    const roots = await firstRoots(tx, accounts, metadata);
-    const lost = [...(owners.person?.roles.keys() ?? [])].filter(
-      (account) => !person.roles.has(account),
-    );
-    await endSessions(tx, id, lost);
-    await recordIn(tx, outbox, signedIn, accepted, roots);
+    const signUp = given.mayGetAccount ? `personal-${randomAccount()}` : null;
+    const command = {
+      type: 'SignIn',
+      data: { ...profile, groupRoles, invitation, signUp },
+    } as const;
+    const signedIn = await decide(tx, id, command, metadata, groupRoles?.keys());
+    await recordIn(tx, outbox, ...signedIn.prepared, accepted);
+    const { person } = signedIn;
     return { type: 'signedIn', id, person, invitedTo: invitation?.account ?? null };
   };
 
@@ -151,16 +159,6 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
     work: (tx: Client) => Promise<Result>,
   ): Promise<Result> =>
     batcher.submit(() => traced(pool, [cause], () => transaction(pool, work))) as Promise<Result>;
-
-  const endSessions = async (
-    tx: Client,
-    id: string,
-    accounts: readonly string[],
-  ): Promise<void> => {
-    await tx.query('DELETE FROM ledger.console_sessions WHERE bound_to = ANY ($1::bytea[])', [
-      accounts.map((account) => roleHash(id, account)),
-    ]);
-  };
 
   return {
     /** Updates the person of a sign-in, or adds it. A person without a role is not stored. */
@@ -176,15 +174,10 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
       canAdd = false,
     ): Promise<PersonOutcome> =>
       decideAlone(metadata, async (tx): Promise<PersonOutcome> => {
-        const { accountsWithOtherOwner: others } = await ownersFor(tx, id, [account]);
-        const data = { account, role, canAdd, accountsWithOtherOwner: others };
-        const prepared = await decide(tx, id, { type: 'SetRole', data }, metadata);
-        const [result] = prepared.results;
-        if (!result) throw new Error('a group of 1 command has no result');
-        if (result.decision.type === 'refused') return result.decision;
-        const roots = await firstRoots(tx, [account], metadata);
-        const outboxPosition = await recordIn(tx, outbox, prepared, roots);
-        return { type: 'done', person: result.state, keys: [], outboxPosition };
+        const command = { type: 'SetRole', data: { account, role, canAdd } } as const;
+        const { decision, prepared } = await decide(tx, id, command, metadata, [account]);
+        if (decision.type === 'refused') return decision;
+        return { type: 'done', keys: [], outboxPosition: await recordIn(tx, outbox, ...prepared) };
       }),
 
     /** Removes a person from accounts, and ends its sessions there. @param accounts `null`: all of them */
@@ -195,36 +188,23 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
       revokesKeys = false,
     ): Promise<PersonOutcome> =>
       decideAlone(metadata, async (tx): Promise<PersonOutcome> => {
-        const { person, accountsWithOtherOwner: others } = await ownersFor(tx, id, []);
-        const left = accounts ?? [...(person?.roles.keys() ?? [])];
-        const data = { accounts: left, accountsWithOtherOwner: others };
-        const prepared = await decide(tx, id, { type: 'RemoveRoles', data }, metadata);
-        const [result] = prepared.results;
-        if (!result) throw new Error('a group of 1 command has no result');
-        if (result.decision.type === 'refused') return result.decision;
+        const command = { type: 'RemoveRoles', data: { accounts } } as const;
+        const { decision, lost, prepared } = await decide(tx, id, command, metadata);
+        if (decision.type === 'refused') return decision;
         const { rows } = await tx.query<{ id: string }>(
           `SELECT id FROM ledger.api_keys
-             WHERE created_by = $1 AND account = ANY ($2::text[]) AND status <> 'revoked' AND ancestors <> '{}'
-               AND (expires_at IS NULL OR expires_at > clock_timestamp()) ORDER BY id`,
-          [id, left],
+           WHERE created_by = $1 AND account = ANY ($2::text[]) AND status <> 'revoked' AND ancestors <> '{}'
+             AND (expires_at IS NULL OR expires_at > clock_timestamp()) ORDER BY id`,
+          [id, lost],
         );
         const keys = rows.map((row) => row.id);
-        const revoked = await prepareIn(
-          tx,
-          apiKeys,
-          apiKeyDecider,
-          (revokesKeys ? keys : []).map((subject) => ({
-            ...{
-              type: 'RevokeApiKey' as const,
-              subject,
-              data: { by: 'operator' as const },
-              metadata,
-            },
-          })),
-        );
-        await endSessions(tx, id, left);
-        const outboxPosition = await recordIn(tx, outbox, prepared, revoked);
-        return { type: 'done', person: result.state, keys, outboxPosition };
+        const revocations = (revokesKeys ? keys : []).map((subject) => ({
+          ...{ type: 'RevokeApiKey' as const, subject, metadata },
+          data: { by: 'operator' as const },
+        }));
+        const revoked = await prepareIn(tx, apiKeys, apiKeyDecider, revocations);
+        const outboxPosition = await recordIn(tx, outbox, ...prepared, revoked);
+        return { type: 'done', keys, outboxPosition };
       }),
 
     /** Invites a person. The token is not stored. */
@@ -253,10 +233,6 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
     /** What an invitation gives, for the page that asks whether to accept it; `null`: it is invalid. */
     invitationOf: (token: string): Promise<Pick<Invitation, 'account' | 'role'> | null> =>
       findInvitation(pool, token),
-
-    async find(id: string): Promise<Person | null> {
-      return (await readPeople(pool, [id])).get(id) ?? null;
-    },
   };
 };
 

@@ -123,7 +123,7 @@ export const createPeopleHandlers = ({ pool, people, delivery, consoleUrl }: Peo
     async getMe({ state }) {
       const { id, name, account, scopes } = state.call.key;
       const caller = { account, scopes: [...scopes] };
-      const person = isPersonId(id) ? await people.find(id) : null;
+      const person = isPersonId(id) ? await findPerson(pool, id) : null;
       const role = person?.roles.get(account)?.role as Role | undefined;
       const body: MeResponse =
         person && role

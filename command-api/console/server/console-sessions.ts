@@ -13,15 +13,14 @@ interface ConsoleSession {
 interface NewSession extends Omit<ConsoleSession, 'personId'> {
   /** The family of the browser; `null`: unknown. */
   readonly browser: string | null;
-}
-
-interface NewSessionOfPerson extends NewSession {
-  readonly id: string;
-  readonly account: string;
-  /** The session at the identity provider; `null`: unknown. */
-  readonly sid: string | null;
-  /** Not stored if it is too long for a URL. */
-  readonly idToken: string;
+  readonly person?: {
+    readonly id: string;
+    readonly account: string;
+    /** The session at the identity provider; `null`: unknown. */
+    readonly sid: string | null;
+    /** Not stored if it is too long for a URL. */
+    readonly idToken: string;
+  };
 }
 
 /** A live session in a list. */
@@ -125,9 +124,11 @@ export const createConsoleSessions = (
   /** Starts a session. The token is not stored. */
   async start(
     client: Queryable,
-    { boundTo, actor, browser }: NewSession,
+    { boundTo, actor, browser, person }: NewSession,
     token = newToken(),
   ): Promise<string> {
+    const { id = null, account = '', sid = null, idToken = '' } = person ?? {};
+    const isStored = idToken !== '' && idToken.length <= maxIdToken;
     await client.query({
       name: 'console-session-begin',
       text: `
@@ -139,30 +140,17 @@ export const createConsoleSessions = (
               WHERE listener = $2 AND (bound_to = $3 OR listener = 'admin')
               ORDER BY used_at DESC OFFSET $5)
             FOR UPDATE SKIP LOCKED)
-        )
-        INSERT INTO ledger.console_sessions (token_hash, listener, bound_to, actor, browser, began_at, used_at)
-        SELECT $1, $2, $3, $4, $6, now, now FROM (SELECT clock_timestamp() AS now) clock`,
-      values: [hashToken(token), listener, boundTo, actor, maxSessions - 1, browser],
-    });
-    return token;
-  },
-
-  /** Starts a session of a person in an account. */
-  async startForPerson(
-    client: Queryable,
-    { id, account, sid, idToken, ...session }: NewSessionOfPerson,
-  ): Promise<string> {
-    const token = await this.start(client, session);
-    const stored = idToken.length > maxIdToken ? null : idToken;
-    await client.query({
-      name: 'console-session-of-person',
-      text: `
-        WITH person AS (
+        ), person AS (
           UPDATE ledger.people SET last_seen_at = date_trunc('hour', clock_timestamp(), 'UTC'),
-            last_account = coalesce(nullif($5, ''), last_account) WHERE id = $2
+            last_account = coalesce(nullif($10, ''), last_account) WHERE id = $7
         )
-        UPDATE ledger.console_sessions SET person_id = $2, sid = $3, id_token = $4 WHERE token_hash = $1`,
-      values: [hashToken(token), id, sid, stored && (await encrypt(stored, token)), account],
+        INSERT INTO ledger.console_sessions
+          (token_hash, listener, bound_to, actor, browser, began_at, used_at, person_id, sid, id_token)
+        SELECT $1, $2, $3, $4, $6, now, now, $7, $8, $9 FROM (SELECT clock_timestamp() AS now) clock`,
+      values: [
+        ...[hashToken(token), listener, boundTo, actor, maxSessions - 1, browser],
+        ...[id, sid, isStored ? await encrypt(idToken, token) : null, account],
+      ],
     });
     return token;
   },

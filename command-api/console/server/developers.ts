@@ -21,7 +21,7 @@ import { failure, json, type Reply } from '../../http/reply.js';
 import { unauthorized } from '../../admission/admitted-call.js';
 import { createV2, type Authenticate, type V2Deps, type V2Route } from '../../http/routes.js';
 import { createConsole } from './console.js';
-import { roleHash } from '../../../ops/ledger/people.js';
+import { findPerson, roleHash } from '../../../ops/ledger/people.js';
 import { isPersonId } from '../../../schemas/roles.js';
 import type { People } from '../../people/handler.js';
 import type { SignIn } from '../../people/oidc/provider.js';
@@ -56,7 +56,6 @@ export const developersConsole = (
     guesses,
     plansUrl,
     shortUrlHost,
-    people,
     signIn: { provider, ways },
   } = deps;
   const sessions = createConsoleSessions(pool, 'api', ways.keys);
@@ -69,7 +68,7 @@ export const developersConsole = (
   ): ConsoleSession => ({ account, key, upgradeUrl: plansUrl, shortUrlHost, person });
 
   const respondTo = async (found: KeyOfSecret): Promise<ConsoleSession> => {
-    const person = isPersonId(found.key.id) ? await people.find(found.key.id) : null;
+    const person = isPersonId(found.key.id) ? await findPerson(pool, found.key.id) : null;
     if (!person) return toResponse(found);
     const accounts = accountRolesOf(person).map(({ account, role }) => ({ account, role }));
     const role = accounts.find(({ account }) => account === found.account)?.role ?? 'viewer';

@@ -8,6 +8,7 @@ import {
   type ConsoleChanges,
   type OperatorSession,
 } from '../../../schemas/http/console.js';
+import { findPerson } from '../../../ops/ledger/people.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { changesOf, platformVersion } from './changes.js';
 import { createConsoleSessions, hashToken, newToken } from './console-sessions.js';
@@ -58,7 +59,6 @@ export const operatorsConsole = (
   const {
     pool,
     adminToken,
-    people,
     signIn: { provider, ways },
   } = deps;
   const installation = { shortUrlHost: deps.shortUrlHost, plans: deps.plans.plans };
@@ -79,7 +79,7 @@ export const operatorsConsole = (
       const isValid = timingSafeEqual(boundTo, bindingOf(token, adminToken));
       return isValid ? { actor: session.actor, name: session.actor, role: null } : null;
     }
-    const person = await people.find(personId);
+    const person = await findPerson(pool, personId);
     const role = person && installationRoleOf(person);
     if (!role) return null;
     return { actor: operatorActorOf(personId), name: person.name ?? personId, role };

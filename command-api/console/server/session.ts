@@ -109,6 +109,13 @@ export const sessionRoutes = (
       if ((await read.changes(ctx)) === null) return unauthorized(messages.sessionOver);
       return handle(cookie.read(ctx), parameter('id'), ctx);
     };
+  /** Ends the session with the ID of the path, or all of them. */
+  const endListed = withSession(async (token, id, ctx) => {
+    const refusal = await read.endRefusal?.(ctx);
+    if (refusal) return refusal;
+    const count = await sessions.endListed(token, id === '' ? null : id);
+    return count > 0 || id === '' ? noContent() : failure(404, messages.notFound);
+  });
   return [
     { method: 'POST', path: '/session', handler: ways.keys ? signIn : () => keysRefused },
     { method: 'GET', path: '/session/ways', handler: () => json(200, ways) },
@@ -153,25 +160,7 @@ export const sessionRoutes = (
         } satisfies SessionList);
       }),
     },
-    {
-      method: 'DELETE',
-      path: '/session/all',
-      handler: withSession(
-        async (token, _id, ctx) =>
-          (await read.endRefusal?.(ctx)) ??
-          (await sessions.endListed(token, null).then(() => noContent())),
-      ),
-    },
-    {
-      method: 'DELETE',
-      path: '/session/all/:id',
-      handler: withSession(
-        async (token, id, ctx) =>
-          (await read.endRefusal?.(ctx)) ??
-          ((await sessions.endListed(token, id)) > 0
-            ? noContent()
-            : failure(404, messages.notFound)),
-      ),
-    },
+    { method: 'DELETE', path: '/session/all', handler: endListed },
+    { method: 'DELETE', path: '/session/all/:id', handler: endListed },
   ];
 };

@@ -177,15 +177,9 @@ export const createOidc = (deps: OidcDeps) => {
       return text(403, messages.accountDeactivated, cleared);
     }
     const actor = listener === 'api' ? null : (person.name ?? id);
-    const browser = browserOf(ctx);
-    const token = await sessions.startForPerson(pool, {
-      boundTo,
-      actor,
-      browser,
-      id,
-      account,
-      sid,
-      idToken,
+    const token = await sessions.start(pool, {
+      ...{ boundTo, actor, browser: browserOf(ctx) },
+      person: { id, account, sid, idToken },
     });
     await sessions.end(cookie.read(ctx));
     const session = cookie.keep(ctx, token)['Set-Cookie'];
