@@ -7,11 +7,8 @@ import {
 } from '../../schemas/decision.js';
 import type { InvitationEvent } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import {
-  evolveInvitation,
-  noInvitation,
-  type InvitationState,
-} from '../../schemas/folds/invitation.js';
+import { evolveInvitation, type InvitationState } from '../../schemas/folds/invitation.js';
+import { noSubject } from '../../schemas/folds/subject-state.js';
 import type { Role } from '../../schemas/roles.js';
 
 /** Pending invitations of an account. */
@@ -44,7 +41,7 @@ export const invitationDecider: Decider<
   InvitationState,
   InvitationRefusal
 > = {
-  initialState: noInvitation,
+  initialState: noSubject,
   evolve: evolveInvitation,
   decide({ type, subject, data, metadata }, state) {
     const next = nextEvent(state, metadata);

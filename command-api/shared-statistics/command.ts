@@ -7,12 +7,8 @@ import {
 } from '../../schemas/decision.js';
 import type { ShareEvent } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import {
-  evolveShare,
-  noShare,
-  type ShareState,
-  type ShareTerms,
-} from '../../schemas/folds/share.js';
+import { evolveShare, type ShareState, type ShareTerms } from '../../schemas/folds/share.js';
+import { noSubject } from '../../schemas/folds/subject-state.js';
 
 export const maxShares = 10;
 
@@ -32,7 +28,7 @@ export interface ShareRefusal {
 }
 
 export const shareDecider: Decider<ShareCommand, ShareEvent, ShareState, ShareRefusal> = {
-  initialState: noShare,
+  initialState: noSubject,
   evolve: evolveShare,
   decide({ type, subject, data, metadata }, state) {
     const { account, link } = data;

@@ -11,11 +11,11 @@ import { newEvent } from '../../schemas/events/codec.js';
 import {
   evolveWebhook,
   exists,
-  noWebhook,
   type WebhookSecret,
   type WebhookState,
   type WebhookTerms,
 } from '../../schemas/folds/webhook.js';
+import { noSubject } from '../../schemas/folds/subject-state.js';
 
 export const maxWebhooks = 10;
 
@@ -54,7 +54,7 @@ export interface WebhookRefusal {
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 export const webhookDecider: Decider<WebhookCommand, WebhookEvent, WebhookState, WebhookRefusal> = {
-  initialState: noWebhook,
+  initialState: noSubject,
   evolve: evolveWebhook,
   decide({ type, subject, data, metadata }, state) {
     const { account } = data;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { noWebhook } from '../../schemas/folds/webhook.js';
+
 import {
   at,
   someWebhook,
@@ -12,6 +12,7 @@ import {
 } from '../../schemas/testing/events.js';
 import { metadataOfEvent, specify } from '../testing/decisions.js';
 import { webhookDecider } from './command.js';
+import { noSubject } from '../../schemas/folds/subject-state.js';
 
 const subject = 'hook-1';
 const { accepts, ignores, refuses } = specify(subject, webhookDecider);
@@ -74,7 +75,7 @@ describe('command API: webhooks', () => {
 
   it('are enabled after they were disabled, without the reason', () => {
     accepts(disabled, change({ status: 'enabled' }), changedTo({}, 3));
-    const state = [...disabled, changedTo({}, 3)].reduce(webhookDecider.evolve, noWebhook);
+    const state = [...disabled, changedTo({}, 3)].reduce(webhookDecider.evolve, noSubject);
     expect(state).to.include({ status: 'enabled', disabledReason: null });
   });
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { topics } from '../../schemas/events/topics.js';
-import { evolveInvitation, noInvitation } from '../../schemas/folds/invitation.js';
-
+import { evolveInvitation } from '../../schemas/folds/invitation.js';
+import { noSubject } from '../../schemas/folds/subject-state.js';
 import { evolvePerson, noPerson, type Person } from '../../schemas/folds/person.js';
 import { roleNames, scopesOfRole, type Role } from '../../schemas/roles.js';
 import {
@@ -228,8 +228,8 @@ describe('ledger: invitations', () => {
     const other = invitationCreated('i2', { tokenHash: 'other' });
     const events = [created, other, accepted, invitationWithdrawn('i2', 2), created];
     const states = new Map([
-      ['i1', [created, accepted].reduce(evolveInvitation, noInvitation)],
-      ['i2', [other, invitationWithdrawn('i2', 2)].reduce(evolveInvitation, noInvitation)],
+      ['i1', [created, accepted].reduce(evolveInvitation, noSubject)],
+      ['i2', [other, invitationWithdrawn('i2', 2)].reduce(evolveInvitation, noSubject)],
     ]);
     await addToLog(...events);
     expect(await read('i1', 'i2', 'i3')).to.deep.equal(states);

@@ -1,5 +1,6 @@
 /** Rows of the ledger's tables. A column has the name of its field in snake case. */
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import type { None, Remains } from '../../schemas/folds/subject-state.js';
 import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerRows } from './decide.js';
 
@@ -25,14 +26,6 @@ export const upsert = (
   };
 };
 
-/** What stays of a state after its end, because repeats of its events have lower sequences. */
-interface Remains {
-  readonly status: string;
-  readonly account: string;
-  readonly sequence: number;
-  readonly lastEventAt: Date;
-}
-
 const textOfTime = (value: unknown): unknown =>
   value instanceof Date ? value.toISOString() : value;
 
@@ -53,11 +46,6 @@ export const tableOfTerms = <
   stored: (active: Active) => object = (active) => active,
 ) => {
   type Row = Remains & { readonly id: string } & Readonly<Record<string, unknown>>;
-  interface None {
-    readonly status: 'none';
-    readonly sequence: 0;
-    readonly lastEventAt: Date;
-  }
   type State = None | Active | Ended;
   const fields = ['account', 'status', ...terms, 'sequence', 'lastEventAt'];
   const columns = (alias = ''): string => selected(['id', ...fields], alias);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { evolveShare, noShare, type ShareState } from '../../schemas/folds/share.js';
+import { evolveShare, type ShareState } from '../../schemas/folds/share.js';
+import { noSubject } from '../../schemas/folds/subject-state.js';
 import { recordOf, shareEnded, statisticsShared } from '../../schemas/testing/events.js';
 import { topics } from '../../schemas/events/topics.js';
 import { execute, transaction } from '../platform/postgres/pool.js';
@@ -32,7 +33,7 @@ describe('ledger: shares', () => {
   beforeEach(() => database.pool.query('DELETE FROM ledger.shares'));
 
   it('are read as they were saved, before and after their end', async () => {
-    const state = evolveShare(noShare, shared);
+    const state = evolveShare(noSubject, shared);
     await save('s1', state);
     expect(await read('s1', 's2')).to.deep.equal(new Map([['s1', state]]));
     const end = evolveShare(state, ended);
@@ -50,11 +51,11 @@ describe('ledger: shares', () => {
         readShares(database.pool, 'link', 'spring'),
         readShares(database.pool, 'token_hash', 'a-token'),
       ]);
-    const state = evolveShare(noShare, shared);
+    const state = evolveShare(noSubject, shared);
     await save('s1', state);
     expect(await found()).to.deep.equal([new Map([['s1', state]]), new Map([['s1', state]])]);
     const past = new Date(Date.now() - 1_000).toISOString();
-    await save('s1', evolveShare(noShare, statisticsShared('s1', { ...terms, expiresAt: past })));
+    await save('s1', evolveShare(noSubject, statisticsShared('s1', { ...terms, expiresAt: past })));
     expect(await found()).to.deep.equal([new Map(), new Map()]);
     await save('s1', evolveShare(state, ended));
     expect(await found()).to.deep.equal([new Map(), new Map()]);

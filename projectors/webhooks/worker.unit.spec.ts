@@ -3,7 +3,8 @@ import { startCursor } from '../../ops/feed/cursor.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { within } from '../../ops/test/support/waiting.js';
-import { exists, evolveWebhook, noWebhook } from '../../schemas/folds/webhook.js';
+import { exists, evolveWebhook } from '../../schemas/folds/webhook.js';
+import { noSubject } from '../../schemas/folds/subject-state.js';
 import { webhookCreated } from '../../schemas/testing/events.js';
 import { startWorker, type WorkerDeps } from './worker.js';
 
@@ -12,7 +13,7 @@ const id = 'wh_1';
 describe('webhooks: a worker', () => {
   /** Starts a worker with so many pending deliveries. Returns it when it follows, or before. */
   const start = async (pending: number, isFollowing: boolean) => {
-    const webhook = evolveWebhook(noWebhook, webhookCreated(id));
+    const webhook = evolveWebhook(noSubject, webhookCreated(id));
     if (!exists(webhook)) throw new Error('the webhook does not exist');
     const closed = deferred();
     const followed = deferred();

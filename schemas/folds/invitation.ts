@@ -1,20 +1,14 @@
 import type { EventNamed, InvitationEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
+import type { None, Remains } from './subject-state.js';
 
-export interface Invitation extends Readonly<EventNamed<'InvitationCreated'>['data']> {
-  readonly status: 'pending' | 'accepted' | 'withdrawn';
-  readonly account: string;
+type Terms = Readonly<EventNamed<'InvitationCreated'>['data']>;
+
+export interface Invitation extends Terms, Remains<'pending' | 'accepted' | 'withdrawn'> {
   readonly createdAt: string;
-  readonly sequence: number;
-  readonly lastEventAt: Date;
 }
 
-export type InvitationState =
-  { readonly status: 'none'; readonly sequence: 0; readonly lastEventAt: Date } | Invitation;
-
-export const noInvitation: InvitationState = {
-  ...{ status: 'none', sequence: 0, lastEventAt: new Date(0) },
-};
+export type InvitationState = None | Invitation;
 
 export const evolveInvitation = (
   state: InvitationState,

@@ -8,9 +8,10 @@ import {
   shareEnded,
   someInvitation,
 } from '../testing/events.js';
-import { evolveInvitation, noInvitation, type Invitation } from './invitation.js';
+import { evolveInvitation, type Invitation } from './invitation.js';
+import { noSubject } from './subject-state.js';
 
-const given = foldSpecification({ initialState: noInvitation, evolve: evolveInvitation });
+const given = foldSpecification({ initialState: noSubject, evolve: evolveInvitation });
 
 const created = invitationCreated('i1');
 const invitation: Invitation = {
@@ -46,7 +47,7 @@ describe('schemas: state of an invitation', () => {
 
   it('ignores the end of an unknown invitation', () => {
     given(invitationAccepted('i1', 2, { person: 'usr_1' }), invitationWithdrawn('i1', 2)).then(
-      noInvitation,
+      noSubject,
     );
   });
 

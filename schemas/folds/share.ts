@@ -1,27 +1,15 @@
 import type { EventNamed, ShareEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
+import type { None, Remains } from './subject-state.js';
 
 export type ShareTerms = Readonly<EventNamed<'StatisticsShared'>['data']>;
 
-export interface Share extends ShareTerms {
-  readonly status: 'shared';
-  readonly account: string;
+export interface Share extends ShareTerms, Remains<'shared'> {
   readonly createdAt: string;
-  readonly sequence: number;
-  readonly lastEventAt: Date;
 }
 
-/** The rest of a share stays, because repeats of its events have lower sequences. */
-export interface EndedShare extends Pick<Share, 'account' | 'sequence' | 'lastEventAt'> {
-  readonly status: 'ended';
-}
-
-export type ShareState =
-  | { readonly status: 'none'; readonly sequence: 0; readonly lastEventAt: Date }
-  | Share
-  | EndedShare;
-
-export const noShare: ShareState = { status: 'none', sequence: 0, lastEventAt: new Date(0) };
+export type EndedShare = Remains<'ended'>;
+export type ShareState = None | Share | EndedShare;
 
 export const evolveShare = (state: ShareState, event: ShareEvent): ShareState => {
   const next = { sequence: event.sequence, lastEventAt: new Date(event.time) };

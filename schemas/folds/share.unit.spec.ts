@@ -1,8 +1,9 @@
 import { foldSpecification } from '../testing/decider-specification.js';
 import { at, noon, shareEnded, someShare, statisticsShared } from '../testing/events.js';
-import { evolveShare, noShare, type Share } from './share.js';
+import { evolveShare, type Share } from './share.js';
+import { noSubject } from './subject-state.js';
 
-const given = foldSpecification({ initialState: noShare, evolve: evolveShare });
+const given = foldSpecification({ initialState: noSubject, evolve: evolveShare });
 
 const share: Share = {
   ...someShare,
@@ -30,7 +31,7 @@ describe('schemas: state of a share', () => {
   });
 
   it('ignores an end of an unknown or ended share', () => {
-    given(shareEnded('share-1', 2)).then(noShare);
+    given(shareEnded('share-1', 2)).then(noSubject);
     given(
       statisticsShared('share-1'),
       shareEnded('share-1', 2, { time: at(1) }),

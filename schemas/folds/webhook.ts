@@ -1,5 +1,6 @@
 import type { EventNamed, WebhookEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
+import type { None, Remains } from './subject-state.js';
 
 export type WebhookTerms = Omit<EventNamed<'WebhookCreated'>['data'], 'secret'>;
 
@@ -7,26 +8,14 @@ type Changed = EventNamed<'WebhookChanged'>['data'];
 
 export type WebhookSecret = Changed['secrets'][number];
 
-export interface Webhook extends Readonly<Changed> {
+export interface Webhook extends Readonly<Changed>, Remains<Changed['status']> {
   /** `null` unless it is disabled. */
   readonly disabledReason: string | null;
-  readonly account: string;
   readonly createdAt: string;
-  readonly sequence: number;
-  readonly lastEventAt: Date;
 }
 
-/** The rest of a webhook stays, because repeats of its events have lower sequences. */
-export interface DeletedWebhook extends Pick<Webhook, 'account' | 'sequence' | 'lastEventAt'> {
-  readonly status: 'deleted';
-}
-
-export type WebhookState =
-  | { readonly status: 'none'; readonly sequence: 0; readonly lastEventAt: Date }
-  | Webhook
-  | DeletedWebhook;
-
-export const noWebhook: WebhookState = { status: 'none', sequence: 0, lastEventAt: new Date(0) };
+export type DeletedWebhook = Remains<'deleted'>;
+export type WebhookState = None | Webhook | DeletedWebhook;
 
 export const exists = (state: WebhookState): state is Webhook =>
   state.status !== 'none' && state.status !== 'deleted';

@@ -11,9 +11,10 @@ import {
   webhookDeleted,
   webhookDisabled,
 } from '../testing/events.js';
-import { evolveWebhook, exists, noWebhook, type Webhook } from './webhook.js';
+import { evolveWebhook, exists, type Webhook } from './webhook.js';
+import { noSubject } from './subject-state.js';
 
-const given = foldSpecification({ initialState: noWebhook, evolve: evolveWebhook });
+const given = foldSpecification({ initialState: noSubject, evolve: evolveWebhook });
 
 const { secret, ...terms } = someWebhook;
 
@@ -34,7 +35,7 @@ const disabled = webhookDisabled('hook-1', 2, 'the receiver returned 410', { tim
 describe('schemas: state of a webhook', () => {
   it('does not exist at first', () => {
     given().then({ status: 'none', sequence: 0, lastEventAt: new Date(0) });
-    expect(exists(noWebhook)).to.equal(false);
+    expect(exists(noSubject)).to.equal(false);
   });
 
   it('is enabled with one secret after its creation', () => {

@@ -30,11 +30,12 @@ import {
   initialState,
   type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
-import { evolveInvitation, noInvitation } from '../../../schemas/folds/invitation.js';
+import { evolveInvitation } from '../../../schemas/folds/invitation.js';
 import { evolvePerson, noPerson } from '../../../schemas/folds/person.js';
 import { evolvePlatform, initialPlatform } from '../../../schemas/folds/platform.js';
-import { evolveShare, noShare } from '../../../schemas/folds/share.js';
-import { evolveWebhook, noWebhook } from '../../../schemas/folds/webhook.js';
+import { evolveShare } from '../../../schemas/folds/share.js';
+import { evolveWebhook } from '../../../schemas/folds/webhook.js';
+import { noSubject } from '../../../schemas/folds/subject-state.js';
 
 export type Fold<State, Event> = (
   known: ReadonlyMap<string, State>,
@@ -75,10 +76,10 @@ const foldSubjects = <State extends { readonly sequence: number }, Event extends
 
 export const foldOverrides = foldSubjects(noOverride, evolveAliasOverride);
 export const foldDomains = foldSubjects(noDomain, evolveDomain);
-export const foldWebhooks = foldSubjects(noWebhook, evolveWebhook);
-export const foldShares = foldSubjects(noShare, evolveShare);
+export const foldWebhooks = foldSubjects(noSubject, evolveWebhook);
+export const foldShares = foldSubjects(noSubject, evolveShare);
 export const foldPeople = foldSubjects(noPerson, evolvePerson);
-export const foldInvitations = foldSubjects(noInvitation, evolveInvitation);
+export const foldInvitations = foldSubjects(noSubject, evolveInvitation);
 export const foldPlatform = foldSubjects(initialPlatform, evolvePlatform);
 
 export const foldKeys = foldOf<ApiKeyState, ApiKeyEvent>({
