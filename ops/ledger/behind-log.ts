@@ -29,26 +29,24 @@ class LedgerBehindLog extends ConfigError {
   }
 }
 
+/** The column of the subject in each table of the topic of accounts. */
+const accountTables = {
+  ...{ api_keys: 'id', alias_overrides: 'alias', domains: 'domain', webhooks: 'id', shares: 'id' },
+  ...{ people: 'id', invitations: 'id' },
+};
+
 /** Statements that select the highest sequences of the subjects $1, by topic. */
 const sequences: Record<TopicName, string> = {
   [topics.links.name]: `SELECT subject, sequence FROM ledger.links
     WHERE subject = ANY ($1::text[])`,
   [topics.visits.name]: `SELECT subject, visit_sequence::bigint AS sequence FROM ledger.links
     WHERE subject = ANY ($1::text[])`,
-  [topics.accounts.name]: `SELECT id AS subject, sequence FROM ledger.api_keys
-      WHERE id = ANY ($1::text[])
-    UNION ALL
-    SELECT alias, sequence FROM ledger.alias_overrides WHERE alias = ANY ($1::text[])
-    UNION ALL
-    SELECT domain, sequence FROM ledger.domains WHERE domain = ANY ($1::text[])
-    UNION ALL
-    SELECT id, sequence FROM ledger.webhooks WHERE id = ANY ($1::text[])
-    UNION ALL
-    SELECT id, sequence FROM ledger.shares WHERE id = ANY ($1::text[])
-    UNION ALL
-    SELECT id, sequence FROM ledger.people WHERE id = ANY ($1::text[])
-    UNION ALL
-    SELECT id, sequence FROM ledger.invitations WHERE id = ANY ($1::text[])`,
+  [topics.accounts.name]: Object.entries(accountTables)
+    .map(
+      ([table, key]) =>
+        `SELECT ${key} AS subject, sequence FROM ledger.${table} WHERE ${key} = ANY ($1::text[])`,
+    )
+    .join(' UNION ALL '),
   [topics.platform.name]: `SELECT '${platformSubject}' AS subject, sequence FROM ledger.platform
     WHERE '${platformSubject}' = ANY ($1::text[])`,
   [topics.usage.name]: `SELECT key_id AS subject, usage_sequence AS sequence FROM ledger.key_meters
