@@ -1,48 +1,23 @@
 /** Addresses and CIDRs of redirect rules, at the edge and in the console. */
+import ipaddr from 'ipaddr.js';
 
-/** The 16-bit groups of an address: two of IPv4, eight of IPv6. */
-type Groups = readonly number[];
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 interface Network {
-  readonly groups: Groups;
+  readonly address: Address;
   /** Bits of the prefix. */
   readonly prefix: number;
 }
 
-/**
- * The groups of an IPv6 address without an IPv4 address at its end; `null` for another text. ipaddr.js takes 7 µs, and a
- * link may have 1,000 networks.
- */
-const readGroups = (text: string): number[] | null => {
-  const parts = text.split('::').map((part) => (part === '' ? [] : part.split(':')));
-  const [before = [], after = [], ...others] = parts;
-  const words = [...before, ...after];
-  if (others.length > 0 || !words.every((word) => /^[\da-f]{1,4}$/i.test(word))) return null;
-  const missing = 8 - words.length;
-  if (parts.length === 1 ? missing !== 0 : missing < 1) return null;
-  const zeros = new Array<string>(missing).fill('0');
-  return [...before, ...zeros, ...after].map((word) => parseInt(word, 16));
-};
-
-const dotted = /^(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,2})$/;
-
-const readDotted = (text: string): Groups | null => {
-  const [, ...bytes] = dotted.exec(text) ?? [];
-  const [a = 256, b = 256, c = 256, d = 256] = bytes.map(Number);
-  return Math.max(a, b, c, d) > 255 ? null : [a * 256 + b, c * 256 + d];
-};
-
-const isMapped = (groups: Groups): boolean =>
-  groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
-
 /** An address; an IPv4-mapped one is an IPv4 address. `null`: the text is none. */
-const addressIn = (text: string): Groups | null => {
-  const tail = text.lastIndexOf(':') + 1;
-  const end = text.includes('.') ? readDotted(text.slice(tail)) : [];
-  if (tail === 0 || !end) return end?.length === 2 ? end : null;
-  const hexadecimal = end.map((group) => group.toString(16)).join(':');
-  const groups = readGroups(end.length === 2 ? text.slice(0, tail) + hexadecimal : text);
-  return groups && isMapped(groups) ? groups.slice(6) : groups;
+const addressIn = (text: string): Address | null => {
+  if (!text.includes(':')) {
+    return ipaddr.IPv4.isValidFourPartDecimal(text) ? ipaddr.IPv4.parse(text) : null;
+  }
+  // ipaddr.js permits zones, and takes an IPv4-compatible address (RFC 4291, 2.5.5.1) for an IPv4-mapped one.
+  const url = `http://[${text}]/`;
+  if (!/^[\da-f:.]+$/i.test(text) || !URL.canParse(url)) return null;
+  return ipaddr.process(new URL(url).hostname.slice(1, -1));
 };
 
 /** Bits of an IPv6 network before those of an IPv4 network that is mapped to it. */
@@ -50,24 +25,14 @@ const mappedBits = 96;
 
 /** A network; an address is a network of one. `null`: the text is none. */
 export const networkIn = (text: string): Network | null => {
-  const slash = text.indexOf('/');
-  const address = slash < 0 ? text : text.slice(0, slash);
-  const groups = addressIn(address);
-  if (!groups) return null;
-  const bits = groups.length * 16;
-  if (slash < 0) return { groups, prefix: bits };
-  const suffix = text.slice(slash + 1);
+  const [written = '', suffix, ...others] = text.split('/');
+  const address = addressIn(written);
+  if (!address || others.length > 0) return null;
+  const bits = address.kind() === 'ipv4' ? 32 : 128;
+  if (suffix === undefined) return { address, prefix: bits };
   if (!/^\d{1,3}$/.test(suffix)) return null;
-  const prefix = Number(suffix) - (bits === 32 && address.includes(':') ? mappedBits : 0);
-  return prefix >= 0 && prefix <= bits ? { groups, prefix } : null;
-};
-
-const has = ({ groups, prefix }: Network, address: Groups): boolean => {
-  if (groups.length !== address.length) return false;
-  const whole = prefix >> 4;
-  for (let at = 0; at < whole; at += 1) if (groups[at] !== address[at]) return false;
-  const rest = 16 - (prefix & 15);
-  return rest === 16 || (groups[whole] ?? 0) >> rest === (address[whole] ?? 0) >> rest;
+  const prefix = Number(suffix) - (bits === 32 && written.includes(':') ? mappedBits : 0);
+  return prefix >= 0 && prefix <= bits ? { address, prefix } : null;
 };
 
 /** Remembers the last result: the rules of a link are compared with one visit after the other. */
@@ -93,5 +58,8 @@ export const isInNetworks = (networks: readonly string[], address: string): bool
     parsed = networks.flatMap((text) => networkIn(text) ?? []);
     known.set(networks, parsed);
   }
-  return parsed.some((network) => has(network, client));
+  return parsed.some(
+    ({ address: network, prefix }) =>
+      network.kind() === client.kind() && client.match(network, prefix),
+  );
 };
