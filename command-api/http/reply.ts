@@ -101,6 +101,12 @@ export const acceptedForLater: Reply = {
   ...{ type: 'raw', status: 202, contentType: '', body: null },
 };
 
+/** 303: a browser gets the page at the location. */
+export const seeOther = (location: string, headers: Headers = {}): Reply => ({
+  ...{ type: 'raw', status: 303, contentType: '', body: null },
+  headers: { ...headers, Location: location },
+});
+
 /** 204 */
 export const noContent = (headers: Headers = {}): Reply => ({
   ...{ type: 'raw', status: 204, contentType: '', body: null, headers },

@@ -18,7 +18,15 @@ import { sharePathOf } from '../../schemas/http/shares.js';
 import { readStatsQuery, statsQuery } from '../../schemas/http/statistics.js';
 import type { RequestState } from '../http/app.js';
 import { GuessThrottle } from '../http/guesses.js';
-import { failure, json, prefers, send, tooManyRequests, type Reply } from '../http/reply.js';
+import {
+  failure,
+  json,
+  prefers,
+  seeOther,
+  send,
+  tooManyRequests,
+  type Reply,
+} from '../http/reply.js';
 import { queryOf } from '../http/requests.js';
 import { goneResponses } from '../links/view.js';
 import { incompleteStats } from '../statistics/route.js';
@@ -129,8 +137,7 @@ export const sharedStatistics = (deps: {
       }
       password = form.get('password') ?? '';
     }
-    const seeOther = { type: 'raw', status: 303, contentType: '', body: null } as const;
-    if (passwordHash === null) return { ...seeOther, headers: { Location: location } };
+    if (passwordHash === null) return seeOther(location);
     const ask = (isWrong: boolean): Reply =>
       view.isJson ? needsPassword : html(isWrong ? 401 : 200, view.pages.password(isWrong));
     if (password === null) return ask(false);
@@ -143,8 +150,7 @@ export const sharedStatistics = (deps: {
     const proof = await proofOf(share, Math.floor(Date.now() / 1_000) + cookieSeconds);
     const secure = requestOrigin(ctx.req, trustedProxies)?.startsWith('https:') ? '; Secure' : '';
     const terms = `Path=${ctx.path}; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${secure}`;
-    const cookie = `${cookieName}=${proof}; ${terms}`;
-    return { ...seeOther, headers: { Location: location, 'Set-Cookie': cookie } };
+    return seeOther(location, { 'Set-Cookie': `${cookieName}=${proof}; ${terms}` });
   };
 
   const respond = async (ctx: Context, view: View): Promise<Reply> => {

@@ -8,7 +8,7 @@ import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { RequestState } from '../../http/app.js';
 import { withBody } from '../../http/row-handlers.js';
-import { failure, json, unavailable, type Reply } from '../../http/reply.js';
+import { failure, json, seeOther, unavailable, type Reply } from '../../http/reply.js';
 import type { Handler, Route } from '../../http/requests.js';
 import { browserOf, type SessionCookie } from '../../console/server/session.js';
 import { findKeyBySecret } from '../../console/server/console-keys.js';
@@ -104,10 +104,7 @@ export const createOidc = (deps: OidcDeps) => {
     };
     const work = async (): Promise<Reply> => {
       const { location, cookies } = await start(ctx, asked);
-      return {
-        ...{ type: 'raw', status: 303, contentType: '', body: null },
-        headers: { Location: location, ...cookies },
-      };
+      return seeOther(location, cookies);
     };
     return wait(state, work, text(503, messages.providerUnavailable, { 'Retry-After': '1' }));
   };
@@ -185,10 +182,7 @@ export const createOidc = (deps: OidcDeps) => {
     const session = cookie.keep(ctx, token)['Set-Cookie'];
     ctx.set('Set-Cookie', [cleared['Set-Cookie'], session]);
     // The page reads the session itself: browsers do not send a `Strict` cookie after a redirect from another site.
-    return {
-      ...{ type: 'raw', status: 303, contentType: '', body: null },
-      headers: { Location: '/console' },
-    };
+    return seeOther('/console');
   };
 
   const callback: Handler<RequestState> = (ctx, state) => {
