@@ -17,8 +17,7 @@ import {
   whenPublished,
   type Reply,
 } from '../http/reply.js';
-import { actorIn } from '../http/request-actor.js';
-import type { V2Handlers } from '../http/row-handlers.js';
+import { actorOf, type V2Handlers } from '../http/row-handlers.js';
 import { checkGroups, type SafetyCheck, safetyResponses } from '../safety/safety-check.js';
 import { claimLifeMs, liveClaim, type DomainRefusal } from './command.js';
 import { domainResponseOf, recordNameOf } from './view.js';
@@ -135,7 +134,7 @@ export const createDomainHandlers = (deps: DomainDeps) => {
         const message = `Custom domains require the ${needed} plan or higher.`;
         return planRefusal('customDomain', message, key.plan, upgradeUrl);
       }
-      const actor = actorIn(state, key.id);
+      const actor = actorOf(state);
       const outcome = await handler.claim(name, key.account, limit, actor, caseInsensitive);
       return respond(outcome, ({ changed, domain }) =>
         withDomain(changed ? 201 : 200, name, domain, state),
@@ -152,7 +151,7 @@ export const createDomainHandlers = (deps: DomainDeps) => {
       const isOpen = !domain.owner && liveClaim(domain, account, call.now) !== null;
       const values = isOpen ? await uncounted(readRecord(txtRecords, name)) : [];
       if (values === null) return unavailable(messages.resolverUnavailable);
-      const outcome = await handler.verify(name, account, values, actorIn(state, call.key.id));
+      const outcome = await handler.verify(name, account, values, actorOf(state));
       return respond(outcome, (done) => withDomain(200, name, done.domain, state));
     },
 
@@ -180,17 +179,15 @@ export const createDomainHandlers = (deps: DomainDeps) => {
       );
       const unsafe = safetyResponses[verdict];
       if (unsafe) return unsafe;
-      const actor = actorIn(state, key.id);
-      const outcome = await handler.change(found.name, key.account, body, actor);
+      const outcome = await handler.change(found.name, key.account, body, actorOf(state));
       return respond(outcome, ({ domain }) => withDomain(200, found.name, domain, state));
     },
 
     async releaseDomain({ state, parameter }) {
       const name = domainNameOf(parameter('domain'));
       if (name === null) return unknownDomain;
-      const { key } = state.call;
-      const actor = actorIn(state, key.id);
-      return respond(await handler.release(name, key.account, actor), () => noContent());
+      const { account } = state.call.key;
+      return respond(await handler.release(name, account, actorOf(state)), () => noContent());
     },
   } satisfies Partial<V2Handlers>;
 };

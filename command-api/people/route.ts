@@ -8,8 +8,7 @@ import type { MeResponse } from '../../schemas/http/people.js';
 import { isPersonId, scopesOfRole, type Role } from '../../schemas/roles.js';
 import { scopeLacking, type V2State } from '../admission/admitted-call.js';
 import { failure, json, noContent, pageOf, whenPublished, type Reply } from '../http/reply.js';
-import { actorIn } from '../http/request-actor.js';
-import type { V2Handlers } from '../http/row-handlers.js';
+import { actorOf, type V2Handlers } from '../http/row-handlers.js';
 import type { PersonRefusal } from './command.js';
 import type { People, PersonOutcome } from './handler.js';
 import { maxInvitations, type InvitationRefusal } from './invitation-command.js';
@@ -72,25 +71,25 @@ export const createPeopleHandlers = ({ pool, people, delivery, consoleUrl }: Peo
       if (refusal) return refusal;
       const id = parameter('id');
       if (!isPersonId(id)) return unknownPerson;
-      const { account, id: caller } = state.call.key;
-      const outcome = await people.setRole(id, account, role, actorIn(state, caller));
+      const { account } = state.call.key;
+      const outcome = await people.setRole(id, account, role, actorOf(state));
       return respond(outcome, () => shown(id, account));
     },
 
     async removePerson({ query: { revokeKeys }, state, parameter }) {
       const id = parameter('id');
       if (!isPersonId(id)) return unknownPerson;
-      const { account, id: caller } = state.call.key;
-      const actor = actorIn(state, caller);
-      const outcome = await people.remove(id, [account], actor, revokeKeys === '1');
+      const { account } = state.call.key;
+      const revokes = revokeKeys === '1';
+      const outcome = await people.remove(id, [account], actorOf(state), revokes);
       return respond(outcome, ({ keys }) => json(200, { keys }));
     },
 
     async invitePerson({ body, ctx, state }) {
       const refusal = grantRefusal(body.role, state);
       if (refusal) return refusal;
-      const { account, id: caller } = state.call.key;
-      const invited = await people.invite({ ...body, account }, actorIn(state, caller));
+      const { account } = state.call.key;
+      const invited = await people.invite({ ...body, account }, actorOf(state));
       const { decision, state: invitation, outboxPosition, id, token } = invited;
       if (decision.type === 'refused') return invitationRefusals[decision.refusal.type];
       if (invitation.status === 'none') throw new Error(`the new invitation ${id} does not exist`);
@@ -113,8 +112,8 @@ export const createPeopleHandlers = ({ pool, people, delivery, consoleUrl }: Peo
     },
 
     async withdrawInvitation({ state, parameter }) {
-      const { account, id: caller } = state.call.key;
-      const withdrawn = await people.withdraw(parameter('id'), account, actorIn(state, caller));
+      const { account } = state.call.key;
+      const withdrawn = await people.withdraw(parameter('id'), account, actorOf(state));
       const { decision, outboxPosition } = withdrawn;
       if (decision.type === 'refused') return invitationRefusals[decision.refusal.type];
       return whenPublished(delivery, outboxPosition, () => noContent());

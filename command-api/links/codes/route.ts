@@ -22,8 +22,7 @@ import {
   whenPublished,
   type Reply,
 } from '../../http/reply.js';
-import { actorIn } from '../../http/request-actor.js';
-import type { V2Handlers } from '../../http/row-handlers.js';
+import { actorOf, type V2Handlers } from '../../http/row-handlers.js';
 import { addressedLink, etagOf, namedDomain } from '../addressed-link.js';
 import { createManagedLinks, only, type ManagedLinksDeps } from '../change/managed-links.js';
 import { callerOf } from '../change/route.js';
@@ -79,7 +78,7 @@ export const createCodeHandlers = (deps: CodeDeps) => {
       const code = subjectOf({ domain, code: alias });
       const added = await ledger.add({
         ...{ subject: addressed.value, code, account, linkLimit },
-        ...{ keyHash: state.keyHash, actor: actorIn(state, key.id) },
+        ...{ keyHash: state.keyHash, actor: actorOf(state) },
       });
       if (added === null) return keyInvalid;
       if (added === 'aliasTaken') return replyTo(added, state);
@@ -99,9 +98,8 @@ export const createCodeHandlers = (deps: CodeDeps) => {
       if (addressed.type === 'refused') return addressed.reply;
       const code = subjectIn(parameter('code'), state.defaultDomain, state.ignoresCase);
       if (code === null) return replyTo('notFound', state);
-      const { key } = state.call;
-      const actor = actorIn(state, key.id);
-      const removed = await ledger.remove(addressed.value, code, key.account, actor);
+      const { account } = state.call.key;
+      const removed = await ledger.remove(addressed.value, code, account, actorOf(state));
       if (removed.decision.type === 'refused') return replyTo(removed.decision.refusal.type, state);
       return whenPublished(delivery, removed.outboxPosition, () => noContent());
     },
