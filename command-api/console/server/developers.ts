@@ -62,17 +62,13 @@ export const developersConsole = (
   const cookie = sessionCookie('linklog_console', deps.trustedProxies);
   const oidc = provider && createOidc({ ...deps, provider, cookie, sessions, listener: 'api' });
 
-  const toResponse = (
-    { account, key }: KeyOfSecret,
-    person: ConsoleSession['person'] = null,
-  ): ConsoleSession => ({ account, key, upgradeUrl: plansUrl, shortUrlHost, person });
-
-  const respondTo = async (found: KeyOfSecret): Promise<ConsoleSession> => {
-    const person = isPersonId(found.key.id) ? await findPerson(pool, found.key.id) : null;
-    if (!person) return toResponse(found);
-    const accounts = accountRolesOf(person).map(({ account, role }) => ({ account, role }));
-    const role = accounts.find(({ account }) => account === found.account)?.role ?? 'viewer';
-    return toResponse(found, { role, accounts });
+  const toResponse = async ({ account, key }: KeyOfSecret): Promise<ConsoleSession> => {
+    const found = isPersonId(key.id) ? await findPerson(pool, key.id) : null;
+    const roles = found && accountRolesOf(found);
+    const accounts = roles?.map((own) => ({ account: own.account, role: own.role })) ?? [];
+    const role = accounts.find((own) => own.account === account)?.role ?? 'viewer';
+    const person = found && { role, accounts };
+    return { account, key, upgradeUrl: plansUrl, shortUrlHost, person };
   };
 
   /** Replaces the session of the browser. */
@@ -83,7 +79,7 @@ export const developersConsole = (
       browser: browserOf(ctx),
     });
     await sessions.end(cookie.read(ctx), client);
-    return json(200, toResponse(key), cookie.keep(ctx, token));
+    return json(200, await toResponse(key), cookie.keep(ctx, token));
   };
 
   const signIn = withBody(signInRequest, async (request, state, ctx) => {
@@ -91,7 +87,7 @@ export const developersConsole = (
       if (!key) return null;
       state.keyId = key.key.id;
       return 'accept' in request && !request.accept
-        ? json(200, toResponse(key))
+        ? json(200, await toResponse(key))
         : start(ctx, client, key);
     };
     if ('key' in request) {
@@ -110,7 +106,7 @@ export const developersConsole = (
     const found = session && (await findKeyBySecret(pool, session.boundTo));
     if (!found) return null;
     state.keyId = found.key.id;
-    return respondTo(found);
+    return toResponse(found);
   };
 
   const switchAccount = withBody(switchAccountRequest, async ({ account }, _state, ctx) => {
@@ -121,7 +117,7 @@ export const developersConsole = (
     const found = await findKeyBySecret(pool, boundTo);
     if (!found) return failure(403, 'You have no role in this account');
     await sessions.switchAccount(token, boundTo, account);
-    return json(200, await respondTo(found));
+    return json(200, await toResponse(found));
   });
 
   const readChanges = async (ctx: Context): Promise<ConsoleChanges | null> => {
