@@ -51,22 +51,10 @@ export const lockKeys = async (
 
 /** Writes a new or locked key, and creates the meter of a root key. */
 const saveKey = ({ status, key }: KnownKey, schema: LedgerSchema): readonly Statement[] => {
-  const hashes = Object.keys(key.secrets).map((hash) => Buffer.from(hash, 'hex'));
-  const saved = upsert(`${schema}.api_keys`, 'id', {
-    id: key.id,
-    name: key.name,
-    plan: key.plan,
-    account: key.account,
-    scopes: storedScopes(key.scopes),
-    expires_at: key.expiresAt,
-    ancestors: key.ancestors,
-    status,
-    deactivated_by: key.deactivatedBy,
-    created_by: key.createdBy,
-    created_at: key.createdAt,
-    sequence: key.sequence,
-    last_event_at: key.lastEventAt,
-  });
+  const { secrets: ends, ...terms } = key;
+  const hashes = Object.keys(ends).map((hash) => Buffer.from(hash, 'hex'));
+  const row = { ...terms, scopes: storedScopes(key.scopes), status };
+  const saved = upsert(`${schema}.api_keys`, 'id', row);
   const secrets: readonly Statement[] = [
     {
       text: `DELETE FROM ${schema}.key_secrets WHERE key_id = $1 AND hash <> ALL ($2::bytea[])`,
@@ -76,7 +64,7 @@ const saveKey = ({ status, key }: KnownKey, schema: LedgerSchema): readonly Stat
       text: `INSERT INTO ${schema}.key_secrets (key_id, hash, ends_at)
              SELECT $1, hash, ends_at FROM unnest($2::bytea[], $3::timestamptz[]) AS i (hash, ends_at)
              ON CONFLICT (key_id, hash) DO UPDATE SET ends_at = excluded.ends_at`,
-      values: [key.id, hashes, Object.values(key.secrets)],
+      values: [key.id, hashes, Object.values(ends)],
     },
   ];
   const meter: Statement = {

@@ -5,7 +5,7 @@ import { roleNames, scopesOfRole } from '../../schemas/roles.js';
 import { advisoryLocks } from '../advisory-locks.js';
 import type { Client, Queryable } from '../platform/postgres/pool.js';
 import type { LedgerRows, LedgerSchema } from './decide.js';
-import { upsert } from './rows.js';
+import { selected, upsert } from './rows.js';
 
 /**
  * What a session of a person in an account is bound to, in place of the hash of a secret. No client can present it: the
@@ -18,31 +18,40 @@ export const roleHash = (personId: string, account: string): Buffer =>
 export const scopesOf = (role: string): string =>
   `CASE ${role} ${roleNames.map((name) => `WHEN '${name}' THEN '{${scopesOfRole(name).join()}}'::text[]`).join(' ')} END`;
 
-interface PersonRow extends Omit<Person, 'roles' | 'createdAt'> {
-  readonly id: string;
+/** A person, with the time of its last session to the hour. */
+export type ListedPerson = Person & { readonly id: string; readonly lastSeenAt: Date | null };
+
+interface PersonRow extends Omit<ListedPerson, 'roles' | 'createdAt'> {
   readonly createdAt: Date;
-  readonly roles: Readonly<Record<string, unknown>>[] | null;
+  readonly roles: readonly (PersonRole & { readonly account: string })[] | null;
 }
 
-type StoredRole = PersonRole & { readonly account: string };
-
-const personOfRow = ({ roles, createdAt, ...row }: PersonRow): Person => ({
-  ...{ issuer: row.issuer, identity: row.identity, name: row.name, email: row.email },
-  ...{ sequence: row.sequence, lastEventAt: row.lastEventAt },
-  createdAt: createdAt.toISOString(),
-  roles: new Map(
-    (roles as readonly StoredRole[] | null)?.map(({ account, role, source, addedAt }) => [
-      account,
-      { role, source, addedAt: new Date(addedAt).toISOString() },
-    ]),
-  ),
-});
-
-const columns = (schema: LedgerSchema): string => `
-  p.id, p.issuer, p.identity, p.name, p.email, p.created_at AS "createdAt", p.sequence,
-  p.last_event_at AS "lastEventAt",
-  (SELECT json_agg(json_build_object('account', r.account, 'role', r.role, 'source', r.source, 'addedAt', r.added_at))
-   FROM ${schema}.roles r WHERE r.person_id = p.id) AS roles`;
+const read = async (
+  postgres: Queryable,
+  condition: string,
+  values: readonly unknown[],
+  schema: LedgerSchema = 'ledger',
+): Promise<readonly ListedPerson[]> => {
+  const fields = ['id', 'issuer', 'identity', 'name', 'email', 'createdAt', 'lastSeenAt'];
+  const { rows } = await postgres.query<PersonRow>(
+    `SELECT ${selected([...fields, 'sequence', 'lastEventAt'], 'p.')},
+       (SELECT json_agg(json_build_object(
+          'account', r.account, 'role', r.role, 'source', r.source, 'addedAt', r.added_at))
+        FROM ${schema}.roles r WHERE r.person_id = p.id) AS roles
+     FROM ${schema}.people p WHERE ${condition}`,
+    [...values],
+  );
+  return rows.map(({ createdAt, roles, ...row }) => ({
+    ...row,
+    createdAt: createdAt.toISOString(),
+    roles: new Map(
+      roles?.map(({ account, addedAt, ...role }) => [
+        account,
+        { ...role, addedAt: new Date(addedAt).toISOString() },
+      ]),
+    ),
+  }));
+};
 
 export const people: LedgerRows<Person, PersonEvent> = {
   /** Locks all people, because an account needs an owner: changes of roles are rare. */
@@ -52,22 +61,16 @@ export const people: LedgerRows<Person, PersonEvent> = {
   },
   save: (states, schema = 'ledger') =>
     [...states].flatMap(([id, person]) => {
-      const { issuer, identity, name, email, roles, createdAt, sequence, lastEventAt } = person;
-      const row = {
-        ...{ id, issuer, identity, name, email, created_at: createdAt },
-        ...{ sequence, last_event_at: lastEventAt },
-      };
-      const stored = Array.from(roles, ([account, role]) => ({ account, ...role }));
+      const { roles, ...row } = person;
       return [
-        upsert(`${schema}.people`, 'id', row),
+        upsert(`${schema}.people`, 'id', { id, ...row }),
         {
           text: `DELETE FROM ${schema}.roles WHERE person_id = $1 AND account <> ALL ($2::text[])`,
           values: [id, [...roles.keys()]],
         },
-        ...stored.map(({ account, role, source, addedAt }) =>
+        ...Array.from(roles, ([account, role]) =>
           upsert(`${schema}.roles`, 'account, person_id', {
-            ...{ person_id: id, account, role, source, added_at: addedAt },
-            hash: roleHash(id, account),
+            ...{ personId: id, account, ...role, hash: roleHash(id, account) },
           }),
         ),
       ];
@@ -77,13 +80,10 @@ export const people: LedgerRows<Person, PersonEvent> = {
 export const readPeople = async (
   postgres: Queryable,
   ids: readonly string[],
-  schema: LedgerSchema = 'ledger',
+  schema?: LedgerSchema,
 ): Promise<ReadonlyMap<string, Person>> => {
-  const { rows } = await postgres.query<PersonRow>(
-    `SELECT ${columns(schema)} FROM ${schema}.people p WHERE p.id = ANY ($1::text[])`,
-    [ids],
-  );
-  return new Map(rows.map((row) => [row.id, personOfRow(row)]));
+  const found = await read(postgres, 'p.id = ANY ($1::text[])', [ids], schema);
+  return new Map(found.map(({ id, lastSeenAt: _, ...person }) => [id, person]));
 };
 
 /** The ID of the person with an identity at a provider; `null` if it is unknown. */
@@ -113,21 +113,6 @@ export const accountsWithOtherOwner = async (
   return new Set(rows.map(({ account }) => account));
 };
 
-/** A person, with the time of its last session to the hour. */
-export type ListedPerson = Person & { readonly id: string; readonly lastSeenAt: Date | null };
-
-const listed = async (
-  postgres: Queryable,
-  condition: string,
-  values: readonly unknown[],
-): Promise<readonly ListedPerson[]> => {
-  const { rows } = await postgres.query<PersonRow & { readonly lastSeenAt: Date | null }>(
-    `SELECT ${columns('ledger')}, p.last_seen_at AS "lastSeenAt" FROM ledger.people p WHERE ${condition}`,
-    [...values],
-  );
-  return rows.map((row) => ({ ...personOfRow(row), id: row.id, lastSeenAt: row.lastSeenAt }));
-};
-
 /** People with roles, by ID: those of an account, or all. */
 export const listPeople = (
   postgres: Queryable,
@@ -135,7 +120,7 @@ export const listPeople = (
   limit: number,
   after: string,
 ): Promise<readonly ListedPerson[]> =>
-  listed(
+  read(
     postgres,
     `p.id > $2 AND EXISTS (
        SELECT FROM ledger.roles r
@@ -145,4 +130,4 @@ export const listPeople = (
   );
 
 export const findPerson = async (postgres: Queryable, id: string): Promise<ListedPerson | null> =>
-  (await listed(postgres, 'p.id = $1', [id]))[0] ?? null;
+  (await read(postgres, 'p.id = $1', [id]))[0] ?? null;
