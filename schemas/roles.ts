@@ -11,8 +11,9 @@ export type Role = z.infer<typeof roleName>;
 export const installationRole = z.enum(['auditor', 'operator']);
 export type InstallationRole = z.infer<typeof installationRole>;
 
-/** A role in an account or in the installation. */
+/** A role in an account or in the installation, the lowest first. */
 export const anyRole = z.enum([...roleNames, ...installationRole.options]);
+export type AnyRole = z.infer<typeof anyRole>;
 
 /** How a person got a role. */
 export const roleSource = z.enum(['group', 'invitation', 'operator', 'signUp']);
@@ -25,9 +26,9 @@ const addedScopes: Readonly<Record<Role, readonly Scope[]>> = {
   owner: ['people:manage'],
 };
 
-/** Whether a role is higher than another one. */
-export const isHigher = (role: Role, other: Role): boolean =>
-  roleNames.indexOf(role) > roleNames.indexOf(other);
+/** Whether a role is higher than another one of the same account, or of the installation. */
+export const isHigher = (role: AnyRole, other: AnyRole): boolean =>
+  anyRole.options.indexOf(role) > anyRole.options.indexOf(other);
 
 /** The scopes of a role, in the order of `scopeNames`. */
 export const scopesOfRole = (role: Role): readonly Scope[] => {

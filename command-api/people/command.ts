@@ -9,12 +9,7 @@ import {
 import type { PersonEvent } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import { evolvePerson, installation, noPerson, type Person } from '../../schemas/folds/person.js';
-import {
-  isHigher,
-  type InstallationRole,
-  type Role,
-  type RoleSource,
-} from '../../schemas/roles.js';
+import { isHigher, type AnyRole, type Role, type RoleSource } from '../../schemas/roles.js';
 
 /** The claims of a person. */
 export interface Profile {
@@ -37,7 +32,7 @@ export type PersonCommand =
       Profile &
         Owners & {
           /** The roles by account of the groups that the provider sent; `null`: it sent none of them. */
-          readonly groupRoles: ReadonlyMap<string, Role | InstallationRole> | null;
+          readonly groupRoles: ReadonlyMap<string, AnyRole> | null;
           readonly invitation: { readonly account: string; readonly role: Role } | null;
           /** The account that a person without a role in any account gets; `null`: none. */
           readonly signUp: string | null;
@@ -80,12 +75,7 @@ export const personDecider: Decider<PersonCommand, PersonEvent, Person, PersonRe
       subject,
       ...(account !== installation && { account }),
     });
-    const give = (
-      account: string,
-      role: Role | InstallationRole,
-      source: RoleSource,
-      profile: Profile,
-    ) => {
+    const give = (account: string, role: AnyRole, source: RoleSource, profile: Profile) => {
       const current = person.roles.get(account);
       if (current?.role === role && current.source === source) return;
       const { issuer, identity, name, email } = profile;
@@ -113,7 +103,7 @@ export const personDecider: Decider<PersonCommand, PersonEvent, Person, PersonRe
         if (invitation) {
           const { role, source } = person.roles.get(invitation.account) ?? {};
           const isRaised =
-            role === undefined || (source !== 'group' && isHigher(invitation.role, role as Role));
+            role === undefined || (source !== 'group' && isHigher(invitation.role, role));
           if (isRaised) give(invitation.account, invitation.role, 'invitation', data);
         }
         const hasAccount = [...person.roles.keys()].some((account) => account !== installation);

@@ -17,7 +17,7 @@ import {
 import type { Actor, CommandRequest } from '../../schemas/decision.js';
 import { installation, noPerson, type Person } from '../../schemas/folds/person.js';
 import type { Invitation } from '../../schemas/folds/invitation.js';
-import { personIdLength, type InstallationRole, type Role } from '../../schemas/roles.js';
+import { personIdLength, type AnyRole, type Role } from '../../schemas/roles.js';
 import { scopeNames } from '../../schemas/scopes.js';
 import { apiKeyDecider } from '../keys/command.js';
 import { hashKeyToken, keyAlphabet } from '../keys/key-token.js';
@@ -36,7 +36,7 @@ const findInvitation = async (postgres: Queryable, token: string) =>
 
 interface SignIn {
   readonly profile: Profile;
-  readonly groupRoles: ReadonlyMap<string, Role | InstallationRole> | null;
+  readonly groupRoles: ReadonlyMap<string, AnyRole> | null;
   /** The token of an invitation that the person accepts; `null`: none. */
   readonly invitation: string | null;
   /** Whether a person without an account gets one. */

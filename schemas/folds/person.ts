@@ -1,9 +1,9 @@
 import type { PersonEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
-import type { InstallationRole, Role, RoleSource } from '../roles.js';
+import type { AnyRole, RoleSource } from '../roles.js';
 
 export interface PersonRole {
-  readonly role: Role | InstallationRole;
+  readonly role: AnyRole;
   readonly source: RoleSource;
   readonly addedAt: string;
 }

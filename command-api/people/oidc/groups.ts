@@ -1,11 +1,11 @@
-import { isHigher, type InstallationRole, type Role } from '../../../schemas/roles.js';
+import { isHigher, type AnyRole } from '../../../schemas/roles.js';
 
 /** A role that a group gives. */
 export interface GroupRole {
   readonly group: string;
   /** Empty: the installation. */
   readonly account: string;
-  readonly role: Role | InstallationRole;
+  readonly role: AnyRole;
 }
 
 /** The groups in a claim; `null`: the claim is missing, or no list of texts. @param path of the claim */
@@ -21,21 +21,17 @@ export const groupsIn = (claims: object, path: readonly string[]): readonly stri
     : null;
 };
 
-/** Whether a role of the same account or of the installation is higher. */
-const exceeds = (role: GroupRole['role'], other: GroupRole['role']): boolean =>
-  role === 'operator' || (role !== 'auditor' && isHigher(role, other as Role));
-
 /** The roles of a person by account: the highest of those of its groups. */
 export const rolesOfGroups = (
   groups: readonly string[],
   mapping: readonly GroupRole[],
-): ReadonlyMap<string, GroupRole['role']> => {
+): ReadonlyMap<string, AnyRole> => {
   const own = new Set(groups);
-  const roles = new Map<string, GroupRole['role']>();
+  const roles = new Map<string, AnyRole>();
   for (const { group, account, role } of mapping) {
     if (!own.has(group)) continue;
     const other = roles.get(account);
-    if (other === undefined || exceeds(role, other)) roles.set(account, role);
+    if (other === undefined || isHigher(role, other)) roles.set(account, role);
   }
   return roles;
 };
