@@ -7,6 +7,7 @@ import { invitations, readInvitations } from '../../ops/ledger/invitations.js';
 import { accountsWithOtherOwner, findPersonId, people, roleHash } from '../../ops/ledger/people.js';
 import { traced } from '../../ops/ledger/traced.js';
 import { newId } from '../../ops/platform/new-id.js';
+import { only } from '../../ops/platform/collections.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import {
   transaction,
@@ -104,9 +105,7 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
       metadata,
     } as CommandRequest<PersonCommand>;
     const prepared = await prepareIn(tx, people, personDecider, [request]);
-    const [result] = prepared.results;
-    if (!result) throw new Error('a group of 1 command has no result');
-    const { decision, state: person } = result;
+    const { decision, state: person } = only(prepared.results);
     const lost = [...before.roles.keys()].filter((account) => !person.roles.has(account));
     await tx.query('DELETE FROM ledger.console_sessions WHERE bound_to = ANY ($1::bytea[])', [
       lost.map((account) => roleHash(subject, account)),

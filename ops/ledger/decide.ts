@@ -8,6 +8,7 @@ import type {
   Refusal,
 } from '../../schemas/decision.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { only } from '../platform/collections.js';
 import type { Outbox, OutboxPosition } from '../event-log/outbox/port.js';
 import {
   execute,
@@ -67,14 +68,6 @@ interface Prepared<Decidable extends Command, Event, State, Refused extends Refu
 
 type AnyPrepared = Pick<Prepared<Command, LinklogEvent, unknown, Refusal>, 'statements' | 'events'>;
 
-const onlyResult = <Decidable extends Command, Event, State, Refused extends Refusal>({
-  results: [result],
-  outboxPosition,
-}: DecidedGroup<Decidable, Event, State, Refused>) => {
-  if (!result) throw new Error('a group of 1 command has no result');
-  return { ...result, outboxPosition };
-};
-
 interface LockedStates<State> {
   readonly states: ReadonlyMap<string, State>;
   readonly now: Date;
@@ -131,22 +124,6 @@ const record = (outbox: Outbox, prepared: readonly AnyPrepared[]): Write<OutboxP
     outbox.record(prepared.flatMap(({ events }) => events)),
   );
 
-const writeDecided = <
-  Decidable extends Command,
-  Event extends LinklogEvent,
-  State,
-  Refused extends Refusal,
->(
-  outbox: Outbox,
-  rows: LedgerRows<State, Event>,
-  decider: Decider<Decidable, Event, State, Refused>,
-  requests: readonly CommandRequest<Decidable>[],
-  locked: LockedStates<State>,
-): Write<DecidedGroup<Decidable, Event, State, Refused>> => {
-  const { results, ...prepared } = decideStates(rows, decider, requests, locked);
-  return mapResult(record(outbox, [prepared]), (outboxPosition) => ({ results, outboxPosition }));
-};
-
 /** Locks and decides commands in a transaction that decides commands of several kinds. `recordIn` writes them. */
 export const prepareIn = async <
   Decidable extends Command,
@@ -170,22 +147,7 @@ export const recordIn = (
   ...prepared: readonly AnyPrepared[]
 ): Promise<OutboxPosition> => execute(tx, record(outbox, prepared));
 
-/** Decides commands as the last step of a transaction, because recording locks partitions of the log. */
-export const decideIn = async <
-  Decidable extends Command,
-  Event extends LinklogEvent,
-  State,
-  Refused extends Refusal,
->(
-  tx: Client,
-  outbox: Outbox,
-  rows: LedgerRows<State, Event>,
-  decider: Decider<Decidable, Event, State, Refused>,
-  commands: readonly CommandRequest<Decidable>[],
-): Promise<DecidedGroup<Decidable, Event, State, Refused>> =>
-  execute(tx, writeDecided(outbox, rows, decider, commands, await lockStates(tx, rows, commands)));
-
-/** Decides one command as the last step of a transaction. */
+/** Decides one command as the last step of a transaction, because recording locks partitions of the log. */
 export const decideOneIn = async <
   Decidable extends Command,
   Event extends LinklogEvent,
@@ -197,7 +159,10 @@ export const decideOneIn = async <
   rows: LedgerRows<State, Event>,
   decider: Decider<Decidable, Event, State, Refused>,
   command: CommandRequest<Decidable>,
-) => onlyResult(await decideIn(tx, outbox, rows, decider, [command]));
+) => {
+  const { results, ...prepared } = await prepareIn(tx, rows, decider, [command]);
+  return { ...only(results), outboxPosition: await recordIn(tx, outbox, prepared) };
+};
 
 export interface Ledger {
   readonly pool: Pool;
@@ -225,7 +190,12 @@ export const decideAll = <
       lockingTransaction(
         pool,
         (tx) => lockStates(tx, rows, commands, clock),
-        (locked) => writeDecided(outbox, rows, decider, commands, locked),
+        (locked) => {
+          const { results, ...prepared } = decideStates(rows, decider, commands, locked);
+          return mapResult(record(outbox, [prepared]), (outboxPosition) => ({
+            ...{ results, outboxPosition },
+          }));
+        },
       ),
   );
 
@@ -240,7 +210,10 @@ export const decideOne = async <
   rows: LedgerRows<State, Event>,
   decider: Decider<Decidable, Event, State, Refused>,
   command: CommandRequest<Decidable>,
-) => onlyResult(await decideAll(ledger, rows, decider, [command]));
+) => {
+  const { results, outboxPosition } = await decideAll(ledger, rows, decider, [command]);
+  return { ...only(results), outboxPosition };
+};
 
 /** Decides one command in a new transaction. `commandOf` gets the state of its subject under the lock. */
 export const decideLocked = <

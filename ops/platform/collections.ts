@@ -40,3 +40,9 @@ export const firstWithin = <Item>(
   });
   return end === -1 ? items : items.slice(0, end);
 };
+
+/** The item of a list of one. */
+export const only = <Item>([item]: readonly Item[]): Item => {
+  if (item === undefined) throw new Error('a list of 1 item is empty');
+  return item;
+};

@@ -127,12 +127,6 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
   }
 };
 
-/** The result for the only link or change. */
-export const only = <Result>([result]: readonly Result[]): Result => {
-  if (result === undefined) throw new Error('1 link or change has no result');
-  return result;
-};
-
 /** A change is decided again after a web-safety check, after hashing, and after conflicting changes. */
 const maxRounds = 6;
 

@@ -1,12 +1,8 @@
+import { only } from '../../../ops/platform/collections.js';
 import { warningOf } from '../../../schemas/http/link-options.js';
 import type { OptionFields } from '../../../schemas/link-options.js';
 import { messages } from '../../../schemas/http/errors.js';
-import {
-  createManagedLinks,
-  only,
-  type VersionedLink,
-  type RequestedChange,
-} from './managed-links.js';
+import { createManagedLinks, type VersionedLink, type RequestedChange } from './managed-links.js';
 import { callerOf } from './route.js';
 import { addressedLink, etagOf, ifMatch } from '../addressed-link.js';
 import { withAccount } from '../view.js';

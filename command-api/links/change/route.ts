@@ -1,8 +1,8 @@
+import { only } from '../../../ops/platform/collections.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { warningOf } from '../../../schemas/http/link-options.js';
 import {
   createManagedLinks,
-  only,
   type LinkCaller,
   type ManagedLinksDeps,
   type VersionedLink,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findActiveDomains, type ActiveDomains } from '../../../ops/ledger/active-domains.js';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
+import { only } from '../../../ops/platform/collections.js';
 import { edgeRoutes } from '../../../schemas/edge-routes.js';
 import { maxCodes } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
@@ -24,7 +25,7 @@ import {
 } from '../../http/reply.js';
 import { actorOf, type V2Handlers } from '../../http/row-handlers.js';
 import { addressedLink, etagOf, namedDomain } from '../addressed-link.js';
-import { createManagedLinks, only, type ManagedLinksDeps } from '../change/managed-links.js';
+import { createManagedLinks, type ManagedLinksDeps } from '../change/managed-links.js';
 import { callerOf } from '../change/route.js';
 import { goneResponses } from '../view.js';
 import type { CodeRefusal } from './command.js';
