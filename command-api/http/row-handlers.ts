@@ -18,12 +18,15 @@ export interface AdminState extends RequestState {
   sessionHash?: Buffer | null;
 }
 
+export const isOfOperator = (state: V2State | AdminState): state is AdminState =>
+  state.actor !== undefined;
+
 /** The account whose data a request concerns; `null`: those of all accounts, because an operator sent it. */
 export const accountOf = (state: V2State | AdminState): string | null =>
-  'call' in state ? state.call.key.account : null;
+  isOfOperator(state) ? null : state.call.key.account;
 
 export const actorOf = (state: V2State | AdminState): Actor =>
-  'call' in state ? actorIn(state, state.call.key.id) : state.actor;
+  isOfOperator(state) ? state.actor : actorIn(state, state.call.key.id);
 
 interface RowRequest<State, Row> {
   readonly ctx: Context;
@@ -33,7 +36,7 @@ interface RowRequest<State, Row> {
   readonly body: BodyOf<Row>;
 }
 
-/** A handler of clients' and of operators' requests. */
+/** A request of a client or of an operator. */
 export type AnyRequest<Operation extends keyof V2Handlers> = Omit<
   Parameters<V2Handlers[Operation]>[0],
   'state'

@@ -12,6 +12,7 @@ import { failure, json, noContent, unavailable, type Reply } from '../../http/re
 import {
   accountOf,
   actorOf,
+  isOfOperator,
   type AdminState,
   type V2Handler,
   type V2Handlers,
@@ -22,8 +23,8 @@ import { addressedLink, etagOf, ifMatch } from '../addressed-link.js';
 export const callerOf = (state: V2State | AdminState): LinkCaller => ({
   actor: actorOf(state),
   account: accountOf(state),
-  rootId: 'call' in state ? state.call.key.rootId : null,
-  readsLinks: !('call' in state) || state.call.key.scopes.includes('links:read'),
+  rootId: isOfOperator(state) ? null : state.call.key.rootId,
+  readsLinks: isOfOperator(state) || state.call.key.scopes.includes('links:read'),
   uncounted: state.uncounted,
 });
 
