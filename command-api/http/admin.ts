@@ -24,7 +24,7 @@ import { overrideHandlers } from '../aliases/route.js';
 import { importHandlers } from '../imports/operator-route.js';
 import { createHandlers } from '../links/create/operator-route.js';
 import { blockHandlers } from '../links/block/route.js';
-import { exportHandlers } from '../links/export/operator-route.js';
+import { createExportHandler } from '../links/export/route.js';
 import { createHistoryHandler } from '../links/history/route.js';
 import { listHandlers } from '../links/list/operator-route.js';
 import { managedLinkHandlers } from '../links/change/operator-route.js';
@@ -63,7 +63,6 @@ export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
     ...platformHandlers(deps),
     ...blockHandlers(deps),
     ...listHandlers(deps),
-    ...exportHandlers(deps),
     ...managedLinkHandlers(deps),
     ...importHandlers(deps),
     ...createHandlers(deps),
@@ -75,6 +74,7 @@ export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
     ...createShareHandlers(deps),
     ...changeHandlers(deps),
     ...peopleHandlers(deps),
+    exportLinks: createExportHandler(deps),
     getLinkHistory: createHistoryHandler(deps),
     getOpenApi: () => json(200, openApi),
   };

@@ -1,10 +1,8 @@
-import type { Context } from 'koa';
 import { messages } from '../../../schemas/http/errors.js';
 import type { ExportQuery } from '../../../schemas/http/export.js';
 import { callerIn } from '../../admission/live-callers.js';
-import type { RequestState } from '../../http/app.js';
 import { unavailable, type Reply } from '../../http/reply.js';
-import type { V2Handler } from '../../http/row-handlers.js';
+import { accountOf, isOfOperator, type AnyRequest } from '../../http/row-handlers.js';
 import { withNamedDomain } from '../addressed-link.js';
 import { incompleteStats } from '../../statistics/route.js';
 import { type Exports, formats, spreadsheetFormats } from './exports.js';
@@ -17,15 +15,17 @@ export interface ExportDeps {
 /** `Retry-After` is 10 s: most exports take less. */
 const tooManyExports = unavailable(messages.tooManyExports, 10);
 
-/** Responds with the links of an account as a file. */
-export const createExporter = ({ exports, shortUrlHost }: ExportDeps) => {
+type ExportRequest = Pick<AnyRequest<'exportLinks'>, 'ctx' | 'state'> & {
+  readonly query: ExportQuery & { readonly account?: string };
+};
+
+/** `GET …/export`: a file with the links of the account, or of the one that an operator names. */
+export const createExportHandler = ({ exports, shortUrlHost }: ExportDeps) => {
   const forSpreadsheets = spreadsheetFormats(shortUrlHost);
-  return async (
-    ctx: Context,
-    { format, ...filter }: ExportQuery,
-    account: string,
-    now: Date,
-  ): Promise<Reply> => {
+  return async ({ ctx, query, state }: ExportRequest): Promise<Reply> => {
+    const { format, account: named = '', ...filter } = query;
+    const account = accountOf(state) ?? named;
+    const now = isOfOperator(state) ? new Date() : state.call.now;
     const name = `linklog-links-${now.toISOString().slice(0, 10)}.${format}`;
     const file = {
       type: 'stream',
@@ -36,18 +36,16 @@ export const createExporter = ({ exports, shortUrlHost }: ExportDeps) => {
       },
     } as const;
     if (ctx.method === 'HEAD') return { ...file, start: (res) => res.end(), cancel: null };
-    const named = withNamedDomain(filter, ctx.state as RequestState);
-    const query = { ...named, sort: 'created', account } as const;
+    const links = { ...withNamedDomain(filter, state), sort: 'created', account } as const;
     // The console's users open the file in a spreadsheet.
     const written = (ctx.path.startsWith('/console/') ? forSpreadsheets : formats)[format];
-    const opened = await exports.open({ query, format: written, now, caller: callerIn(ctx) });
+    const opened = await exports.open({
+      query: links,
+      format: written,
+      now,
+      caller: callerIn(ctx),
+    });
     if (opened === 'tooMany') return tooManyExports;
     return opened === 'incomplete' ? incompleteStats : { ...file, ...opened };
   };
-};
-
-/** `GET /v2/export`. */
-export const createExportHandler = (deps: ExportDeps): V2Handler<'exportLinks'> => {
-  const respond = createExporter(deps);
-  return ({ ctx, query, state: { call } }) => respond(ctx, query, call.key.account, call.now);
 };
