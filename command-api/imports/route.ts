@@ -113,14 +113,19 @@ export const createImports = ({ pool, activeDomains, logger }: ImportDeps) => {
       return found ? json(200, found) : unknownImport;
     },
 
-    async stop({ state, parameter }: AnyRequest<'stopImport'>): Promise<Reply> {
+    stop: async ({ state, parameter }: AnyRequest<'stopImport'>): Promise<Reply> => {
       const id = parameter('id');
       if (!(await find(id, accountOf(state)))) return unknownImport;
       await endImport(pool, id, 'stopped', null);
       return noContent();
     },
 
-    async rows({ ctx, query, state, parameter }: AnyRequest<'getImportedRows'>): Promise<Reply> {
+    rows: async ({
+      ctx,
+      query,
+      state,
+      parameter,
+    }: AnyRequest<'getImportedRows'>): Promise<Reply> => {
       const id = parameter('id');
       if (!(await find(id, accountOf(state)))) return unknownImport;
       const type = prefers(ctx, 'text/plain', jsonLines) ? 'text/plain' : jsonLines;

@@ -83,7 +83,7 @@ export const createWebhookCalls = (deps: WebhookCallsDeps) => {
 
     find,
 
-    async test({ state, parameter }: AnyRequest<'testWebhook'>): Promise<Reply> {
+    test: async ({ state, parameter }: AnyRequest<'testWebhook'>): Promise<Reply> => {
       const id = parameter('id');
       const webhook = await find(state, id);
       if (!webhook) return unknownWebhook;
@@ -100,11 +100,11 @@ export const createWebhookCalls = (deps: WebhookCallsDeps) => {
       return json(200, body);
     },
 
-    async replay({
+    replay: async ({
       body: { after },
       state,
       parameter,
-    }: AnyRequest<'replayWebhook'>): Promise<Reply> {
+    }: AnyRequest<'replayWebhook'>): Promise<Reply> => {
       const id = parameter('id');
       const webhook = await find(state, id);
       if (!webhook) return unknownWebhook;

@@ -19,7 +19,7 @@ type ExportRequest = Pick<AnyRequest<'exportLinks'>, 'ctx' | 'state'> & {
   readonly query: ExportQuery & { readonly account?: string };
 };
 
-/** `GET …/export`: a file with the links of the account, or of the one that an operator names. */
+/** `GET …/export`: a file with the links of the account, or of the account in an operator's query. */
 export const createExportHandler = ({ exports, shortUrlHost }: ExportDeps) => {
   const forSpreadsheets = spreadsheetFormats(shortUrlHost);
   return async ({ ctx, query, state }: ExportRequest): Promise<Reply> => {

@@ -239,7 +239,7 @@ export const createOidc = (deps: OidcDeps) => {
   return {
     routes,
     /** Where the browser of a session ends that of the provider; `null`: nowhere. */
-    async endOf(ctx: Context, state: RequestState): Promise<string | null> {
+    endOf: async (ctx: Context, state: RequestState): Promise<string | null> => {
       const idToken = await sessions.idTokenOf(cookie.read(ctx));
       if (idToken === null) return null;
       return state.uncounted(provider.endSession(idToken, `${originOf(ctx)}/console`));
