@@ -26,12 +26,18 @@ interface PersonRow extends Omit<ListedPerson, 'roles' | 'createdAt'> {
   readonly roles: readonly (PersonRole & { readonly account: string })[] | null;
 }
 
+interface Listed extends Pick<ListedPerson, 'id' | 'lastSeenAt'> {
+  readonly person: Person;
+}
+
+const listed = ({ person, ...rest }: Listed): ListedPerson => ({ ...person, ...rest });
+
 const read = async (
   postgres: Queryable,
   condition: string,
   values: readonly unknown[],
   schema: LedgerSchema = 'ledger',
-): Promise<readonly ListedPerson[]> => {
+): Promise<readonly Listed[]> => {
   const fields = ['id', 'issuer', 'identity', 'name', 'email', 'createdAt', 'lastSeenAt'];
   const { rows } = await postgres.query<PersonRow>(
     `SELECT ${selected([...fields, 'sequence', 'lastEventAt'], 'p.')},
@@ -41,15 +47,18 @@ const read = async (
      FROM ${schema}.people p WHERE ${condition}`,
     [...values],
   );
-  return rows.map(({ createdAt, roles, ...row }) => ({
-    ...row,
-    createdAt: createdAt.toISOString(),
-    roles: new Map(
-      roles?.map(({ account, addedAt, ...role }) => [
-        account,
-        { ...role, addedAt: new Date(addedAt).toISOString() },
-      ]),
-    ),
+  return rows.map(({ id, lastSeenAt, createdAt, roles, ...row }) => ({
+    ...{ id, lastSeenAt },
+    person: {
+      ...row,
+      createdAt: createdAt.toISOString(),
+      roles: new Map(
+        roles?.map(({ account, addedAt, ...role }) => [
+          account,
+          { ...role, addedAt: new Date(addedAt).toISOString() },
+        ]),
+      ),
+    },
   }));
 };
 
@@ -83,7 +92,7 @@ export const readPeople = async (
   schema?: LedgerSchema,
 ): Promise<ReadonlyMap<string, Person>> => {
   const found = await read(postgres, 'p.id = ANY ($1::text[])', [ids], schema);
-  return new Map(found.map(({ id, lastSeenAt: _, ...person }) => [id, person]));
+  return new Map(found.map(({ id, person }) => [id, person]));
 };
 
 /** The ID of the person with an identity at a provider; `null` if it is unknown. */
@@ -114,20 +123,22 @@ export const accountsWithOtherOwner = async (
 };
 
 /** People with roles, by ID: those of an account, or all. */
-export const listPeople = (
+export const listPeople = async (
   postgres: Queryable,
   account: string | null,
   limit: number,
   after: string,
 ): Promise<readonly ListedPerson[]> =>
-  read(
-    postgres,
-    `p.id > $2 AND EXISTS (
+  (
+    await read(
+      postgres,
+      `p.id > $2 AND EXISTS (
        SELECT FROM ledger.roles r
        WHERE r.person_id = p.id AND ($3::text IS NULL OR r.account = $3))
      ORDER BY p.id LIMIT $1`,
-    [limit, after, account],
-  );
+      [limit, after, account],
+    )
+  ).map(listed);
 
 export const findPerson = async (postgres: Queryable, id: string): Promise<ListedPerson | null> =>
-  (await read(postgres, 'p.id = $1', [id]))[0] ?? null;
+  (await read(postgres, 'p.id = $1', [id])).map(listed)[0] ?? null;
