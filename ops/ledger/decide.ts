@@ -131,23 +131,7 @@ const record = (outbox: Outbox, prepared: readonly AnyPrepared[]): Write<OutboxP
     outbox.record(prepared.flatMap(({ events }) => events)),
   );
 
-const writeDecided = <
-  Decidable extends Command,
-  Event extends LinklogEvent,
-  State,
-  Refused extends Refusal,
->(
-  outbox: Outbox,
-  rows: LedgerRows<State, Event>,
-  decider: Decider<Decidable, Event, State, Refused>,
-  requests: readonly CommandRequest<Decidable>[],
-  locked: LockedStates<State>,
-): Write<DecidedGroup<Decidable, Event, State, Refused>> => {
-  const { results, ...prepared } = decideStates(rows, decider, requests, locked);
-  return mapResult(record(outbox, [prepared]), (outboxPosition) => ({ results, outboxPosition }));
-};
-
-/** Locks and decides commands in a transaction that decides commands of several kinds. `recordIn` writes them. */
+/** Locks and decides commands in a transaction, which may decide commands of several kinds. `recordIn` writes them. */
 export const prepareIn = async <
   Decidable extends Command,
   Event extends LinklogEvent,
@@ -163,27 +147,12 @@ export const prepareIn = async <
     ? { results: [], statements: [], events: [] }
     : decideStates(rows, decider, commands, await lockStates(tx, rows, commands));
 
-/** Writes prepared decisions as the last step of a transaction. */
+/** Writes prepared decisions as the last step of a transaction, because recording locks partitions of the log. */
 export const recordIn = (
   tx: Client,
   outbox: Outbox,
   ...prepared: readonly AnyPrepared[]
 ): Promise<OutboxPosition> => execute(tx, record(outbox, prepared));
-
-/** Decides commands as the last step of a transaction, because recording locks partitions of the log. */
-export const decideIn = async <
-  Decidable extends Command,
-  Event extends LinklogEvent,
-  State,
-  Refused extends Refusal,
->(
-  tx: Client,
-  outbox: Outbox,
-  rows: LedgerRows<State, Event>,
-  decider: Decider<Decidable, Event, State, Refused>,
-  commands: readonly CommandRequest<Decidable>[],
-): Promise<DecidedGroup<Decidable, Event, State, Refused>> =>
-  execute(tx, writeDecided(outbox, rows, decider, commands, await lockStates(tx, rows, commands)));
 
 /** Decides one command as the last step of a transaction. */
 export const decideOneIn = async <
@@ -197,7 +166,11 @@ export const decideOneIn = async <
   rows: LedgerRows<State, Event>,
   decider: Decider<Decidable, Event, State, Refused>,
   command: CommandRequest<Decidable>,
-) => onlyResult(await decideIn(tx, outbox, rows, decider, [command]));
+) => {
+  const prepared = await prepareIn(tx, rows, decider, [command]);
+  const outboxPosition = await recordIn(tx, outbox, prepared);
+  return onlyResult({ results: prepared.results, outboxPosition });
+};
 
 export interface Ledger {
   readonly pool: Pool;
@@ -225,7 +198,11 @@ export const decideAll = <
       lockingTransaction(
         pool,
         (tx) => lockStates(tx, rows, commands, clock),
-        (locked) => writeDecided(outbox, rows, decider, commands, locked),
+        (locked) => {
+          const { results, ...prepared } = decideStates(rows, decider, commands, locked);
+          const written = record(outbox, [prepared]);
+          return mapResult(written, (outboxPosition) => ({ results, outboxPosition }));
+        },
       ),
   );
 

@@ -1,5 +1,5 @@
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
-import { decideIn } from '../../../ops/ledger/decide.js';
+import { prepareIn, recordIn } from '../../../ops/ledger/decide.js';
 import { areLinksDue, ledgerLinks, lockDueLinks } from '../../../ops/ledger/links.js';
 import type { Outbox } from '../../../ops/event-log/outbox/port.js';
 import { transaction, type Pool } from '../../../ops/platform/postgres/pool.js';
@@ -21,9 +21,8 @@ export const expireDueLinks = async (
   return transaction(pool, async (tx) => {
     const due = await lockDueLinks(tx, pageSize, clock);
     if (due.size === 0) return 0;
-    const { results } = await decideIn(
+    const prepared = await prepareIn(
       tx,
-      outbox,
       // The rows are locked already. Edges check `expiresAt` themselves, so they need no notification.
       { ...ledgerLinks, lock: () => Promise.resolve(due), changeOf: () => null },
       expireLinkDecider,
@@ -34,6 +33,7 @@ export const expireDueLinks = async (
         metadata: { actor: ownActors.system, requestId: null },
       })),
     );
-    return results.filter(({ decision }) => decision.type === 'accepted').length;
+    await recordIn(tx, outbox, prepared);
+    return prepared.results.filter(({ decision }) => decision.type === 'accepted').length;
   });
 };
