@@ -276,14 +276,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     },
     { name: 'delete expired sessions', everyMs: 600_000, task: () => deleteExpiredSessions(pool) },
     { name: "read PostgreSQL's clock", everyMs: readClockMs, task: watch.check },
-    {
-      name: 'read the blocklist',
-      everyMs: 2_000,
-      task: async () => {
-        await safety.refresh();
-        return 0;
-      },
-    },
+    { name: 'read the blocklist', everyMs: 2_000, task: () => safety.refresh() },
     {
       name: 'check links again',
       everyMs: 2_000,

@@ -12,7 +12,7 @@ import { projections } from './projections.js';
 import { createBatchHandler, startProjection } from './runtime/batch.js';
 import { catchUp, endsOf } from './runtime/catch-up.js';
 import { readCheckpoint, requireKnownCheckpoints, shareSchema } from './runtime/checkpoints.js';
-import { readGaps, readHighWaterMarks } from './runtime/high-water-marks.js';
+import { marksIn } from './runtime/high-water-marks.js';
 import { readerLag } from './runtime/lag.js';
 import { liveSchema } from './runtime/projection.js';
 import { dropOldPrevious, rebuildDueProjections } from './runtime/rebuild.js';
@@ -112,12 +112,10 @@ export const sequenceStates = async (
   const subjects = [...new Set(events.map(({ subject }) => subject))];
   return transaction(pool, async (tx) => {
     await tx.query(shareSchema(projection.name));
-    const marks = await readHighWaterMarks(tx, schema, { topic, partition }, subjects);
+    const stored = marksIn(tx, schema, { topic, partition });
+    const marks = await stored.read(subjects);
     const inRows = await projection.sequences?.[topic]?.(tx, schema, subjects);
-    const gaps = groupBy(
-      await readGaps(tx, schema, { topic, partition }, subjects),
-      ({ subject }) => subject,
-    );
+    const gaps = groupBy(await stored.gaps(subjects), ({ subject }) => subject);
     return events.map(({ subject, sequence }) => {
       const highest = Math.max(marks.get(subject)?.sequence ?? 0, inRows?.get(subject) ?? 0);
       if (sequence > highest) return 'absent';

@@ -123,14 +123,11 @@ const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
       logger.warn({ err }, 'warm-up failed; links are read at their first visits');
     },
   );
-  const deletingAttempts = periodically({
-    name: 'delete old password attempts',
-    everyMs: 30_000,
-    task: () => deleteOldAttempts(pool),
-    logger,
-  });
-  const repeat = (name: string, everyMs: number, run: () => Promise<void>) =>
-    periodically({ name, everyMs, task: () => run().then(() => 0), logger });
+  const repeat = (name: string, everyMs: number, task: () => Promise<unknown>) =>
+    periodically({ name, everyMs, task, logger });
+  const deletingAttempts = repeat('delete old password attempts', 30_000, () =>
+    deleteOldAttempts(pool),
+  );
   const refreshingKeys = repeat("refresh the keys of visitors' hashes", refreshMs, () =>
     keys.refresh(),
   );

@@ -55,8 +55,8 @@ export const createClockWatch = (pool: Pool, clock: LedgerClock, logger: Logger)
   return {
     /** Seconds by which the latest stored time is later than PostgreSQL's clock; 0 if it is not. */
     aheadSeconds: () => seconds,
-    /** Call it every `readClockMs`. @returns 0: no work remains */
-    check: async (): Promise<number> => {
+    /** Call it every `readClockMs`. */
+    check: async (): Promise<void> => {
       if (await clock.read()) await restartFutureWindows(pool);
       const difference = await readDifference(pool);
       const previous = seconds;
@@ -67,7 +67,6 @@ export const createClockWatch = (pool: Pool, clock: LedgerClock, logger: Logger)
       } else if (seconds === 0 && previous > 0) {
         logger.info("PostgreSQL's clock has reached the stored times");
       }
-      return 0;
     },
   };
 };

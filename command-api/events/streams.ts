@@ -173,23 +173,21 @@ export const openStreams = (deps: {
   const streams = new Set<Stream>();
   let isStopped = false;
 
-  const endRevoked = async (): Promise<number> => {
+  const endRevoked = async (): Promise<void> => {
     const checked = [...streams];
     const callers = checked.map(({ caller }) => caller);
     const mayContinue = await findLiveCallers(pool, callers, 'events:read');
     // Not those that started during the query.
     for (const stream of checked) if (!mayContinue(stream.caller)) stream.end();
-    return 0;
   };
 
   let renewing: Promise<void> = Promise.resolve();
 
-  const renew = async (): Promise<number> => {
+  const renew = async (): Promise<void> => {
     const taken = [...streams].flatMap(({ slot }) => slot ?? []);
-    if (taken.length === 0) return 0;
+    if (taken.length === 0) return;
     renewing = slots.renew(taken);
     await renewing;
-    return 0;
   };
 
   const release = async (slot: StreamSlot | null): Promise<void> => {

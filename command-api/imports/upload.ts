@@ -217,10 +217,7 @@ export const receiveFile = async (
   await insertImport(pool, { id, ...owner, format, options });
   const renewal = periodically({
     ...{ name: 'renew the lease of an upload', everyMs: renewEveryMs, logger },
-    task: async () => {
-      await renewUpload(pool, id);
-      return 0;
-    },
+    task: () => renewUpload(pool, id),
   });
   try {
     const writer = new PortionWriter(pool, id);

@@ -54,35 +54,25 @@ export const connectDatabase = ({
 
 export type Database = Omit<ReturnType<typeof connectDatabase>, 'stop'>;
 
-const measurePool = (metrics: Gauges, name: string, pool: Pool): void => {
-  const gauge = (metric: string, help: string, value: () => number): void => {
-    metrics.gauge({
-      name: metric,
-      help,
-      labels: ['pool'],
-      read: () => [[{ pool: name }, value()]],
-    });
+/** The gauges of each pool, by the end of their names. */
+const poolGauges: Readonly<Record<string, readonly [help: string, read: (pool: Pool) => number]>> =
+  {
+    connections: ['Connections to PostgreSQL, idle ones included', ({ totalCount }) => totalCount],
+    idle_connections: ['Idle connections to PostgreSQL', ({ idleCount }) => idleCount],
+    max_connections: ['Maximum number of connections to PostgreSQL', ({ options }) => options.max],
+    waiting_requests: [
+      'Requests that wait for a connection to PostgreSQL',
+      ({ waitingCount }) => waitingCount,
+    ],
   };
-  gauge(
-    'linklog_postgres_pool_connections',
-    'Connections to PostgreSQL, idle ones included',
-    () => pool.totalCount,
-  );
-  gauge(
-    'linklog_postgres_pool_idle_connections',
-    'Idle connections to PostgreSQL',
-    () => pool.idleCount,
-  );
-  gauge(
-    'linklog_postgres_pool_max_connections',
-    'Maximum number of connections to PostgreSQL',
-    () => pool.options.max,
-  );
-  gauge(
-    'linklog_postgres_pool_waiting_requests',
-    'Requests that wait for a connection to PostgreSQL',
-    () => pool.waitingCount,
-  );
+
+const measurePool = (metrics: Gauges, pool: string, measured: Pool): void => {
+  for (const [end, [help, read]] of Object.entries(poolGauges)) {
+    metrics.gauge({
+      ...{ name: `linklog_postgres_pool_${end}`, help, labels: ['pool'] },
+      read: () => [[{ pool }, read(measured)]],
+    });
+  }
 };
 
 /** How long a connection may wait for a response before it is replaced (ms). */

@@ -87,12 +87,10 @@ export const eraseDeletedKeys = async (pool: Pool): Promise<void> => {
 
 const keepErasingDeletedKeys = (url: string, logger: Logger) => {
   const pool = createPool({ url, name: 'erase keys', max: 1, deadlines: 'patient', logger });
-  const task = async (): Promise<number> => {
-    await eraseDeletedKeys(pool);
-    return 0;
-  };
-  const name = 'erase deleted keys';
-  const periodic = periodically({ name, everyMs: intervalMs, task, logger });
+  const periodic = periodically({
+    ...{ name: 'erase deleted keys', everyMs: intervalMs, logger },
+    task: () => eraseDeletedKeys(pool),
+  });
   return {
     async stop(): Promise<void> {
       await periodic.stop();

@@ -121,8 +121,6 @@ export const createHealthCheck = ({
   };
 };
 
-type Projection = HealthReport['projections'][number];
-
 /** Exposes the report of GET /health/ready, and the lag of the projections in seconds. */
 export const exposeHealth = (
   metrics: Metrics,
@@ -141,38 +139,20 @@ export const exposeHealth = (
         state === 'up' ? 1 : 0,
       ]),
   });
-  const projectionGauge = (
-    name: string,
-    help: string,
-    valueOf: (projection: Projection) => number | null,
-  ) => {
+  const gauges = [
+    ['lag_events', 'Events of the log that the projection has not applied yet', 'lag'],
+    ['dead_letters', 'Events that could not be read or applied', 'deadLetters'],
+    ['parked_events', 'Events that wait behind a dead letter of their subject', 'parked'],
+  ] as const;
+  for (const [end, help, field] of gauges) {
     metrics.gauge({
-      name,
-      help,
-      labels,
-      shared: true,
+      ...{ name: `linklog_projection_${end}`, help, labels, shared: true },
       read: async () =>
-        (await health()).projections.flatMap((projection) => {
-          const value = valueOf(projection);
-          return value === null ? [] : [[{ projection: projection.name }, value]];
-        }),
+        (await health()).projections.flatMap(({ name: projection, [field]: value }) =>
+          value === null ? [] : [[{ projection }, value]],
+        ),
     });
-  };
-  projectionGauge(
-    'linklog_projection_lag_events',
-    'Events of the log that the projection has not applied yet',
-    ({ lag }) => lag,
-  );
-  projectionGauge(
-    'linklog_projection_dead_letters',
-    'Events that could not be read or applied',
-    ({ deadLetters }) => deadLetters,
-  );
-  projectionGauge(
-    'linklog_projection_parked_events',
-    'Events that wait behind a dead letter of their subject',
-    ({ parked }) => parked,
-  );
+  }
   metrics.gauge({
     name: 'linklog_log_missing_events',
     help: 'Events that were acknowledged and never reached the log, by their sequences',

@@ -72,12 +72,8 @@ export const registerProcess = (deps: {
       else throw err;
     }
   };
-  const task = periodically({
-    name: 'register the process',
-    everyMs: checkEveryMs,
-    task: () => check().then(() => 0),
-    logger,
-  });
+  const name = 'register the process';
+  const task = periodically({ name, everyMs: checkEveryMs, task: check, logger });
   return {
     /** Never resolves. Rejects with a ConfigError if the tables have a later generation, or another CODES_CASE. */
     failed,

@@ -78,7 +78,6 @@ export const scheduleBackups = (deps: {
     ...{ name: 'back up', everyMs: checkEveryMs, logger },
     async task() {
       if (await isDue()) await withAdvisoryLock(pool, [advisoryLocks.backups], backUp);
-      return 0;
     },
   });
   return {

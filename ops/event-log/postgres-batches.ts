@@ -7,11 +7,13 @@ import { valuesByField, type Queryable } from '../platform/postgres/pool.js';
 import { isLine, lineLimits, readLines } from './lines.js';
 import {
   DamagedRecords,
+  type Batch,
   type LogRecord,
   type NewLines,
   type NewRecord,
   type Records,
 } from './port.js';
+import type { KnownPartition } from './postgres-partitions.js';
 
 export interface PlacedRecord extends NewRecord {
   readonly partitionId: number;
@@ -228,22 +230,24 @@ const pageSize = 1_000;
 const pageSizeContaining = 10_000;
 
 /**
- * Reads the records of a range in pieces, including those after a gap.
+ * Reads the records from offset `from` to `to` (exclusive) in batches, including those after a gap.
  *
  * @param containing omits rows without this text
  * @throws DamagedRecords
  */
 export async function* readOffsetRange(
   postgres: Queryable,
-  { partitionId, from, to }: OffsetRange,
+  { id: partitionId, topic, partition }: KnownPartition,
+  from: number,
+  to: number,
   containing?: string,
-): AsyncGenerator<readonly LogRecord[]> {
+): AsyncGenerator<Batch> {
   const size = containing === undefined ? pageSize : pageSizeContaining;
   for (let next = from; next < to;) {
     const page = { partitionId, from: next, to: Math.min(to, next + size) };
     const rows = (await readRows(postgres, [page], containing)).get(partitionId) ?? [];
     const { records, damaged } = unpack(rows, next, to);
-    if (records.length > 0) yield records;
+    if (records.length > 0) yield { topic, partition, records };
     if (damaged) throw damaged;
     const last = records.at(-1)?.offset ?? page.to - 1;
     const isCut = containing !== undefined && rows.length === maxRowsContaining;

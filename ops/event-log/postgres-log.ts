@@ -10,7 +10,7 @@ import { valuesByField, type Pool } from '../platform/postgres/pool.js';
 import { encodeStatement, textArray, type Statement } from '../platform/postgres/statement.js';
 import { installationOf } from './log-binding.js';
 import { partitionOf } from './partition.js';
-import type { Batch, EventLog, PartitionRange } from './port.js';
+import type { EventLog, PartitionRange } from './port.js';
 import {
   readOffsetRange,
   rowsOf,
@@ -199,23 +199,11 @@ export const openPostgresLog = async (options: {
     return rows.map((row) => ({ ...row, first: 0 }));
   };
 
-  async function* read(
-    topic: TopicName,
-    partition: number,
-    from: number,
-    to: number,
-    containing?: string,
-  ): AsyncGenerator<Batch> {
+  const read: EventLog['read'] = (topic, partition, ...range) => {
     const known = partitionsOf(topic)[partition];
     if (!known) throw new RangeError(`${topic} has no partition ${partition}`);
-    for await (const records of readOffsetRange(
-      pool,
-      { partitionId: known.id, from, to },
-      containing,
-    )) {
-      yield { topic, partition, records };
-    }
-  }
+    return readOffsetRange(pool, known, ...range);
+  };
 
   const log: EventLog = {
     logId,

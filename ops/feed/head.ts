@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { retry } from '../platform/concurrency/retry.js';
+import { retryUntilAborted } from '../platform/concurrency/retry.js';
 import { createOutageLog, type Logger, type OutageLog } from '../platform/logging.js';
 import type { Delivery, EventLog, Subscription } from '../event-log/port.js';
 import type { TopicName } from '../../schemas/events/topics.js';
@@ -126,13 +126,8 @@ export class TopicHead {
     if (this.#running) return;
     const ended = new AbortController();
     const { signal } = ended;
-    const done = retry(() => this.#follow(signal), {
-      pauses,
-      signal,
-      onFailure: this.#outage.failed,
-    }).catch((error: unknown) => {
-      // Only the signal ends the retries.
-      if (!signal.aborted) throw error;
+    const done = retryUntilAborted(() => this.#follow(signal), {
+      ...{ pauses, signal, onFailure: this.#outage.failed },
     });
     this.#running = { ended, done };
   }

@@ -1,5 +1,5 @@
 import { coalesce } from '../platform/concurrency/deferred.js';
-import { retry } from '../platform/concurrency/retry.js';
+import { retryUntilAborted } from '../platform/concurrency/retry.js';
 import { createOutageLog, type Logger } from '../platform/logging.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Queryable } from '../platform/postgres/pool.js';
@@ -61,18 +61,8 @@ export const watchActiveDomains = async (deps: {
       throw error;
     }
   };
-  const readUntilKnown = coalesce(async () => {
-    try {
-      await retry(readStale, {
-        pauses,
-        signal: stopping.signal,
-        onFailure: outage.failed,
-      });
-    } catch (error) {
-      // `stop` ends the attempts.
-      if (!stopping.signal.aborted) throw error;
-    }
-  });
+  const retrying = { pauses, signal: stopping.signal, onFailure: outage.failed };
+  const readUntilKnown = coalesce(() => retryUntilAborted(readStale, retrying));
   const readAgain = (names: readonly string[]): Promise<void> => {
     for (const name of names) changed.add(name);
     return readUntilKnown();

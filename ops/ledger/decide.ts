@@ -140,7 +140,7 @@ export const prepareIn = async <
     ? { results: [], statements: [], events: [] }
     : decideStates(rows, decider, commands, await lockStates(tx, rows, commands));
 
-/** Writes prepared decisions as the last step of a transaction. */
+/** Writes prepared decisions as the last step of a transaction, because recording locks partitions of the log. */
 export const recordIn = (
   tx: Client,
   outbox: Outbox,

@@ -17,12 +17,7 @@ import {
   type DeadLetter,
 } from './dead-letters.js';
 import { Deduplicator } from './deduplicator.js';
-import {
-  insertGaps,
-  writeHighWaterMarks,
-  type HighWaterMarks,
-  type SequenceGap,
-} from './high-water-marks.js';
+import { insertGaps, marksIn, type HighWaterMarks, type SequenceGap } from './high-water-marks.js';
 import { LagTracker } from './lag.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
@@ -96,7 +91,7 @@ export const saveProgress = async (
   log: Pick<EventLog, 'logId'>,
 ): Promise<void> => {
   await Promise.all([
-    writeHighWaterMarks(tx, schema, batch, marks),
+    marksIn(tx, schema, batch).write(marks),
     moveCheckpoint(tx, schema, batch, log.logId(batch.topic)),
   ]);
 };

@@ -4,9 +4,8 @@ import { originOf } from '../../schemas/events/envelope.js';
 import {
   dropRepeats,
   isSpooled,
+  marksIn,
   needsMark,
-  readHighWaterMarks,
-  readNewestDay,
   type HighWaterMarks,
   type SequenceGap,
 } from './high-water-marks.js';
@@ -80,7 +79,7 @@ export class Deduplicator {
     if (origins.length === 0) return;
     const { tx, schema, topicPartition } = this;
     const [marks, sequences] = await Promise.all([
-      readHighWaterMarks(tx, schema, topicPartition, origins),
+      marksIn(tx, schema, topicPartition).read(origins),
       this.sequences[topicPartition.topic]?.(tx, schema, origins),
     ]);
     for (const [origin, mark] of marks) this.#marks.set(origin, mark);
@@ -94,7 +93,7 @@ export class Deduplicator {
   async #readNewest(incoming: readonly IncomingRecord[]): Promise<void> {
     if (this.#newest !== undefined) return;
     if (!incoming.some((record) => 'event' in record && isSpooled(record.event))) return;
-    this.#newest = await readNewestDay(this.tx, this.schema, this.topicPartition);
+    this.#newest = await marksIn(this.tx, this.schema, this.topicPartition).newestDay();
   }
 
   async #readBlocked(incoming: readonly IncomingRecord[]): Promise<void> {

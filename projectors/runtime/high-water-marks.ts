@@ -135,99 +135,73 @@ export const insertGaps = async (
   );
 };
 
-export const readGaps = async (
+/** Reads and writes what a schema stores about one partition. */
+export const marksIn = (
   tx: Client,
   schema: ProjectionSchema,
   { topic, partition }: TopicPartition,
-  subjects: readonly string[],
-): Promise<readonly SequenceGap[]> => {
-  const { rows } = await tx.query<SequenceGap>(
-    `SELECT topic, partition, subject, first_sequence AS first, last_sequence AS last
-     FROM ${schema}.missing_events
-     WHERE topic = $1 AND partition = $2 AND subject = ANY ($3::text[])`,
-    [topic, partition, subjects],
-  );
-  return rows;
-};
+) => ({
+  async gaps(subjects: readonly string[]): Promise<readonly SequenceGap[]> {
+    const { rows } = await tx.query<SequenceGap>(
+      `SELECT topic, partition, subject, first_sequence AS first, last_sequence AS last
+       FROM ${schema}.missing_events
+       WHERE topic = $1 AND partition = $2 AND subject = ANY ($3::text[])`,
+      [topic, partition, subjects],
+    );
+    return rows;
+  },
 
-export const readHighWaterMarks = async (
-  tx: Client,
-  schema: ProjectionSchema,
-  { topic, partition }: TopicPartition,
-  origins: readonly string[],
-): Promise<HighWaterMarks> => {
-  const { rows } = await tx.query<HighWaterMark & { readonly origin: string }>({
-    name: `marks-of-${schema}`,
-    text: `SELECT origin, sequence, raised_on - date 'epoch' AS day FROM ${schema}.high_water_marks
-           WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
-    values: [topic, partition, origins],
-  });
-  return new Map(rows.map(({ origin, ...mark }) => [origin, mark]));
-};
+  async read(origins: readonly string[]): Promise<HighWaterMarks> {
+    const { rows } = await tx.query<HighWaterMark & { readonly origin: string }>({
+      name: `marks-of-${schema}`,
+      text: `SELECT origin, sequence, raised_on - date 'epoch' AS day FROM ${schema}.high_water_marks
+             WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
+      values: [topic, partition, origins],
+    });
+    return new Map(rows.map(({ origin, ...mark }) => [origin, mark]));
+  },
 
-/** Returns the newest day of the partition's spooled visits; `null` if it has none. */
-export const readNewestDay = async (
-  tx: Client,
-  schema: ProjectionSchema,
-  { topic, partition }: TopicPartition,
-): Promise<number | null> => {
-  const { rows } = await tx.query<{ day: number | null }>({
-    name: `newest-mark-of-${schema}`,
-    text: `SELECT max(raised_on) - date 'epoch' AS day FROM ${schema}.high_water_marks
-           WHERE topic = $1 AND partition = $2`,
-    values: [topic, partition],
-  });
-  return rows[0]?.day ?? null;
-};
+  /** Returns the newest day of the partition's spooled visits; `null` if it has none. */
+  async newestDay(): Promise<number | null> {
+    const { rows } = await tx.query<{ day: number | null }>({
+      name: `newest-mark-of-${schema}`,
+      text: `SELECT max(raised_on) - date 'epoch' AS day FROM ${schema}.high_water_marks
+             WHERE topic = $1 AND partition = $2`,
+      values: [topic, partition],
+    });
+    return rows[0]?.day ?? null;
+  },
 
-export const deleteHighWaterMarks = async (
-  tx: Client,
-  schema: ProjectionSchema,
-  { topic, partition }: TopicPartition,
-  origins: readonly string[],
-): Promise<void> => {
-  await tx.query(
-    `DELETE FROM ${schema}.high_water_marks
-     WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
-    [topic, partition, origins],
-  );
-};
+  async delete(origins: Iterable<string>): Promise<void> {
+    await tx.query(
+      `DELETE FROM ${schema}.high_water_marks
+       WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
+      [topic, partition, [...origins]],
+    );
+  },
 
-const deleteExpired = async (
-  tx: Client,
-  schema: ProjectionSchema,
-  { topic, partition }: TopicPartition,
-): Promise<void> => {
-  await tx.query({
-    name: `marks-over-${schema}`,
-    text: `DELETE FROM ${schema}.high_water_marks
-           WHERE topic = $1 AND partition = $2 AND raised_on < $3::integer + (
-             SELECT max(raised_on) FROM ${schema}.high_water_marks
-             WHERE topic = $1 AND partition = $2)`,
-    values: [topic, partition, -spoolDays],
-  });
-};
-
-/** Writes raised high-water marks and deletes expired ones. Only an expired mark may be lowered. */
-export const writeHighWaterMarks = async (
-  tx: Client,
-  schema: ProjectionSchema,
-  topicPartition: TopicPartition,
-  raised: HighWaterMarks,
-): Promise<void> => {
-  if (raised.size === 0) return;
-  const { topic, partition } = topicPartition;
-  const rows = Array.from(raised, ([origin, mark]) => ({ origin, ...mark }));
-  await tx.query({
-    name: `marks-write-${schema}`,
-    text: `INSERT INTO ${schema}.high_water_marks AS m (topic, partition, origin, sequence, raised_on)
-           SELECT $1, $2, origin, sequence, date 'epoch' + day
-           FROM unnest($3::text[], $4::bigint[], $5::integer[]) AS r (origin, sequence, day)
-           ON CONFLICT (topic, partition, origin) DO UPDATE SET
-             sequence = excluded.sequence, raised_on = greatest(m.raised_on, excluded.raised_on)
-           WHERE excluded.sequence > m.sequence OR excluded.raised_on - m.raised_on > $6`,
-    values: [topic, partition, ...valuesByField(rows, 'origin', 'sequence', 'day'), spoolDays],
-  });
-  const hasSpools = rows.some(({ day }) => day !== null);
-  if (hasSpools) await deleteExpired(tx, schema, topicPartition);
-};
+  /** Writes raised high-water marks and deletes expired ones. Only an expired mark may be lowered. */
+  async write(raised: HighWaterMarks): Promise<void> {
+    if (raised.size === 0) return;
+    const rows = Array.from(raised, ([origin, mark]) => ({ origin, ...mark }));
+    await tx.query({
+      name: `marks-write-${schema}`,
+      text: `INSERT INTO ${schema}.high_water_marks AS m (topic, partition, origin, sequence, raised_on)
+             SELECT $1, $2, origin, sequence, date 'epoch' + day
+             FROM unnest($3::text[], $4::bigint[], $5::integer[]) AS r (origin, sequence, day)
+             ON CONFLICT (topic, partition, origin) DO UPDATE SET
+               sequence = excluded.sequence, raised_on = greatest(m.raised_on, excluded.raised_on)
+             WHERE excluded.sequence > m.sequence OR excluded.raised_on - m.raised_on > $6`,
+      values: [topic, partition, ...valuesByField(rows, 'origin', 'sequence', 'day'), spoolDays],
+    });
+    if (rows.every(({ day }) => day === null)) return;
+    await tx.query({
+      name: `marks-over-${schema}`,
+      text: `DELETE FROM ${schema}.high_water_marks
+             WHERE topic = $1 AND partition = $2 AND raised_on < $3::integer + (
+               SELECT max(raised_on) FROM ${schema}.high_water_marks
+               WHERE topic = $1 AND partition = $2)`,
+      values: [topic, partition, -spoolDays],
+    });
+  },
+});

@@ -8,12 +8,7 @@ import {
   insertDeadLetters,
   type DeadLetter,
 } from './dead-letters.js';
-import {
-  deleteHighWaterMarks,
-  dropRepeats,
-  writeHighWaterMarks,
-  type HighWaterMarks,
-} from './high-water-marks.js';
+import { dropRepeats, marksIn, type HighWaterMarks } from './high-water-marks.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { readRecord } from './read-record.js';
 
@@ -68,14 +63,12 @@ const saveMarks = async (
   raised: HighWaterMarks,
   remaining: readonly DeadLetter[],
 ): Promise<void> => {
-  const schema = liveSchema(name);
+  const marks = marksIn(tx, liveSchema(name), topicPartition);
   if (log.mayRepeatLedger && sequences?.[topicPartition.topic]) {
     // The rows have the sequences of the applied events.
-    await deleteHighWaterMarks(tx, schema, topicPartition, [...raised.keys()]);
-    await writeHighWaterMarks(tx, schema, topicPartition, highestOf(remaining));
-  } else {
-    await writeHighWaterMarks(tx, schema, topicPartition, raised);
-  }
+    await marks.delete(raised.keys());
+    await marks.write(highestOf(remaining));
+  } else await marks.write(raised);
 };
 
 /**

@@ -1,7 +1,7 @@
 import { parseChange } from '../../ops/ledger/changes.js';
 import { readPlatform } from '../../ops/ledger/platform.js';
 import { coalesce } from '../../ops/platform/concurrency/deferred.js';
-import { retry } from '../../ops/platform/concurrency/retry.js';
+import { retryUntilAborted } from '../../ops/platform/concurrency/retry.js';
 import { createOutageLog, type Logger } from '../../ops/platform/logging.js';
 import type { NotificationListener } from '../../ops/platform/postgres/listener.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
@@ -28,12 +28,8 @@ export const watchChanges = async (deps: {
     ({ maintenance } = await readPlatform(pool));
   });
   const outage = createOutageLog(logger, 'the platform switches cannot be read; trying again');
-  const readUntilKnown = coalesce(() =>
-    // It rejects only when the edge stops.
-    retry(readSwitches, { pauses, signal: stopping.signal, onFailure: outage.failed }).catch(
-      () => undefined,
-    ),
-  );
+  const retrying = { pauses, signal: stopping.signal, onFailure: outage.failed };
+  const readUntilKnown = coalesce(() => retryUntilAborted(readSwitches, retrying));
 
   const stops = [
     listener.on('linklog_changes', (payload) => {

@@ -48,10 +48,7 @@ export class Adoption {
     this.#scanning = periodically({
       name: 'adopt the spools of ended processes',
       everyMs: options.scanEveryMs,
-      task: async () => {
-        await this.#scan();
-        return 0;
-      },
+      task: () => this.#scan(),
       logger: options.logger,
     });
   }

@@ -38,7 +38,7 @@ export const registerSpool = (
   };
   const task = periodically({
     ...{ name: 'register the visits of the spool', everyMs: registerEveryMs, logger },
-    task: () => register().then(() => 0),
+    task: register,
   });
   return {
     /** Registers the last visits. */

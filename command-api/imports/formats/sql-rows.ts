@@ -1,4 +1,5 @@
 /** Reads the rows of INSERT statements from SQL dumps of MySQL and MariaDB (mysqldump, phpMyAdmin, Adminer). */
+import { BoundedMap } from '../../../ops/platform/collections.js';
 import { matchEnd, rescanBudget, scan, type Step } from './scan.js';
 import { maxRecordLength } from './records.js';
 import {
@@ -61,7 +62,7 @@ const nextStatement =
 
 /** The scanner of one dump. A unit (a row or the head of a statement) that is incomplete is read again from its start. */
 class SqlScanner {
-  readonly #columnsByTable = new Map<string, readonly string[]>();
+  readonly #columnsByTable = new BoundedMap<string, readonly string[]>(maxTables);
   readonly #takeRescan = rescanBudget();
   #mode: Mode = 'statement';
   #delimiter = ';';
@@ -151,7 +152,7 @@ class SqlScanner {
     const isTooLong = end > this.maxLength;
     if (!isInsert) {
       if (defined.length === 0 || isTooLong) return this.#skip(0, 'rest of statement');
-      this.#storeColumns(table, defined);
+      this.#columnsByTable.set(table, defined);
       const item = { type: 'table' as const, table, columns: defined };
       return { ...this.#skip(end, 'rest of statement'), item };
     }
@@ -163,13 +164,6 @@ class SqlScanner {
     else if (isCut) message = faults.headCut;
     else if (!isMalformed && (head.is('values') || head.is('value'))) return this.#skip(end, 'row');
     return this.#fault(message, 'rest of statement');
-  }
-
-  #storeColumns(table: string, columns: readonly string[]): void {
-    this.#columnsByTable.delete(table);
-    this.#columnsByTable.set(table, columns);
-    const [oldest = table] = this.#columnsByTable.keys();
-    if (this.#columnsByTable.size > maxTables) this.#columnsByTable.delete(oldest);
   }
 
   /** DELIMITER is a command of the mysql client, which ends with its line. */

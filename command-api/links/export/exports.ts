@@ -238,7 +238,6 @@ export const createExports = (deps: {
       async task() {
         const mayContinue = await findLiveCallers(mainPool, [caller], 'links:read');
         if (!mayContinue(caller)) breakOff(res);
-        return 0;
       },
     });
     const timer = setTimeout(() => {

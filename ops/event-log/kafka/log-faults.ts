@@ -156,20 +156,19 @@ export const watchFaults = ({
     logger[level]({ code, detail, faults: current.length }, 'the log in Kafka has faults');
   };
 
-  const check = async (): Promise<number> => {
+  const check = async (): Promise<void> => {
     try {
       const found = await untilAborted(find(), signal);
-      if (keysOf(found) === keysOf(current)) return 0;
+      if (keysOf(found) === keysOf(current)) return;
       await sleep(confirmAfterMs, undefined, { signal });
       const confirmed = await untilAborted(find(), signal);
-      if (keysOf(confirmed) !== keysOf(found)) return 0;
+      if (keysOf(confirmed) !== keysOf(found)) return;
       current = confirmed;
       report();
     } catch (err) {
       // Kafka is unavailable, which its users report. The known faults remain.
       logger.debug({ err }, 'the log in Kafka could not be checked for faults');
     }
-    return 0;
   };
 
   const checks = periodically({ name: 'check the log in Kafka', everyMs, task: check, logger });

@@ -47,13 +47,12 @@ const commitPeriodically = (options: {
   const { consumer, offsets, group, logger } = options;
   let committed = '';
 
-  const commit = async (): Promise<number> => {
+  const commit = async (): Promise<void> => {
     const current = offsets();
     const text = JSON.stringify(current);
     // All partitions, because a member that had one before may have committed a lower offset of it in a rebalance.
     if (current.length > 0 && text !== committed) await consumer.commitOffsets([...current]);
     committed = text;
-    return 0;
   };
 
   const commits = periodically({

@@ -1,6 +1,6 @@
 import { coalesce, deferred, type Deferred } from '../../platform/concurrency/deferred.js';
 import { endsWithin } from '../../platform/concurrency/deadline.js';
-import { retry } from '../../platform/concurrency/retry.js';
+import { retryUntilAborted } from '../../platform/concurrency/retry.js';
 import type { NotificationListener } from '../../platform/postgres/listener.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import type { TopicPartition } from '../port.js';
@@ -56,8 +56,7 @@ export const openRelayedDelivery = async (options: {
   const stopping = new AbortController();
   const refresh = coalesce(() => {
     isStale = false;
-    // It rejects only when stopped.
-    return retry(readSent, { signal: stopping.signal }).catch(() => undefined);
+    return retryUntilAborted(readSent, { signal: stopping.signal });
   });
   /** Queries immediately if a caller waits; otherwise the next caller does. */
   const markStale = (): void => {

@@ -41,10 +41,11 @@ const fastFailover = {
   'controller.quorum.election.backoff.max.ms': '200',
 } as const;
 
-/** Tests add listeners with authentication or TLS. */
+type Properties = Readonly<Record<string, string>>;
+
 export interface BrokerExtras {
-  readonly extraListeners?: Readonly<Record<string, number>>;
-  readonly extraProperties?: Readonly<Record<string, string>>;
+  /** Changes the properties: tests add listeners with authentication or TLS, or advertise proxies. */
+  readonly change?: (properties: Properties) => Properties;
   /** SCRAM credentials of a new cluster, such as `SCRAM-SHA-256=[name=alice,password=secret]`. */
   readonly scramUsers?: readonly string[];
 }
@@ -58,8 +59,6 @@ const maxReplicas = 3;
 
 export interface BrokerPorts {
   readonly client: number;
-  /** The same as `client`, or the port of a proxy. */
-  readonly advertised: number;
   readonly internal: number;
   readonly controller: number;
 }
@@ -69,14 +68,15 @@ export const serverProperties = (
   logDir: string,
   index: number,
   cluster: readonly BrokerPorts[],
-  { extraListeners = {}, extraProperties = {} }: BrokerExtras = {},
+  { change = (properties) => properties }: BrokerExtras = {},
 ): string => {
   const own = cluster[index];
   if (!own) throw new Error(`broker ${index} was requested of ${cluster.length} brokers`);
-  const { client, advertised, internal, controller } = own;
+  const { client, internal, controller } = own;
+  const ports = { PLAINTEXT: client, INTERNAL: internal };
   const replicas = Math.min(cluster.length, maxReplicas);
   const minInSync = String(Math.max(1, replicas - 1));
-  return Object.entries({
+  const properties = change({
     ...fixed,
     ...(cluster.length > 1 && fastFailover),
     'node.id': String(index + 1),
@@ -86,22 +86,13 @@ export const serverProperties = (
     'min.insync.replicas': minInSync,
     // A backslash is the escape character of this format.
     'log.dirs': logDir.replaceAll('\\', '\\\\'),
-    listeners: listenersAt({
-      PLAINTEXT: client,
-      INTERNAL: internal,
-      CONTROLLER: controller,
-      ...extraListeners,
-    }),
-    'advertised.listeners': listenersAt({
-      PLAINTEXT: advertised,
-      INTERNAL: internal,
-      ...extraListeners,
-    }),
+    listeners: listenersAt({ ...ports, CONTROLLER: controller }),
+    'advertised.listeners': listenersAt(ports),
     'controller.quorum.voters': cluster
       .map((broker, voter) => `${voter + 1}@127.0.0.1:${broker.controller}`)
       .join(','),
-    ...extraProperties,
-  })
+  });
+  return Object.entries(properties)
     .map(([name, value]) => `${name}=${value}\n`)
     .join('');
 };

@@ -69,21 +69,13 @@ const kafkaJars = async (version: KafkaVersion, logger: Logger): Promise<string>
   );
 };
 
-interface BrokerOptions extends Pick<ServerOptions, 'dataDir' | 'port'>, BrokerExtras {
-  /** The port of a proxy that clients connect to; by default the broker's own port. */
-  readonly advertisedPort?: number;
-}
+type BrokerOptions = Pick<ServerOptions, 'dataDir' | 'port'> & BrokerExtras;
 
-interface KafkaSetup extends Pick<ServerOptions, 'logger' | 'tied'> {
+interface KafkaClusterOptions extends Pick<ServerOptions, 'logger' | 'tied'> {
+  readonly brokers: readonly BrokerOptions[];
   readonly version?: KafkaVersion;
   /** Whether a fast start is more important than throughput. */
   readonly brief?: boolean;
-}
-
-interface KafkaOptions extends KafkaSetup, BrokerOptions {}
-
-interface KafkaClusterOptions extends KafkaSetup {
-  readonly brokers: readonly BrokerOptions[];
 }
 
 const kafka = { name: 'Kafka', program: 'java' } as const;
@@ -137,11 +129,10 @@ const prepare = async (
   jars: string,
 ): Promise<PreparedCluster> => {
   const ports = await Promise.all(
-    brokers.map(async ({ port, advertisedPort }): Promise<BrokerPorts> => {
-      const client = port ?? (await stablePort());
-      const advertised = advertisedPort ?? client;
-      return { client, advertised, internal: await stablePort(), controller: await stablePort() };
-    }),
+    brokers.map(async ({ port }): Promise<BrokerPorts> => ({
+      client: port ?? (await stablePort()),
+      ...{ internal: await stablePort(), controller: await stablePort() },
+    })),
   );
   const ids = await Promise.all(dirs.map((dir) => clusterIdOf(dataIn(dir))));
   const clusterId = ids.find((id) => id !== null) ?? newClusterId();
@@ -245,10 +236,4 @@ export const startKafkaCluster = async (
       error.retryable &&
       brokers.every(({ port }) => port === undefined),
   });
-};
-
-export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> => {
-  const [server] = await startKafkaCluster({ ...options, brokers: [options] });
-  if (server === undefined) throw new Error('startKafkaCluster() returned 0 servers for 1 broker');
-  return server;
 };

@@ -1,3 +1,4 @@
+import { firstWithin } from '../collections.js';
 import { deferred, type Deferred } from './deferred.js';
 
 /** The queue is full: the caller should respond with 503. */
@@ -43,15 +44,10 @@ export const createBatcher = <Command, Outcome>(options: {
   const { maxBatch, sizeOf = () => 1, gatherMs = 20 } = options;
 
   const takeBatch = (): typeof waiting => {
-    let size = 0;
-    const end = waiting.findIndex(({ command }, index) => {
-      const commandSize = sizeOf(command);
-      if (index > 0 && size + commandSize > maxBatch) return true;
-      size += commandSize;
-      return false;
-    });
-    waitingSize -= size;
-    return waiting.splice(0, end === -1 ? waiting.length : end);
+    const { length } = firstWithin(waiting, maxBatch, ({ command }) => sizeOf(command));
+    const batch = waiting.splice(0, length);
+    for (const { command } of batch) waitingSize -= sizeOf(command);
+    return batch;
   };
 
   const runBatch = async (batch: typeof waiting, retries: { left: number }): Promise<void> => {

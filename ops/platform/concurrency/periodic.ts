@@ -42,8 +42,8 @@ export class DutyCycle {
 export const periodically = (options: {
   readonly name: string;
   readonly everyMs: number;
-  /** Does a piece of work. Returns its amount, or 0 if no work is left. */
-  readonly task: () => Promise<number>;
+  /** Does a piece of work. Returns its amount if work may be left. */
+  readonly task: () => Promise<unknown>;
   readonly factors?: PauseFactors;
   readonly logger: Logger;
 }) => {
@@ -64,7 +64,7 @@ export const periodically = (options: {
     while (done > 0 && !signal.aborted) {
       done = 0;
       try {
-        done = await task();
+        done = Number((await task()) ?? 0);
         outage.recovered();
       } catch (err) {
         outage.failed(err);

@@ -74,6 +74,18 @@ export const retry = async <Value>(
   }
 };
 
+/** Does the same until the signal is aborted, which is no failure. */
+export const retryUntilAborted = (
+  attempt: () => Promise<unknown>,
+  options: RetryOptions & { readonly signal: AbortSignal },
+): Promise<void> =>
+  retry(attempt, options).then(
+    () => undefined,
+    (error: unknown) => {
+      if (!options.signal.aborted) throw error;
+    },
+  );
+
 const states = ['closed', 'open', 'probing'] as const;
 
 export type BreakerState = (typeof states)[number];

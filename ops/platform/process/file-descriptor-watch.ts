@@ -36,7 +36,6 @@ export const watchFileDescriptors = (logger: Logger, limit = fileDescriptorLimit
           );
         else logger.info({ open, limit }, 'enough file descriptors are left again');
       }
-      return 0;
     },
     logger,
   });

@@ -83,7 +83,13 @@ const startServers = async (brokerCount: number) => {
   };
   const startBrokers = async (): Promise<void> => {
     const servers = await startKafkaCluster({
-      brokers: brokers.map(({ link, ...broker }) => ({ ...broker, advertisedPort: portOf(link) })),
+      brokers: brokers.map(({ link, ...broker }) => ({
+        ...broker,
+        change({ 'advertised.listeners': own = '', ...properties }) {
+          const advertised = own.replace(`:${broker.port}`, `:${portOf(link)}`);
+          return { ...properties, 'advertised.listeners': advertised };
+        },
+      })),
       ...{ logger, tied: true, brief: brokerCount > 1 },
     });
     for (const [index, server] of servers.entries()) {

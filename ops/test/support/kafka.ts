@@ -7,7 +7,7 @@ import { atEnd } from './at-end.js';
 import { createLogger } from '../../platform/logging.js';
 import {
   kafkaVersions,
-  startKafka,
+  startKafkaCluster,
   type KafkaServer,
   type KafkaVersion,
 } from '../../local/kafka/index.js';
@@ -47,11 +47,24 @@ const sharedBroker = z.object({ brokers: z.string(), dataDir: z.string() });
 const ownBrokers = new Map<KafkaVersion, Promise<TestBroker>>();
 let prefixes = 0;
 
+type ClusterOptions = Parameters<typeof startKafkaCluster>[0];
+
+/** Starts a cluster of one broker, which ends with this process. */
+export const startKafka = async (
+  broker: ClusterOptions['brokers'][number],
+  version: KafkaVersion = kafkaVersions[0],
+): Promise<KafkaServer> => {
+  const options = { brokers: [broker], logger, version, tied: true, brief: true };
+  const [server] = await startKafkaCluster(options);
+  if (server === undefined) throw new Error('startKafkaCluster() returned 0 servers for 1 broker');
+  return server;
+};
+
 const start = async (version: KafkaVersion): Promise<TestBroker> => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-test-kafka-'));
   return {
     dataDir,
-    server: await startKafka({ dataDir, logger, version, tied: true, brief: true }),
+    server: await startKafka({ dataDir }, version),
   };
 };
 

@@ -2,11 +2,10 @@ import kafkajs, { type AclEntry, type AclOperationTypes } from 'kafkajs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { startKafka } from '../../local/kafka/index.js';
 import { freePort } from '../../local/process/server.js';
-import { createLogger } from '../../platform/logging.js';
 import { createAuthority } from './certificates.js';
 import { codeIn, pageOf } from './documented-code.js';
+import { startKafka } from './kafka.js';
 
 /** The user that the documented ACLs are granted to. */
 export const user = { name: 'linklog', password: 'secret-of-linklog' };
@@ -90,14 +89,14 @@ export const startSecuredKafka = async () => {
     SASL_SSL: await freePort(),
     SSL: await freePort(),
   };
+  const added = Object.entries(ports).map(([name, port]) => `${name}://127.0.0.1:${port}`);
   const protocols = ['PLAINTEXT', ...Object.keys(ports)].map((name) => `${name}:${name}`);
   const server = await startKafka({
     dataDir: path.join(dir, 'kafka'),
-    logger: createLogger('silent'),
-    tied: true,
-    brief: true,
-    extraListeners: ports,
-    extraProperties: {
+    change: ({ listeners = '', 'advertised.listeners': advertised = '', ...properties }) => ({
+      ...properties,
+      listeners: [listeners, ...added].join(','),
+      'advertised.listeners': [advertised, ...added].join(','),
       'listener.security.protocol.map': [
         ...protocols,
         'INTERNAL:PLAINTEXT',
@@ -113,7 +112,7 @@ export const startSecuredKafka = async () => {
       'ssl.keystore.location': keystore,
       'ssl.truststore.type': 'PEM',
       'ssl.truststore.location': authority.ca,
-    },
+    }),
     scramUsers: ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map(
       (mechanism) => `${mechanism}=[name=${user.name},password=${user.password}]`,
     ),

@@ -12,12 +12,6 @@ import { secondsSince } from '../cli/long-work.js';
 import { count, plain, type Output } from '../cli/output.js';
 import { compareArchive, type ArchiveDifference } from './compare.js';
 
-const messages = {
-  title: 'archive',
-  stopped: 'the comparison was stopped; nothing was changed',
-  ended: 'the comparison was killed; nothing was changed',
-};
-
 const streamArgument = (name: string): string => {
   if (isArchived(name)) return name;
   throw new CliError('USAGE', `"${plain(name)}" is no stream of the archive, such as link-<code>`);
@@ -61,11 +55,11 @@ const compare = async (
   };
   const startedAt = performance.now();
   try {
-    const { differences, isAdopted, ...counts } = await runOnDatabase(
-      config,
-      { ...messages, deadlines: 'patient' },
-      work,
-    );
+    const reporting = {
+      ...{ title: 'archive', work: 'the comparison', stopped: 'nothing was changed' },
+      deadlines: 'patient' as const,
+    };
+    const { differences, isAdopted, ...counts } = await runOnDatabase(config, reporting, work);
     const seconds = secondsSince(startedAt);
     const numbers = Object.entries(counts).map(([name, value]) => `${count(value)} ${name}`);
     const head = `Compared in ${seconds.toFixed(2)} s: ${numbers.join(', ')}`;

@@ -16,6 +16,7 @@ import {
   type TopicPartition,
 } from '../../event-log/port.js';
 import { readOffsetRange } from '../../event-log/postgres-batches.js';
+import type { KnownPartition } from '../../event-log/postgres-partitions.js';
 import { valuesByField, type Pool } from '../../platform/postgres/pool.js';
 import { groupBy } from '../../platform/collections.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
@@ -73,14 +74,13 @@ const flush = async ({
 };
 
 /** The relay's progress in a partition of the outbox. */
-interface SentPosition extends TopicPartition {
-  readonly partitionId: number;
+interface SentPosition extends KnownPartition {
   /** The first offset of the outbox that is not marked as sent. */
   readonly next: number;
 }
 
 /** Offsets of the outbox from `from` to `to` (exclusive). */
-interface UnsentEvents extends Pick<SentPosition, 'partitionId' | 'topic' | 'partition'> {
+interface UnsentEvents extends KnownPartition {
   readonly from: number;
   readonly to: number;
 }
@@ -88,7 +88,7 @@ interface UnsentEvents extends Pick<SentPosition, 'partitionId' | 'topic' | 'par
 /** Returns the positions of all partitions; empty if the outbox is the log. */
 const sentPositions = async (pool: Pool): Promise<readonly SentPosition[]> => {
   const { rows } = await pool.query<SentPosition>(
-    `SELECT p.id AS "partitionId", p.topic, p.partition, r.next_offset AS next
+    `SELECT p.id, p.topic, p.partition, r.next_offset AS next
      FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id`,
   );
   return rows;
@@ -97,7 +97,7 @@ const sentPositions = async (pool: Pool): Promise<readonly SentPosition[]> => {
 /** Returns the offset after the last of these records in the outbox; at least `next`. */
 const offsetAfter = async (
   pool: Pool,
-  { partitionId, topic, next }: SentPosition,
+  { id, topic, next }: SentPosition,
   records: readonly LogRecord[],
 ): Promise<number> => {
   const { rows } = await pool.query<{ after: number }>(
@@ -105,7 +105,7 @@ const offsetAfter = async (
      FROM unnest($3::text[], $4::bigint[]) AS seen (key, sequence)
      JOIN log.records e ON e.key = seen.key AND e.ledger_sequence = seen.sequence
       AND e.partition_id = $1 AND e.first_offset >= $2`,
-    [partitionId, next, ...valuesByField(decided(topic, records), 'subject', 'sequence')],
+    [id, next, ...valuesByField(decided(topic, records), 'subject', 'sequence')],
   );
   return rows[0]?.after ?? next;
 };
@@ -127,8 +127,8 @@ const findUnsent = async (
   const recorded = new Map(rows.map(({ id, next }) => [id, next]));
   const unsent: UnsentEvents[] = [];
   for (const position of positions) {
-    const { partitionId, topic, partition, next } = position;
-    const to = recorded.get(partitionId) ?? next;
+    const { id, topic, partition, next } = position;
+    const to = recorded.get(id) ?? next;
     if (to <= next) continue;
     const end = ends.find((range) => range.topic === topic && range.partition === partition);
     if (!end) throw new RangeError(`the log has no partition ${topic}/${partition}`);
@@ -137,21 +137,19 @@ const findUnsent = async (
     for await (const { records } of log.read(topic, partition, end.first, end.next)) {
       from = Math.max(from, await offsetAfter(pool, position, records));
     }
-    if (from < to) unsent.push({ partitionId, topic, partition, from, to });
+    if (from < to) unsent.push({ id, topic, partition, from, to });
   }
   return unsent;
 };
 
 /** Reads the events in batches of bounded size. @throws if the outbox lacks an event */
-async function* readUnsent(
-  pool: Pool,
-  { partitionId, topic, partition, from, to }: UnsentEvents,
-): AsyncGenerator<Batch> {
+async function* readUnsent(pool: Pool, unsent: UnsentEvents): AsyncGenerator<Batch> {
+  const { topic, partition, from, to } = unsent;
   let next = from;
-  for await (const records of readOffsetRange(pool, { partitionId, from, to })) {
-    if (records[0]?.offset !== next) break;
-    next += records.length;
-    yield { topic, partition, records };
+  for await (const batch of readOffsetRange(pool, unsent, from, to)) {
+    if (batch.records[0]?.offset !== next) break;
+    next += batch.records.length;
+    yield batch;
   }
   if (next !== to) throw new Error(`the outbox has no event at ${next} of ${topic}/${partition}`);
 }

@@ -59,13 +59,9 @@ const backup = async (config: Config, file: string, force: boolean) => {
     ? (write) => write(writeToStdout)
     : (write) => writeNewFile(file, { replace: force }, write);
   const messages = {
-    title: 'backup',
-    stopped: toStdout
-      ? 'the backup was stopped and is incomplete'
-      : 'the backup was stopped; its file is removed',
-    ended: toStdout
-      ? 'the backup was killed and is incomplete'
-      : `the backup was killed; an incomplete file may remain next to ${file}`,
+    ...{ title: 'backup', work: 'the backup' },
+    stopped: toStdout ? 'it is incomplete' : 'its file is removed',
+    ...(!toStdout && { killed: `an incomplete file may remain next to ${file}` }),
   };
   return runOnDatabase(config, messages, (database) =>
     takeBackup({ ...database, spoolRoot: config.spool.root, target }),
@@ -104,8 +100,9 @@ const backupToFile = async (config: Config, file: string, force: boolean): Promi
 const verify = async (file: string): Promise<void> => {
   const written = await openBackup(file);
   const messages = {
-    stopped: 'the backup was stopped; its file is removed',
-    ended: `the backup was killed; an unverified file may remain: ${file}`,
+    work: 'the backup',
+    stopped: 'its file is removed',
+    killed: `an unverified file may remain: ${file}`,
   };
   const progress = showProgress('verify the file');
   try {
@@ -209,16 +206,13 @@ const withCopyOfStdin = async <Result>(
 };
 
 const restore = async (config: Config, file: string): Promise<Output> => {
-  const messages = {
-    stopped: 'the restore was stopped; if the installation is incomplete, its next start fails',
-    ended: 'the restore was killed; if the installation is incomplete, its next start fails',
-  };
+  const stopped = 'if the installation is incomplete, its next start fails';
   const started = performance.now();
   await requireStopped(config.dataDir);
   const backup = await openBackup(file);
   const phases = showPhases();
   try {
-    await interruptible(messages, async (signal) => {
+    await interruptible({ work: 'the restore', stopped }, async (signal) => {
       const options = { progress: phases.update, signal };
       await checkBackup(backup, { file, ...options });
       await withNewInstallation(config, (database) => restoreInto(database, backup, options));

@@ -273,7 +273,9 @@ describe('CLI: linklog import, on a stub of the admin API', () => {
     child.kill('SIGINT');
     expect(await ended).to.deep.equal({
       ...{ exitCode: 130, stdout: '' },
-      stderr: asTyped(`linklog: the import ${id} continues; see "linklog imports show ${id}"\n`),
+      stderr: asTyped(
+        `linklog: the report was stopped; the import ${id} continues; see "linklog imports show ${id}"\n`,
+      ),
     });
     expect(calls.filter((call) => call.startsWith('DELETE'))).to.deep.equal([]);
   });

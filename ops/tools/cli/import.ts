@@ -116,10 +116,7 @@ const startFromFile = async (
 ): Promise<ImportResponse> => {
   const upload = await openUpload(file);
   const remedy = `see "${linklogCommand()} imports list" for whether the import started`;
-  const messages = {
-    stopped: `stopped while the file was sent; ${remedy}`,
-    ended: `killed while the file was sent; ${remedy}`,
-  };
+  const messages = { work: 'the sending of the file', stopped: remedy };
   try {
     const client = await connect();
     return await interruptible(messages, (signal) =>
@@ -142,8 +139,9 @@ const startFromService = async (
   // Only this user can read the directory.
   const dir = await mkdtemp(path.join(tmpdir(), 'linklog-import-'));
   const messages = {
-    stopped: 'stopped while the other service was read; nothing was imported',
-    ended: `killed while the other service was read; ${dir} may remain, and nothing was imported`,
+    work: 'the reading of the other service',
+    stopped: 'nothing was imported',
+    killed: `${dir} may remain, and nothing was imported`,
   };
   try {
     const file = path.join(dir, 'records.gz');
@@ -207,8 +205,8 @@ const runImport = async (
       from === undefined
         ? await startFromFile(connect, query, required(file, 'the file', 'import'), progress)
         : await startFromService(connect, query, await otherServiceOf(from, options), reporting);
-    const continues = `the import ${id} continues; see "${linklogCommand()} imports show ${id}"`;
-    const ended = await interruptible({ stopped: continues, ended: continues }, (signal) =>
+    const stopped = `the import ${id} continues; see "${linklogCommand()} imports show ${id}"`;
+    const ended = await interruptible({ work: 'the report', stopped }, (signal) =>
       waitUntilEnded(connect, id, reporting, signal),
     );
     progress.clear();

@@ -4,13 +4,17 @@ import { onEndSignals } from '../../platform/process/lifecycle.js';
 import { CliError } from './errors.js';
 import { count } from './output.js';
 
-/** Messages for the user who interrupts the work. */
+/** What the user who interrupts the work is told. */
 export interface Interruption {
-  /** After the first signal, when the work has cleaned up. */
-  readonly stopped: string;
-  /** After the second signal, which ends the process immediately. */
-  readonly ended: string;
+  /** Names the work, such as `the backup`. */
+  readonly work: string;
+  /** The state after the first signal, when the work has cleaned up. */
+  readonly stopped?: string | undefined;
+  /** The state after the second signal, which ends the process immediately; by default the same. */
+  readonly killed?: string | undefined;
 }
+
+const interrupted = (how: string, state = ''): string => (state === '' ? how : `${how}; ${state}`);
 
 export interface ProgressOptions {
   readonly progress?: ((done: number, total: number) => void) | undefined;
@@ -19,17 +23,17 @@ export interface ProgressOptions {
 
 /** Runs `work` with a signal that SIGINT or SIGTERM aborts. A second one ends the process immediately. */
 export const interruptible = async <Result>(
-  { stopped, ended }: Interruption,
+  { work: name, stopped, killed = stopped }: Interruption,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> => {
   const controller = new AbortController();
-  const reason = new CliError('INTERRUPTED', stopped);
+  const reason = new CliError('INTERRUPTED', interrupted(`${name} was stopped`, stopped));
   const forget = onEndSignals({
     first: () => {
       controller.abort(reason);
     },
     again: () => {
-      process.stderr.write(`\nlinklog: ${ended}\n`);
+      process.stderr.write(`\nlinklog: ${interrupted(`${name} was killed`, killed)}\n`);
       process.exit(reason.exitCode);
     },
   });

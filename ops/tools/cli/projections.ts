@@ -82,9 +82,10 @@ const rebuild = async (
     config,
     {
       title: name,
-      stopped: `the ${what} was stopped; the live projection ${name} is unchanged`,
-      ended:
-        `the ${what} was killed; the projection ${name} is consistent, and unchanged ` +
+      work: `the ${what}`,
+      stopped: `the live projection ${name} is unchanged`,
+      killed:
+        `the projection ${name} is consistent, and unchanged ` +
         `unless the ${back ? 'previous' : 'rebuilt'} one was already live`,
     },
     async (database) => {

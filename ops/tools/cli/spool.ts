@@ -95,12 +95,9 @@ const lineOf = ({ spool, visits, damaged, reason }: Outcome): string => {
 
 const ship = async (config: Config, folder: string): Promise<Output> => {
   const { root, ids } = await spoolsIn(path.resolve(folder));
-  const messages = {
-    title: null,
-    stopped: `shipping was stopped; the remaining visits are in ${root}`,
-    ended: `shipping was killed; the remaining visits are in ${root}`,
-  };
-  const outcomes = await runOnDatabase(config, messages, async (database) => {
+  const stopped = `the remaining visits are in ${root}`;
+  const reporting = { title: null, work: 'shipping', stopped };
+  const outcomes = await runOnDatabase(config, reporting, async (database) => {
     const done: Outcome[] = [];
     for (const id of ids) done.push(await shipOne(root, id, database));
     return done;

@@ -121,7 +121,6 @@ secrets.`,
           });
         }
       };
-      const messages = { stopped: 'the query was stopped', ended: 'killed' };
-      await interruptible(messages, () => withTables(readConfig(), runAll));
+      await interruptible({ work: 'the query' }, () => withTables(readConfig(), runAll));
     });
 };

@@ -1,4 +1,5 @@
 /** Reads a list by pages while it changes. */
+import { BoundedMap } from '../../platform/collections.js';
 
 interface Page<Item> {
   readonly items: readonly Item[];
@@ -26,19 +27,16 @@ const maxRecent = 1_000;
  */
 export async function* readPages<Item>(list: PagedList<Item>): AsyncGenerator<Item> {
   const { readPage, idOf, overlaps } = list;
-  const recent = new Set<string>();
+  const recent = new BoundedMap<string, true>(maxRecent);
   const isNew = (item: Item): boolean => {
-    const id = idOf(item);
-    const isKnown = recent.delete(id);
-    recent.add(id);
-    const [oldest = id] = recent;
-    if (recent.size > maxRecent) recent.delete(oldest);
+    const isKnown = recent.has(idOf(item));
+    recent.set(idOf(item), true);
     return !isKnown;
   };
   let total: number | null = null;
   for (let index = 0; ; index += 1) {
     const page = await readPage(index);
-    const known = new Set(recent);
+    const known = new Set(recent.keys());
     const hasKnown = (items: readonly Item[]): boolean =>
       items.some((item) => known.has(idOf(item)));
     const isShifted = page.total !== total || hasKnown(page.items) !== overlaps;

@@ -244,6 +244,22 @@ describe('archive: archive', () => {
       await proxy.close();
     });
 
+    it('repeats an append once that the server dropped, because another archiver had sent it', async () => {
+      double.kill();
+      double = await startEventStoreDouble({ commitTimeoutMs: 500 });
+      double.streams.hasQuorum = false;
+      const first = newArchiver()(visits, 0, records);
+      await eventually('the first append arrives', () => double.calls.append === 1);
+      const second = rejection(newArchiver()(visits, 0, records));
+      await eventually('its repeat arrives', () => double.calls.append === 2);
+      double.streams.commit();
+      double.streams.hasQuorum = true;
+      await first;
+      expect(await second).to.be.instanceOf(BatchNotAtCheckpoint);
+      expect(double.calls.append).to.equal(3);
+      expect(ids('visits-abc')).to.deep.equal(idsOf(events));
+    });
+
     it('stores each event once when an overtaken archiver continues', async () => {
       const store = open();
       const [arrived, gate] = [deferred(), deferred()];

@@ -26,14 +26,11 @@ import type { HighWaterMarks } from '../../runtime/high-water-marks.js';
 import { insertDeadLetters, offsetsOf, type DeadLetter } from '../../runtime/dead-letters.js';
 import { archiveSchema } from '../../runtime/projection.js';
 import type { ReadableRecord } from '../../runtime/read-record.js';
-import { ArchiveUnavailable, type ArchivedEvent, type ArchiveStore } from './store.js';
-import { nextStep } from './stream-rules.js';
+import type { ArchivedEvent } from './store.js';
+import { archiveStream, type StreamStore } from './stream.js';
 
 /** The server and its HTTP/2 connection accept about a hundred. */
 const concurrentAppends = 32;
-
-/** The server's default limit is 1 MiB. */
-const maxAppendBytes = 1_000_000;
 
 /** Returns the stream of an event. `$by_category` groups streams by the part before the first hyphen. */
 export const streamOf = (event: LinklogEvent): string => {
@@ -75,13 +72,6 @@ export const archivedEvent = (event: LinklogEvent): ArchivedEvent => {
   };
   return { id, type, data, metadata };
 };
-
-/** Returns the bytes that count toward the server's limit of an append. */
-const sizeOf = ({ type, data, metadata }: ArchivedEvent): number =>
-  Buffer.byteLength(JSON.stringify(data) + JSON.stringify(metadata)) + type.length * 2;
-
-/** The methods of the store that write events. */
-export type Appendable = Omit<ArchiveStore, 'close'>;
 
 interface StreamProgress {
   readonly stream: string;
@@ -155,71 +145,6 @@ export const removedEvents = async (pool: Pool): Promise<number> => {
   return rows[0]?.removed ?? 0;
 };
 
-const portionOf = (events: readonly ArchivedEvent[], limit: number): readonly ArchivedEvent[] => {
-  let total = 0;
-  const end = events.findIndex((event, index) => {
-    total += sizeOf(event);
-    return index === limit || (total > maxAppendBytes && index > 0);
-  });
-  return end === -1 ? events : events.slice(0, end);
-};
-
-/**
- * Archives events of one stream from revision `first` on. If the archive may have them already, the end of the stream is
- * read first, because a soft-deleted stream would store them again.
- *
- * @returns how many events the archive has or had, how many of them were removed, and why the server rejects the next one
- * @throws ArchiveUnavailable, ArchiveCut, ArchiveForeign
- */
-const archiveStream = async (
-  store: Appendable,
-  stream: string,
-  first: number,
-  events: readonly ArchivedEvent[],
-  mayExist: boolean,
-) => {
-  const end = mayExist ? await store.probe(stream) : null;
-  let [archived, removed, limit] = [0, 0, Infinity];
-  while (archived < events.length) {
-    const portion = portionOf(events.slice(archived), limit);
-    const ids = portion.map(({ id }) => id);
-    const revision = first + archived;
-    const isPast = end === null || (end.type === 'conflict' && end.last < revision);
-    const outcome = isPast ? await store.append(stream, revision, portion) : end;
-    let step = nextStep(stream, revision, ids, outcome);
-    if (outcome.type === 'conflict') {
-      const found = await store.read(stream, revision, ids.length);
-      const metadata = found?.length === 0 ? await store.metadata(stream) : {};
-      step = nextStep(stream, revision, ids, outcome, { found, metadata });
-      if (step.type === 'repeat') {
-        const last = portion.slice(step.index, step.index + 1);
-        const repeated = await store.append(stream, revision + step.index, last);
-        step = nextStep(stream, revision, ids, outcome, { found, metadata, repeated });
-      }
-    }
-    switch (step.type) {
-      case 'advance':
-        archived += step.count;
-        removed += step.removed;
-        break;
-      case 'split':
-        limit = Math.ceil(portion.length / 2);
-        break;
-      case 'reject':
-        return { archived, removed, rejected: step.message };
-      case 'fail':
-        throw step.error;
-      case 'repeat':
-        throw new ArchiveUnavailable('UNAVAILABLE', null);
-      default: {
-        const unknown: never = step;
-        return unknown;
-      }
-    }
-  }
-  return { archived, removed, rejected: null };
-};
-
 /**
  * Returns a handler that copies batches to the archive, each event once and in order, also if a batch is handled again
  * after a crash or by two archivers concurrently. A rejected event becomes a dead letter, and later events of its subject
@@ -228,7 +153,7 @@ const archiveStream = async (
 export const createArchiver = (options: {
   readonly pool: Pool;
   readonly log: ReadLog & Pick<EventLog, 'ranges'>;
-  readonly store: Appendable;
+  readonly store: StreamStore;
   readonly logger: Logger;
   /** Aborts the current batch, which the next archiver handles again. */
   readonly stopped: AbortSignal;

@@ -33,20 +33,6 @@ const completeMs = 10_000;
 
 type Handler = (batch: Batch) => Promise<void>;
 
-/** Returns a function that shares the outcome of `work` for a time. A failure is not kept. */
-const cached = (work: () => Promise<void>, ms: number): (() => Promise<void>) => {
-  let last: { readonly at: number; readonly done: Promise<void> } | null = null;
-  return () => {
-    if (last && performance.now() - last.at <= ms) return last.done;
-    const started = { at: performance.now(), done: work() };
-    last = started;
-    started.done.catch(() => {
-      if (last === started) last = null;
-    });
-    return started.done;
-  };
-};
-
 /** Checks that the archive belongs to the log, and has the events that it had. */
 export const createOwner = (deps: {
   readonly pool: Pool;
@@ -105,8 +91,7 @@ export const createOwner = (deps: {
     if (outcome.type === 'conflict') await requireOwned(outcome.last + 1);
   };
 
-  const owned = cached(() => requireOwned(), ownedMs);
-  const complete = cached(requireComplete, completeMs);
+  let [ownedAt, completeAt] = [-Infinity, -Infinity];
   /** The failures of partitions whose last batch was not archived, the latest one last. */
   const failures = new Map<string, ArchiveFailure>();
   /** The event of another log that was found last. */
@@ -119,7 +104,9 @@ export const createOwner = (deps: {
       if (event?.id === foreign.id) throw foreign;
       foreign = null;
     }
-    await owned();
+    if (performance.now() - ownedAt <= ownedMs) return;
+    await requireOwned();
+    ownedAt = performance.now();
   };
 
   return {
@@ -146,8 +133,11 @@ export const createOwner = (deps: {
       if (failure && (await readerLag(pool, log, archiveSchema, topicNames)).lag > 0) {
         throw failure;
       }
-      await Promise.all([store.probe(ownerStream), owned()]);
-      await complete();
+      await store.probe(ownerStream);
+      await requireWritable();
+      if (performance.now() - completeAt <= completeMs) return;
+      await requireComplete();
+      completeAt = performance.now();
     },
   };
 };

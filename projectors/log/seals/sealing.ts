@@ -7,7 +7,8 @@ import {
   type EventLog,
   type TopicPartition,
 } from '../../../ops/event-log/port.js';
-import { createOutageLog, type Logger } from '../../../ops/platform/logging.js';
+import { periodically } from '../../../ops/platform/concurrency/periodic.js';
+import type { Logger } from '../../../ops/platform/logging.js';
 import {
   transaction,
   type Client,
@@ -378,39 +379,25 @@ export const startSealing = async (deps: {
     return sealing;
   };
 
-  /** Partitions that may have an unsigned tail. */
-  const unsigned = new Set<PartitionSealing>();
-  let timer: NodeJS.Timeout | undefined;
-  let signing: Promise<void> = Promise.resolve();
-
-  const signLater = (ms: number): void => {
-    if (stopping.signal.aborted || timer !== undefined) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      signing = signTails();
-    }, ms);
-  };
-  const outage = createOutageLog(logger, 'checkpoints could not be signed; trying again');
-  const signTails = async (): Promise<void> => {
-    let nextMs = Infinity;
-    for (const sealing of unsigned) {
-      try {
-        const ms = await sealing.signTail();
-        if (ms === null) unsigned.delete(sealing);
-        else nextMs = Math.min(nextMs, ms);
-      } catch (err) {
-        nextMs = Math.min(nextMs, pace.ms);
-        if (!(err instanceof PositionMoved)) {
-          outage.failed(err);
-        }
-      }
-    }
-    if (nextMs < Infinity) signLater(nextMs);
-  };
+  /** When an unsigned tail may be due (`performance.now()`). */
+  const unsigned = new Map<PartitionSealing, number>();
   const signSoon = (sealing: PartitionSealing): void => {
-    unsigned.add(sealing);
-    signLater(pace.ms);
+    if (!unsigned.has(sealing)) unsigned.set(sealing, performance.now() + pace.ms);
   };
+  const signing = periodically({
+    ...{ name: 'sign checkpoints', everyMs: pace.ms / 5, logger },
+    async task() {
+      for (const [sealing, dueAt] of unsigned) {
+        if (dueAt > performance.now()) continue;
+        const ms = await sealing.signTail().catch((error: unknown) => {
+          if (!(error instanceof PositionMoved)) throw error;
+          return pace.ms;
+        });
+        if (ms === null) unsigned.delete(sealing);
+        else unsigned.set(sealing, performance.now() + ms);
+      }
+    },
+  });
 
   const subscription = log.subscribe({
     group: 'seals',
@@ -442,9 +429,7 @@ export const startSealing = async (deps: {
     failed: firstFailure([subscription.done]),
     async stop(): Promise<void> {
       stopping.abort(new ChainMoved('The sealing was stopped'));
-      clearTimeout(timer);
-      await subscription.stop();
-      await signing;
+      await Promise.all([subscription.stop(), signing.stop()]);
     },
   };
 };

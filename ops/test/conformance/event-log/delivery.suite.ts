@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { topics } from '../../../../schemas/events/topics.js';
+import { collectLogLines } from '../../support/log-lines.js';
 import { eventually } from '../../support/waiting.js';
 import type { LogBench } from './bench.js';
 import { codeIn, eventIdOf, manyPartitions, newCode, recordsOf } from './events.js';
@@ -193,6 +194,25 @@ export const describeDelivery = (bench: () => LogBench): void => {
       const rest = records.slice(4).map(eventIdOf);
       await reader.has(rest);
       expect(reader.ids).to.deep.equal(rest);
+    });
+
+    it('logs one line about all partitions, and is then silent for a minute', async () => {
+      const { harness, follow, ends } = bench();
+      const { logger, lines } = collectLogLines();
+      const { log } = await harness.connect(logger);
+      const group = 'failing';
+      let failures = 0;
+      const handle = (): Promise<void> => {
+        failures += 1;
+        return failures <= 20 ? Promise.reject(new Error('injected failure')) : Promise.resolve();
+      };
+      const reader = follow({ group, topics: [links], positions: await ends([links]), handle }, log);
+      const records = [0, 1, 2, 3].flatMap((at) => recordsOf(links, codeIn(links, at), 1));
+      await log.append(links, records);
+      await reader.has(records.map(eventIdOf));
+      expect(lines.filter((line) => line['group'] === group).map(({ msg }) => msg)).to.deep.equal([
+        'the log cannot be read; trying again',
+      ]);
     });
 
     it('does not delay other partitions', async () => {

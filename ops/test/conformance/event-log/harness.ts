@@ -1,5 +1,6 @@
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import type { EventLog } from '../../../event-log/port.js';
+import type { Logger } from '../../../platform/logging.js';
 
 /** The log of one process. */
 export interface LogClient {
@@ -11,7 +12,7 @@ export interface LogClient {
 /** A log, with operations of the conformance suite that are not in the port. */
 export interface LogHarness {
   /** A client like that of another process. */
-  connect(): Promise<LogClient>;
+  connect(logger?: Logger): Promise<LogClient>;
   /**
    * Records events through the outbox of the ledger, in a transaction that stays open until `hold` resolves. Resolves
    * when the log has the events, or after the rollback.

@@ -1,6 +1,6 @@
 import { testKafka, type TestKafka } from '../../support/kafka.js';
 import type { KafkaVersion } from '../../../local/kafka/index.js';
-import { createLogger } from '../../../platform/logging.js';
+import { createLogger, type Logger } from '../../../platform/logging.js';
 import { openRelayedDelivery } from '../../../event-log/outbox/relayed-delivery.js';
 import { startRelay } from '../../../event-log/outbox/relay.js';
 import { listenToPostgres } from '../../../platform/postgres/listener.js';
@@ -11,7 +11,7 @@ import { cuttableSockets, type CuttableSockets } from './cuttable-sockets.js';
 import type { LogClient, LogHarness } from './harness.js';
 import { openPostgresHarness } from './postgres-harness.js';
 
-const logger = createLogger('silent');
+const silent = createLogger('silent');
 /** Longer than any fault of the suite lasts. */
 const relayedWithinMs = 20_000;
 
@@ -22,7 +22,7 @@ interface KafkaClient extends LogClient {
 interface KafkaHarness extends LogHarness {
   readonly kafka: TestKafka;
   readonly settings: KafkaSettings;
-  connect(): Promise<KafkaClient>;
+  connect(logger?: Logger): Promise<KafkaClient>;
 }
 
 export const settingsOf = ({
@@ -49,8 +49,8 @@ export const openKafkaHarness = async (
   const { url, pool } = postgres.database;
   const clients = new Map<KafkaClient, CuttableSockets>();
 
-  const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
-  const connect = async (): Promise<KafkaClient> => {
+  const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], silent);
+  const connect = async (logger = silent): Promise<KafkaClient> => {
     const sockets = cuttableSockets();
     const log = openKafkaLog({ settings, logger, socketFactory: sockets.factory });
     const client: KafkaClient = {
@@ -83,7 +83,7 @@ export const openKafkaHarness = async (
       setAside: () => Promise.resolve([]),
       states: () => Promise.resolve([]),
     },
-    logger,
+    logger: silent,
   });
 
   return {

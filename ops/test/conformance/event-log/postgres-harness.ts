@@ -1,11 +1,11 @@
 import { testDatabase, type TestDatabase } from '../../support/database.js';
-import { createLogger } from '../../../platform/logging.js';
+import { createLogger, type Logger } from '../../../platform/logging.js';
 import { execute, createPool, transaction, type Pool } from '../../../platform/postgres/pool.js';
 import type { PostgresLog } from '../../../event-log/postgres-log.js';
 import type { LogClient, LogHarness } from './harness.js';
 import { openTestLog } from '../../support/node.js';
 
-const logger = createLogger('silent');
+const silent = createLogger('silent');
 
 class RolledBack extends Error {}
 
@@ -15,13 +15,16 @@ export interface PostgresClient extends LogClient, PostgresLog {
 
 interface PostgresHarness extends LogHarness {
   readonly database: TestDatabase;
-  connect(): Promise<PostgresClient>;
+  connect(logger?: Logger): Promise<PostgresClient>;
 }
 
 /** The pool and the log of a process. */
 export const connectPostgres = async (
   url: string,
-  settings: { readonly announcementMs?: number } = {},
+  {
+    logger = silent,
+    ...settings
+  }: { readonly logger?: Logger; readonly announcementMs?: number } = {},
 ): Promise<PostgresClient> => {
   const pool = createPool({ url, name: 'conformance', max: 6, logger });
   const opening = openTestLog({ pool, url, logger, ...settings });
@@ -55,8 +58,8 @@ export const openPostgresHarness = async (name: string): Promise<PostgresHarness
   const clients = new Set<PostgresClient>([ledger]);
   return {
     database,
-    async connect() {
-      const client = await connectPostgres(database.url);
+    async connect(logger = silent) {
+      const client = await connectPostgres(database.url, { logger });
       const crash = async (): Promise<void> => {
         if (clients.delete(crashable)) await client.crash();
       };

@@ -168,12 +168,7 @@ const asOf = (
   if ([link, key, people].filter((subject) => subject !== undefined).length > 1) {
     throw new CliError('USAGE', 'a short code, --key and --people exclude each other');
   }
-  const messages = {
-    title: 'as-of',
-    stopped: 'the query was stopped',
-    ended: 'the query was killed',
-  };
-  return runOnDatabase(config, messages, async (database) => {
+  return runOnDatabase(config, { title: 'as-of', work: 'the query' }, async (database) => {
     const query = { ...database, moment };
     await requireBegun(query);
     if (link !== undefined) {

@@ -170,12 +170,8 @@ interface Options {
 
 const history = async (config: Config, link: string, options: Options): Promise<Output> => {
   const unreadable = reportUnreadable();
-  const messages = {
-    title: null,
-    stopped: 'the history was stopped before its end',
-    ended: 'the history was killed',
-  };
-  await writeFromDatabase(config, messages, async ({ pool, log, signal }) => {
+  const reporting = { title: null, work: 'the history' };
+  await writeFromDatabase(config, reporting, async ({ pool, log, signal }) => {
     const subject = await subjectNamed(pool, config, link);
     const timeline = options.isJson ? jsonTimeline(subject) : textTimeline;
     const append = appendToStdout(signal);

@@ -92,12 +92,11 @@ const run = async (config: Config, options: Options): Promise<Output> => {
     }
   }
 
-  const messages = {
-    title: showsProgress(options) ? 'replay' : null,
-    stopped: `the replay was stopped${file === undefined ? '' : '; its file is removed'}`,
-    ended: 'the replay was killed',
+  const reporting = {
+    ...{ title: showsProgress(options) ? 'replay' : null, work: 'the replay' },
+    ...(file !== undefined && { stopped: 'its file is removed', killed: '' }),
   };
-  await writeFromDatabase(config, messages, async ({ pool, log, progress, signal }) => {
+  await writeFromDatabase(config, reporting, async ({ pool, log, progress, signal }) => {
     const { subject: link } = named;
     const subject = link === undefined ? link : await subjectNamed(pool, config, link);
     const filter = { ...named, subject };

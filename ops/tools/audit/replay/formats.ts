@@ -16,32 +16,12 @@ export type Append = (chunk: Buffer) => Promise<void>;
 
 type Format = (events: AsyncIterable<readonly PlacedEvent[]>, append: Append) => Promise<void>;
 
-const rowOf = ({ topic, partition, offset, event }: PlacedEvent) => ({
-  topic,
-  partition,
-  offset: BigInt(offset),
-  time: event.time,
-  type: event.type,
-  subject: event.subject,
-  account: event.account ?? null,
-  actor: event.actor ?? null,
-  correlationid: event.correlationid ?? null,
-  causationid: event.causationid ?? null,
-  traceparent: event.traceparent ?? null,
-  client: event.client ?? null,
-  source: event.source,
-  sequence: BigInt(event.sequence),
-  id: event.id,
-  data: JSON.stringify((withoutSecrets(event) as { readonly data: object }).data),
-});
-type Row = ReturnType<typeof rowOf>;
-
 type ParquetColumn = Omit<ColumnSource, 'data' | 'name'>;
 const text: ParquetColumn = { type: 'STRING', nullable: false };
 const optionalText: ParquetColumn = { type: 'STRING' };
 
 /** The columns in the order of CSV and Parquet. */
-const columns: Readonly<Record<keyof Row, ParquetColumn>> = {
+const columns = {
   topic: text,
   partition: { type: 'INT32', nullable: false },
   offset: { type: 'INT64', nullable: false },
@@ -58,6 +38,17 @@ const columns: Readonly<Record<keyof Row, ParquetColumn>> = {
   id: text,
   data: text,
   client: optionalText,
+} as const;
+
+type Row = Readonly<Record<keyof typeof columns, unknown>>;
+
+const names = Object.keys(columns) as (keyof Row)[];
+
+const rowOf = ({ topic, partition, offset, event }: PlacedEvent): Row => {
+  const { data } = withoutSecrets(event) as { readonly data: object };
+  const numbers = { partition, offset: BigInt(offset), sequence: BigInt(event.sequence) };
+  const values: Partial<Row> = { ...event, topic, ...numbers, data: JSON.stringify(data) };
+  return Object.fromEntries(names.map((name) => [name, values[name] ?? null])) as Row;
 };
 
 /** One CloudEvent a line; with positions, topic, partition and offset are additional attributes. */
@@ -76,7 +67,6 @@ const jsonLines =
  * spreadsheet would parse as a formula is prefixed by an apostrophe.
  */
 const csv: Format = async (events, append) => {
-  const names = Object.keys(columns);
   await append(Buffer.from(stringify([names])));
   for await (const chunk of events) {
     await append(
@@ -96,7 +86,7 @@ const parquetSchema = schemaFromColumnData({
 const rowsInGroup = 10_000;
 
 const parquet: Format = async (events, append) => {
-  async function* rows(): AsyncGenerator<Record<keyof Row, unknown>> {
+  async function* rows(): AsyncGenerator<Row> {
     for await (const chunk of events) {
       for (const placed of chunk) yield { ...rowOf(placed), time: new Date(placed.event.time) };
     }
@@ -111,7 +101,7 @@ const parquet: Format = async (events, append) => {
     writer: Object.assign(writer, { flush, finish: flush }),
     rows: rows(),
     // An offset index would be kept in memory until the end of the file.
-    columns: Object.keys(columns).map((name) => ({ name, offsetIndex: false })),
+    columns: names.map((name) => ({ name, offsetIndex: false })),
     schema: parquetSchema,
     rowGroupSize: rowsInGroup,
     createdBy: 'linklog',

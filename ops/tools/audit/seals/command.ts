@@ -102,12 +102,8 @@ export const verifySealsOf = async (
   const known = files.checkpoint === undefined ? [] : await readCheckpoints(files.checkpoint);
   const folder = sealMemoryOf(config.sealKeyFile ?? sealKeyFileIn(config.dataDir));
   const remembered = await readRemembered(folder);
-  const messages = {
-    title: 'seals',
-    stopped: 'the verification was stopped',
-    ended: 'the verification was killed',
-  };
-  const verdict = await runOnDatabase(config, messages, (database) =>
+  const reporting = { title: 'seals', work: 'the verification' };
+  const verdict = await runOnDatabase(config, reporting, (database) =>
     verifySeals({ ...database, keys, known, remembered }),
   );
   const { partitions, proven, unproven, isIntact } = verdict;

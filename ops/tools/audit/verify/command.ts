@@ -97,13 +97,9 @@ const outputOf = (found: Verification, seconds: number): Output => {
 };
 
 const verify = async (config: Config, limit: number): Promise<Output> => {
-  const messages = {
-    title: 'verify',
-    stopped: 'the verification was stopped; nothing was changed',
-    ended: 'the verification was killed; nothing was changed',
-  };
+  const reporting = { title: 'verify', work: 'the verification', stopped: 'nothing was changed' };
   const started = performance.now();
-  const found = await runOnDatabase(config, { ...messages, deadlines: 'patient' }, (database) =>
+  const found = await runOnDatabase(config, { ...reporting, deadlines: 'patient' }, (database) =>
     verifyAll({ ...database, limit }),
   );
   return outputOf(found, secondsSince(started));

@@ -84,7 +84,7 @@ export const foldProjection = async (
 
 /** A partition of the table that is the log, or the outbox before a log on Kafka. */
 interface TableEnd extends Omit<RowPosition, 'offset'> {
-  readonly partitionId: number;
+  readonly id: number;
   readonly next: number;
   /** The end of the records that are in the log: on Kafka, those that the relay has marked as sent. */
   readonly published: number;
@@ -92,7 +92,7 @@ interface TableEnd extends Omit<RowPosition, 'offset'> {
 
 const tableEnds = async (client: Queryable): Promise<readonly TableEnd[]> => {
   const { rows } = await client.query<TableEnd>(
-    `SELECT p.id AS "partitionId", p.topic, p.partition, p.next_offset AS next,
+    `SELECT p.id, p.topic, p.partition, p.next_offset AS next,
             CASE WHEN r IS NULL THEN 'log' ELSE 'outbox' END AS "in",
             coalesce(r.next_offset, p.next_offset) AS published
      FROM log.partitions p LEFT JOIN log.relayed r ON r.partition_id = p.id
@@ -100,16 +100,6 @@ const tableEnds = async (client: Queryable): Promise<readonly TableEnd[]> => {
   );
   return rows;
 };
-
-async function* readTable(
-  client: Queryable,
-  { partitionId, topic, partition, next }: TableEnd,
-  from: number,
-): AsyncGenerator<Batch> {
-  for await (const records of readOffsetRange(client, { partitionId, from, to: next })) {
-    yield { topic, partition, records };
-  }
-}
 
 /** Returns the ranges of a log on Kafka; none of the embedded log, which is the table. @throws LogIncomplete */
 const kafkaRanges = async (
@@ -131,7 +121,7 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
   const sequences = await LogSequences.open(client);
   // Read before the ends of the log, so that all records up to `published` are in the log.
   const before = await tableEnds(client);
-  const published = new Map(before.map((end) => [end.partitionId, end.published]));
+  const published = new Map(before.map((end) => [end.id, end.published]));
   const inKafka = new Map<TopicName, readonly FoldedRange[]>();
   for (const topic of ledgerTopics) inKafka.set(topic, await kafkaRanges(log, topic, before));
   const fold: Fold = {
@@ -155,8 +145,8 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
           .filter((end) => end.topic === topic)
           .map((end): FoldedRange => ({
             ...end,
-            first: end.in === 'log' ? 0 : (published.get(end.partitionId) ?? 0),
-            read: (from) => readTable(client, end, from),
+            first: end.in === 'log' ? 0 : (published.get(end.id) ?? 0),
+            read: (from) => readOffsetRange(client, end, from, end.next),
           })),
       ]);
     },
