@@ -9,7 +9,7 @@ import { formatTime, formatValue, ownZoneOf } from './format.js';
 import { readOffset } from './in-browser.js';
 import { language, once } from './locale.js';
 import { timeIn } from './periods.js';
-import { texts } from './texts.js';
+import { texts } from './all-texts.js';
 import { type Attribute, attributes } from './visitor-values.js';
 
 const text = texts.rules;
@@ -200,24 +200,3 @@ export const describeConditions = (when: RuleConditions): string => {
   if (parts === '') return text.allVisitors;
   return agent.length === 0 && hasPhrase(when) ? capitalise(parts) : parts;
 };
-
-/**
- * An error of the API with the path in words: `rules[0].when.devices[1]: must be …` becomes
- * `Rule 1, devices: must be …`. Other messages stay.
- *
- * @param reason replaces the text after the path
- */
-export const describeError = (message: string, reason?: string): string => {
-  const [path = ''] = /^rules\[\d+\]\S*: /.exec(message) ?? [];
-  return describePath(reason === undefined ? message : path + reason);
-};
-
-const describePath = (message: string): string =>
-  message.replace(/^rules\[\d+\]\S*(?=:)/, (path) =>
-    path
-      .replace(/^rules\[(\d+)\]/, (_, index: string) => text.ruleNumber(Number(index) + 1))
-      .replace(/\.split\[(\d+)\]/, (_, index: string) => `, ${text.entryInPath(Number(index) + 1)}`)
-      .replace('.when', '')
-      .replaceAll(/\[\d+\]/g, '')
-      .replaceAll('.', ', '),
-  );

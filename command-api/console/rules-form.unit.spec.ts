@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { messageWithPath, rulesField } from '../../schemas/http/rules.js';
 import { maxRules as maxRulesOfApi, type RuleConditions } from '../../schemas/redirect-rules.js';
+import { describeError } from './describe-error.js';
 import {
   describeConditions,
-  describeError,
   fromLocalTime,
   haveEqualRules,
   maxEntries,

@@ -66,6 +66,22 @@ describe('the console’s pages', () => {
     provoke(...console.faults());
   });
 
+  it('report a new version of the service, and load it', async () => {
+    const files = '**/console/assets/*.js';
+    // The files of the version before no longer exist.
+    await page.route(files, (route) => route.fulfill({ status: 404 }));
+    for (const name of ['Links', 'Keys']) {
+      await goTo(name);
+      await page.getByText('Linklog was updated.').waitFor();
+    }
+    await expectAccessible();
+    expect(new Set(console.faults())).to.deep.equal(new Set([loadError(404)]));
+    provoke(...console.faults());
+    await page.unroute(files);
+    await button('Try again').click();
+    await button('Create key').waitFor();
+  });
+
   it('count down while the rate limit is reached', async () => {
     const { key: free } = await bench.key('FREE');
     await console.open();

@@ -14,7 +14,7 @@ import {
   statuses,
 } from '../../link-filter.js';
 import { splitTags } from '../../tags.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { fieldsOf, onSubmit } from '../app/hooks.js';
 import { useOwner } from '../app/owner.js';
 import { Input, Select } from '../components/field.js';

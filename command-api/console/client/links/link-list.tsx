@@ -13,7 +13,7 @@ import {
   writeFilter,
 } from '../../link-filter.js';
 import { formatNumber } from '../../locale.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { type Loaded, useApi } from '../app/hooks.js';
 import { ClippedUrl } from '../components/clipped.js';
 import { CopyButton } from '../components/copy-button.js';

@@ -5,7 +5,7 @@ import { ownZoneOf } from '../../format.js';
 import { subjectOfLink } from '../../link-address.js';
 import { apiQueryOf, type LinkFilter, showsAll } from '../../link-filter.js';
 import { splitTags } from '../../tags.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf } from '../app/hooks.js';
 import { useScope } from '../app/owner.js';

@@ -12,7 +12,7 @@ import {
   valuesOf,
   withCondition,
 } from '../../rules-form.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { type Attribute, attributeNames, attributes, optionsOf } from '../../visitor-values.js';
 import { Check, Input, TextArea, withValue, ZoneField } from '../components/field.js';
 

@@ -10,7 +10,7 @@ import {
   type RuleForm,
   toRequest,
 } from '../../rules-form.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { Input, withValue, UrlInput } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Conditions } from './conditions.js';
@@ -126,7 +126,7 @@ interface RuleProps {
 
 const Rule = ({ rule, index, count, onChange, onMove, onRemove }: RuleProps) => (
   <fieldset class="stack" data-rule={rule.id}>
-    <legend>{text.ruleNumber(index + 1)}</legend>
+    <legend>{texts.components.ruleNumber(index + 1)}</legend>
     <div class="row">
       <button type="button" class="small up" aria-disabled={index === 0} onClick={() => onMove(-1)}>
         {withUnseen(text.moveUp, 'rule', text.unseenRule(index + 1))}
