@@ -12,6 +12,7 @@ export const links: typeof english.links = (number) => {
     onThisPage: (count) =>
       count === 1 ? 'Ein Link auf dieser Seite' : `${number(count)} Links auf dieser Seite`,
     noneOfThese: 'Keiner dieser Links passt.',
+    titleOrDestination: 'Titel oder Ziel',
     searchHint: 'Link, Titel, Notiz, Tag',
     status: 'Status',
     notDeleted: 'Nicht gelöscht',

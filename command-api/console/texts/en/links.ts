@@ -11,6 +11,7 @@ export const links = (number: FormatNumber) => {
     onThisPage: (count: number) =>
       count === 1 ? 'One link on this page' : `${number(count)} links on this page`,
     noneOfThese: 'None of these match.',
+    titleOrDestination: 'Title or destination',
     searchHint: 'Link, title, note, tag',
     status: 'Status',
     notDeleted: 'Not deleted',
