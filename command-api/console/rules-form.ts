@@ -95,11 +95,27 @@ export const newEntry = (entries: readonly SplitEntry[]): SplitEntry => ({
   weight: 1,
 });
 
-export const newRule = (rules: readonly RuleForm[]): RuleForm => ({
+/** What a new rule begins with, by its name. An empty condition is to be filled. */
+const templates = {
+  iphones: () => ({ when: { os: ['iOS'] } }),
+  country: () => ({ when: { countries: [] } }),
+  'ab-test': () => ({ entries: [newEntry([]), newEntry([newEntry([])])] }),
+  // A window is shorter than a day.
+  weekends: () => ({
+    when: { weekly: { days: [6, 7], from: '00:00', to: '23:59', tz: ownZoneOf() } },
+  }),
+  rule: () => ({}),
+} as const satisfies Record<string, () => Partial<RuleForm>>;
+
+export type Template = keyof typeof templates;
+export const templateNames = Object.keys(templates) as readonly Template[];
+
+export const newRule = (rules: readonly RuleForm[], template: Template): RuleForm => ({
   id: Math.max(-1, ...rules.map(({ id }) => id)) + 1,
-  name: unusedName(rules, (index) => `rule-${index + 1}`),
+  name: unusedName(rules, (index) => (index === 0 ? template : `${template}-${index + 1}`)),
   when: {},
   entries: [newEntry([])],
+  ...templates[template](),
 });
 
 export const newWindow = (tz: string): WeeklyWindow => ({
@@ -119,7 +135,8 @@ export const toForm = (rules: readonly RedirectRule[] | null): readonly RuleForm
 export const toRequest = (forms: readonly RuleForm[]): readonly RedirectRule[] | null =>
   forms.length === 0
     ? null
-    : forms.map(({ name, when, entries }) => {
+    : forms.map(({ name, entries, ...form }) => {
+        const when = inOrder(form.when);
         const [first] = entries;
         return entries.length === 1 && first
           ? { name, when, url: first.url }

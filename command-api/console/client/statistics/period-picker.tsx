@@ -32,7 +32,7 @@ const keys: Readonly<Partial<Record<Preset, string>>> = {
 const inWords = ({ from, to }: Days): string => formatPeriod(from, to);
 
 const Presets = ({ view, onChange }: Props) => (
-  <div class="columns presets" role="group" aria-label={text.period}>
+  <div class="choices" role="group" aria-label={text.period}>
     {presets
       .filter((preset) => preset !== 'custom')
       .map((preset) => (
