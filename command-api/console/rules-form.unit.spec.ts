@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { messageWithPath, rulesField } from '../../schemas/http/rules.js';
 import { maxRules as maxRulesOfApi, type RuleConditions } from '../../schemas/redirect-rules.js';
 import { describeError } from './describe-error.js';
+import { ownZoneOf } from './format.js';
 import {
   describeConditions,
   fromLocalTime,

@@ -26,7 +26,9 @@ export const createTexts = <Catalogue extends object>(
   Object.fromEntries(
     Object.entries(catalogue).map(([name, section]: [string, unknown]) => [
       name,
-      typeof section === 'function' ? (section as (number: FormatNumber) => unknown)(number) : section,
+      typeof section === 'function'
+        ? (section as (number: FormatNumber) => unknown)(number)
+        : section,
     ]),
   ) as Texts<Catalogue>;
 

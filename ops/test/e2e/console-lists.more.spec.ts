@@ -126,7 +126,12 @@ describe('the console’s lists of links', () => {
     const { y = 0, height = 0 } = (await rows().nth(11).boundingBox()) ?? {};
     expect(y + height).to.be.within(100, 860);
     await rows().first().getByText('+2').waitFor();
-    expect(await rows().first().getByRole('link', { name: /^[a-e]$/ }).count()).to.equal(3);
+    expect(
+      await rows()
+        .first()
+        .getByRole('link', { name: /^[a-e]$/ })
+        .count(),
+    ).to.equal(3);
     const select = (code: string) => page.getByLabel(`Select ${code}`);
     await select('range-20').check();
     await select('range-15').click({ modifiers: ['Shift'] });

@@ -15,7 +15,7 @@ describe('the console’s scripts', () => {
     return (await Promise.all(files)).reduce((sum, file) => sum + gzipSync(file).length, 0);
   };
 
-  it('have at most 45 KB, compressed, on the first page, and 105 KB in total', async () => {
+  it('have at most 40 KB, compressed, on the first page, and 105 KB in total', async () => {
     const all = (await readdir(path.join(client, 'assets'))).filter((name) => name.endsWith('.js'));
     const page = await readFile(path.join(client, 'index.html'), 'utf8');
     const first = [...page.matchAll(/[\w-]+\.js(?=")/g)].map(([name]) => name);
@@ -23,7 +23,7 @@ describe('the console’s scripts', () => {
     expect([first.length, catalogues.length]).to.deep.equal([2, 2]);
     // A browser loads the texts of one language.
     for (const texts of catalogues) {
-      expect(await sizeOf([...first, texts]), texts).to.be.within(1, 45_000);
+      expect(await sizeOf([...first, texts]), texts).to.be.within(1, 40_000);
     }
     expect(await sizeOf(all)).to.be.within(1, 105_000);
   });

@@ -26,11 +26,7 @@ const { common, links: text } = texts;
 interface Selection {
   readonly selected: readonly LinkDetails[];
   /** @param isRange whether the links between the last selected one and this one are selected too */
-  readonly onSelect: (
-    subjects: readonly string[],
-    isSelected: boolean,
-    isRange?: boolean,
-  ) => void;
+  readonly onSelect: (subjects: readonly string[], isSelected: boolean, isRange?: boolean) => void;
 }
 
 interface TableProps {
@@ -55,7 +51,10 @@ const Subject = ({ subject }: { readonly subject: string }) => {
 /** The others are counted. */
 const maxTags = 3;
 
-const TagList = ({ tags, hrefOfTag }: Pick<TableProps, 'hrefOfTag'> & Pick<LinkDetails, 'tags'>) => {
+const TagList = ({
+  tags,
+  hrefOfTag,
+}: Pick<TableProps, 'hrefOfTag'> & Pick<LinkDetails, 'tags'>) => {
   const others = tags.slice(maxTags);
   return (
     <>
