@@ -42,7 +42,7 @@ const Subject = ({ subject }: { readonly subject: string }) => {
   const start = subject.lastIndexOf('/') + 1;
   return (
     <>
-      <span>{subject.slice(0, start)}</span>
+      {start > 0 && <span>{subject.slice(0, start)}</span>}
       <span>{subject.slice(start)}</span>
     </>
   );

@@ -54,7 +54,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
   const isFull = entries.length >= maxEntries;
   const total = entries.reduce((sum, { weight }) => sum + weight, 0);
   return (
-    <>
+    <div class={isSplit ? 'stack' : 'picker url'}>
       {entries.map((entry, index) => {
         const change = (changed: Partial<SplitEntry>): void => {
           onChange(entries.with(index, { ...entry, ...changed }));
@@ -105,7 +105,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
       <button
         ref={add}
         type="button"
-        class="small"
+        class={isSplit ? 'small' : ''}
         aria-disabled={isFull}
         onClick={() => {
           if (!isFull) onChange([...entries, newEntry(entries)]);
@@ -113,7 +113,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
       >
         {isSplit ? text.addEntry : text.split}
       </button>
-    </>
+    </div>
   );
 };
 
