@@ -132,7 +132,7 @@ describe('the console’s pages', () => {
     await period('Last 30 days').waitFor();
   });
 
-  it('choose the period by keyboard, except in fields, and in a calendar', async () => {
+  it('choose the period by keyboard and in a calendar', async () => {
     await bench.link(key.key);
     const period = (name: string) => page.getByRole('button', { name: `Period: ${name}` });
     for (const [typed, preset, name] of [

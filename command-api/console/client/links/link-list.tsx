@@ -102,7 +102,9 @@ const Row = (props: Omit<TableProps, 'links'> & { readonly link: TableProps['lin
       <td class="about">
         <div class="row nowrap">
           {account !== undefined && <span class="clip soft">{account}</span>}
-          <span class="clip">{title === null ? <ClippedUrl url={url} /> : <bdi>{title}</bdi>}</span>
+          <span class="clip text">
+            {title === null ? <ClippedUrl url={url} /> : <bdi>{title}</bdi>}
+          </span>
           <TagList tags={tags} hrefOfTag={hrefOfTag} />
           {hasPassword && <span class="badge">{common.password}</span>}
         </div>
