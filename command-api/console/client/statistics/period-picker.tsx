@@ -90,16 +90,15 @@ export const PeriodPicker = (props: Props & { readonly children: ComponentChildr
     },
     [view],
   );
+  const chosen = (
+    <>
+      <span class="unseen">{text.period}:</span> {text.presets[view.preset]}
+    </>
+  );
   return (
     <div class="picker">
       {children}
-      <Popover
-        label={
-          <>
-            <span class="unseen">{text.period}:</span> {text.presets[view.preset]}
-          </>
-        }
-      >
+      <Popover label={chosen}>
         <Presets {...props} />
         <Calendar {...props} />
         <Check
