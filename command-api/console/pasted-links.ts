@@ -14,7 +14,7 @@ import {
 import { isBlank, recordScanner, withoutGaps, type Cells } from '../imports/formats/csv-records.js';
 import { scanLength, scanText } from '../imports/formats/scan.js';
 import { withScheme } from './destination.js';
-import { texts } from './texts.js';
+import { texts } from './all-texts.js';
 import { readShortUrl } from '../imports/formats/short-url.js';
 
 const notes = texts.make;

@@ -9,7 +9,7 @@ import { formatTime, formatValue, ownZoneOf } from './format.js';
 import { readOffset } from './in-browser.js';
 import { language, once } from './locale.js';
 import { timeIn } from './periods.js';
-import { texts } from './texts.js';
+import { texts } from './all-texts.js';
 import { type Attribute, attributes } from './visitor-values.js';
 
 const text = texts.rules;
@@ -95,11 +95,27 @@ export const newEntry = (entries: readonly SplitEntry[]): SplitEntry => ({
   weight: 1,
 });
 
-export const newRule = (rules: readonly RuleForm[]): RuleForm => ({
+/** What a new rule begins with, by its name. An empty condition is to be filled. */
+const templates = {
+  iphones: () => ({ when: { os: ['iOS'] } }),
+  country: () => ({ when: { countries: [] } }),
+  'ab-test': () => ({ entries: [newEntry([]), newEntry([newEntry([])])] }),
+  // A window is shorter than a day.
+  weekends: () => ({
+    when: { weekly: { days: [6, 7], from: '00:00', to: '23:59', tz: ownZoneOf() } },
+  }),
+  rule: () => ({}),
+} as const satisfies Record<string, () => Partial<RuleForm>>;
+
+export type Template = keyof typeof templates;
+export const templateNames = Object.keys(templates) as readonly Template[];
+
+export const newRule = (rules: readonly RuleForm[], template: Template): RuleForm => ({
   id: Math.max(-1, ...rules.map(({ id }) => id)) + 1,
-  name: unusedName(rules, (index) => `rule-${index + 1}`),
+  name: unusedName(rules, (index) => (index === 0 ? template : `${template}-${index + 1}`)),
   when: {},
   entries: [newEntry([])],
+  ...templates[template](),
 });
 
 export const newWindow = (tz: string): WeeklyWindow => ({
@@ -119,7 +135,8 @@ export const toForm = (rules: readonly RedirectRule[] | null): readonly RuleForm
 export const toRequest = (forms: readonly RuleForm[]): readonly RedirectRule[] | null =>
   forms.length === 0
     ? null
-    : forms.map(({ name, when, entries }) => {
+    : forms.map(({ name, entries, ...form }) => {
+        const when = inOrder(form.when);
         const [first] = entries;
         return entries.length === 1 && first
           ? { name, when, url: first.url }
@@ -200,24 +217,3 @@ export const describeConditions = (when: RuleConditions): string => {
   if (parts === '') return text.allVisitors;
   return agent.length === 0 && hasPhrase(when) ? capitalise(parts) : parts;
 };
-
-/**
- * An error of the API with the path in words: `rules[0].when.devices[1]: must be …` becomes
- * `Rule 1, devices: must be …`. Other messages stay.
- *
- * @param reason replaces the text after the path
- */
-export const describeError = (message: string, reason?: string): string => {
-  const [path = ''] = /^rules\[\d+\]\S*: /.exec(message) ?? [];
-  return describePath(reason === undefined ? message : path + reason);
-};
-
-const describePath = (message: string): string =>
-  message.replace(/^rules\[\d+\]\S*(?=:)/, (path) =>
-    path
-      .replace(/^rules\[(\d+)\]/, (_, index: string) => text.ruleNumber(Number(index) + 1))
-      .replace(/\.split\[(\d+)\]/, (_, index: string) => `, ${text.entryInPath(Number(index) + 1)}`)
-      .replace('.when', '')
-      .replaceAll(/\[\d+\]/g, '')
-      .replaceAll('.', ', '),
-  );

@@ -3,9 +3,10 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { messageWithPath, rulesField } from '../../schemas/http/rules.js';
 import { maxRules as maxRulesOfApi, type RuleConditions } from '../../schemas/redirect-rules.js';
+import { describeError } from './describe-error.js';
+import { ownZoneOf } from './format.js';
 import {
   describeConditions,
-  describeError,
   fromLocalTime,
   haveEqualRules,
   maxEntries,
@@ -13,6 +14,7 @@ import {
   moveRule,
   newEntry,
   newRule,
+  templateNames,
   toForm,
   toLocalTime,
   toRequest,
@@ -61,9 +63,28 @@ describe('the form of redirect rules', () => {
     const accepts = (count: number): boolean => {
       let entries = [{ ...newEntry([]), url }];
       while (entries.length < count) entries = [...entries, { ...newEntry(entries), url }];
-      return field.safeParse(toRequest([{ ...newRule([]), entries }])).success;
+      return field.safeParse(toRequest([{ ...newRule([], 'rule'), entries }])).success;
     };
     expect([maxEntries, maxEntries + 1].map(accepts)).to.deep.equal([true, false]);
+  });
+
+  it('begins with templates that become rules of the API when their URLs are filled', () => {
+    const rules = templateNames.map((template) => newRule([], template));
+    const filled = rules.map(({ entries, ...rule }) => ({
+      ...rule,
+      entries: entries.map((entry) => ({ ...entry, url })),
+    }));
+    const request = toRequest(filled);
+    expect(field.safeParse(request).success).to.equal(true);
+    expect(request?.map(({ name, when }) => [name, describeConditions(when)])).to.deep.equal([
+      ['iphones', 'iOS'],
+      ['country', 'All visitors'],
+      ['ab-test', 'All visitors'],
+      ['weekends', `Sat, Sun 00:00–23:59 ${ownZoneOf()}`],
+      ['rule', 'All visitors'],
+    ]);
+    const [first] = rules;
+    expect(newRule(first ? [first] : [], 'iphones')).to.include({ id: 1, name: 'iphones-2' });
   });
 
   it('removes empty conditions, and ignores the order of conditions', () => {

@@ -1,4 +1,4 @@
-/** The texts of the console in its language. */
+/** The texts of the console in its language that its first page needs. The others are in `all-texts.ts`. */
 import { formatNumber, type FormatNumber, language } from './locale.js';
 
 /** A browser loads only its own catalogue. */
@@ -7,9 +7,7 @@ const catalogues = {
   de: () => import('./texts/de/texts.js'),
 } as const;
 
-type Catalogue = Awaited<ReturnType<(typeof catalogues)['en']>>;
-
-type Texts = {
+type Texts<Catalogue> = {
   readonly [Section in keyof Catalogue]: Catalogue[Section] extends (
     number: FormatNumber,
   ) => infer T
@@ -21,12 +19,19 @@ type Texts = {
  * Catalogues get the formatter of numbers, because a browser would wait forever for a catalogue that imported modules
  * of the bundle that waits for it.
  */
-export const createTexts = (catalogue: Catalogue, number: FormatNumber): Texts =>
+export const createTexts = <Catalogue extends object>(
+  catalogue: Catalogue,
+  number: FormatNumber,
+): Texts<Catalogue> =>
   Object.fromEntries(
-    Object.entries(catalogue).map(([name, section]) => [
+    Object.entries(catalogue).map(([name, section]: [string, unknown]) => [
       name,
-      typeof section === 'function' ? section(number) : section,
+      typeof section === 'function'
+        ? (section as (number: FormatNumber) => unknown)(number)
+        : section,
     ]),
-  ) as Texts;
+  ) as Texts<Catalogue>;
 
-export const texts = createTexts(await catalogues[language](), formatNumber);
+type English = Awaited<ReturnType<(typeof catalogues)['en']>>;
+
+export const texts = createTexts<English>(await catalogues[language](), formatNumber);

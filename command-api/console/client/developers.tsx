@@ -7,48 +7,32 @@ import { SessionGate } from './app/session.js';
 import { Shell, startConsole, type ConsolePage } from './app/shell.js';
 import { type Action, useActions } from './components/actions.js';
 import { Input, Select } from './components/field.js';
-import { lazy } from './components/lazy.js';
+import { lazyPages } from './components/lazy.js';
 import { OwnDomains } from './components/own-domains.js';
 import { richText } from './components/rich-text.js';
 import { leaveTo } from './components/unsaved.js';
-import { Domains } from './domains/domains.js';
-import { Keys } from './keys/keys.js';
-import { LinkPage } from './link/link-page.js';
-import { Links } from './links/links.js';
-import { Make } from './make/make.js';
 import { Overview } from './overview/overview.js';
-import { Sessions } from './sessions/sessions.js';
 
 const { common, app: text } = texts;
 
-const later = () => import('./later-pages.js');
-const Imports = lazy(() => later().then((module) => module.Imports), text.import);
-const ImportPage = lazy(() => later().then((module) => module.ImportPage), text.import);
-const People = lazy(() => later().then((module) => module.People), text.people);
-const Tags = lazy(() => later().then((module) => module.Tags), common.tags);
-const Webhooks = lazy(() => later().then((module) => module.Webhooks), text.webhooks);
-const WebhookPage = lazy(() => later().then((module) => module.WebhookPage), text.webhooks);
+const linkPage = lazyPages(() => import('./link-pages.js'));
+const laterPage = lazyPages(() => import('./later-pages.js'));
 
 const pages: readonly ConsolePage[] = [
   { path: '/console', title: text.overview, component: Overview },
-  { path: '/console/links', title: common.links, component: Links, scope: 'links:read' },
-  { path: '/console/new', title: common.newLink, component: Make, scope: 'links:create' },
-  { path: '/console/imports', title: text.import, component: Imports, scope: 'links:import' },
-  { path: '/console/domains', title: text.domains, component: Domains, scope: 'links:read' },
-  {
-    path: '/console/webhooks',
-    title: text.webhooks,
-    component: Webhooks,
-    scope: 'webhooks:manage',
-  },
-  { path: '/console/keys', title: text.keys, component: Keys, scope: 'keys:manage' },
-  { path: '/console/people', title: text.people, component: People, scope: 'people:read' },
+  { path: '/console/links', ...linkPage('Links', common.links), scope: 'links:read' },
+  { path: '/console/new', ...linkPage('Make', common.newLink), scope: 'links:create' },
+  { path: '/console/imports', ...laterPage('Imports', text.import), scope: 'links:import' },
+  { path: '/console/domains', ...laterPage('Domains', text.domains), scope: 'links:read' },
+  { path: '/console/webhooks', ...laterPage('Webhooks', text.webhooks), scope: 'webhooks:manage' },
+  { path: '/console/keys', ...laterPage('Keys', text.keys), scope: 'keys:manage' },
+  { path: '/console/people', ...laterPage('People', text.people), scope: 'people:read' },
   { path: '/docs', title: text.api },
-  { path: '/console/tags', component: Tags, scope: 'links:read' },
-  { path: '/console/links/:code/:tab?', component: LinkPage },
-  { path: '/console/imports/:id', component: ImportPage, scope: 'links:import' },
-  { path: '/console/webhooks/:id', component: WebhookPage, scope: 'webhooks:manage' },
-  { path: '/console/sessions', component: Sessions },
+  { path: '/console/tags', ...laterPage('Tags'), scope: 'links:read' },
+  { path: '/console/links/:code/:tab?', ...linkPage('LinkPage') },
+  { path: '/console/imports/:id', ...laterPage('ImportPage'), scope: 'links:import' },
+  { path: '/console/webhooks/:id', ...laterPage('WebhookPage'), scope: 'webhooks:manage' },
+  { path: '/console/sessions', ...laterPage('Sessions') },
 ];
 
 const shortcuts = [

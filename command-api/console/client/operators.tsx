@@ -4,31 +4,24 @@ import { Owner } from './app/owner.js';
 import { SessionGate } from './app/session.js';
 import { Shell, startConsole, type ConsolePage } from './app/shell.js';
 import { Input } from './components/field.js';
+import { lazyPages } from './components/lazy.js';
 import { richText } from './components/rich-text.js';
-import { AllChanges } from './operators/all-changes.js';
-import { AllDomains } from './operators/all-domains.js';
-import { AllKeys } from './operators/all-keys.js';
-import { AllLinks } from './operators/all-links.js';
-import { AllPeople } from './operators/all-people.js';
-import { AnyLink } from './operators/any-link.js';
-import { Health } from './operators/health.js';
-import { Platform } from './operators/platform.js';
-import { Projections } from './operators/projections.js';
-import { Sessions } from './sessions/sessions.js';
 
 const { common, app: text } = texts;
 
+const page = lazyPages(() => import('./operators/pages.js'));
+
 const pages: readonly ConsolePage[] = [
-  { path: '/console', title: text.health, component: Health },
-  { path: '/console/keys', title: text.keys, component: AllKeys },
-  { path: '/console/links', title: common.links, component: AllLinks },
-  { path: '/console/domains', title: text.domains, component: AllDomains },
-  { path: '/console/people', title: text.people, component: AllPeople },
-  { path: '/console/projections', title: text.projections, component: Projections },
-  { path: '/console/changes', title: text.changes, component: AllChanges },
-  { path: '/console/platform', title: text.platform, component: Platform },
-  { path: '/console/links/:code/:tab?', component: AnyLink },
-  { path: '/console/sessions', component: Sessions },
+  { path: '/console', ...page('Health', text.health) },
+  { path: '/console/keys', ...page('AllKeys', text.keys) },
+  { path: '/console/links', ...page('AllLinks', common.links) },
+  { path: '/console/domains', ...page('AllDomains', text.domains) },
+  { path: '/console/people', ...page('AllPeople', text.people) },
+  { path: '/console/projections', ...page('Projections', text.projections) },
+  { path: '/console/changes', ...page('AllChanges', text.changes) },
+  { path: '/console/platform', ...page('Platform', text.platform) },
+  { path: '/console/links/:code/:tab?', ...page('AnyLink') },
+  { path: '/console/sessions', ...page('Sessions') },
 ];
 
 const shortcuts = [

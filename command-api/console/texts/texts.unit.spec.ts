@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import { createTexts } from '../texts.js';
-import * as germanTexts from './de/texts.js';
-import * as englishTexts from './en/texts.js';
+import * as laterGerman from './de/later-texts.js';
+import * as firstGerman from './de/texts.js';
+import * as laterEnglish from './en/later-texts.js';
+import * as firstEnglish from './en/texts.js';
+
+const englishTexts = { ...firstEnglish, ...laterEnglish };
+const germanTexts: typeof englishTexts = { ...firstGerman, ...laterGerman };
 
 type Entry = readonly [path: string, text: unknown];
 

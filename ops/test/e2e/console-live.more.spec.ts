@@ -98,6 +98,7 @@ describe('the console’s live view', () => {
     await bench.visit(shortCode, { headers: { 'Sec-GPC': '1' } });
     await bench.expectClicks(shortCode, key.key, 1);
     await console.signIn(key.key);
+    await page.getByRole('button', { name: /^Period/ }).click();
     await page.getByLabel('Compare with the period before').check();
     const days = page.locator('.figures > div').filter({ hasText: 'Visitor-days' }).locator('dd');
     await days.getByText('unknown').waitFor();

@@ -66,6 +66,22 @@ describe('the console’s pages', () => {
     provoke(...console.faults());
   });
 
+  it('report a new version of the service, and load it', async () => {
+    const files = '**/console/assets/*.js';
+    // The files of the version before no longer exist.
+    await page.route(files, (route) => route.fulfill({ status: 404 }));
+    for (const name of ['Links', 'Keys']) {
+      await goTo(name);
+      await page.getByText('Linklog was updated.').waitFor();
+    }
+    await expectAccessible();
+    expect(new Set(console.faults())).to.deep.equal(new Set([loadError(404)]));
+    provoke(...console.faults());
+    await page.unroute(files);
+    await button('Try again').click();
+    await button('Create key').waitFor();
+  });
+
   it('count down while the rate limit is reached', async () => {
     const { key: free } = await bench.key('FREE');
     await console.open();
@@ -104,14 +120,42 @@ describe('the console’s pages', () => {
 
   it('keep the period in the URL, so that Back works', async () => {
     await bench.link(key.key);
-    const period = page.getByRole('combobox', { name: 'Period' });
-    await period.selectOption('7d');
+    const period = (name: string) => page.getByRole('button', { name: `Period: ${name}` });
+    await period('Last 30 days').click();
+    await expectAccessible();
+    await button('Last 7 days').click();
     await page.waitForURL(/period=7d/);
     await page.reload();
-    expect(await period.inputValue()).to.equal('7d');
+    await period('Last 7 days').waitFor();
     await page.goBack();
     await page.waitForURL(/console$/);
-    expect(await period.inputValue()).to.equal('30d');
+    await period('Last 30 days').waitFor();
+  });
+
+  it('choose the period by keyboard and in a calendar', async () => {
+    await bench.link(key.key);
+    const period = (name: string) => page.getByRole('button', { name: `Period: ${name}` });
+    for (const [typed, preset, name] of [
+      ['d', 'today', 'Today'],
+      ['w', '7d', 'Last 7 days'],
+      ['m', 'month', 'This month'],
+      ['y', '12m', 'Last 12 months'],
+    ] as const) {
+      await period(typed === 'd' ? 'Last 30 days' : '').waitFor();
+      await page.keyboard.press(typed);
+      await page.waitForURL(new RegExp(`period=${preset}$`));
+      await period(name).waitFor();
+    }
+    await period('Last 12 months').click();
+    await page.getByLabel('From', { exact: true }).fill('2026-01-01');
+    await page.waitForURL(/period=custom&from=2026-01-01/);
+    await page.getByLabel('To', { exact: true }).fill('2026-01-31');
+    await page.getByLabel('Interval').selectOption('week');
+    await page.getByLabel('Time zone').selectOption('UTC');
+    await page.waitForURL(/from=2026-01-01&to=2026-02-01&interval=week/);
+    await page.getByText('Jan 1 – 31, 2026').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByLabel('From', { exact: true }).waitFor({ state: 'hidden' });
   });
 
   it('show user input as text only', async function () {

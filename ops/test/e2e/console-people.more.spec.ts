@@ -274,7 +274,7 @@ describe('people in the console', () => {
       const buttons = await page
         .locator('main button:not([aria-pressed]):visible, main label:has([type=checkbox])')
         .allTextContents();
-      const harmless = /Copy|Search|Show the link|Download|More filters|Pause|Compare/;
+      const harmless = /Copy|Search|Show the link|Download|Filters|Period|Pause|Compare/;
       expect(
         buttons.filter((title) => !harmless.test(title)),
         route.name,

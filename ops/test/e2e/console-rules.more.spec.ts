@@ -28,7 +28,7 @@ describe('the console’s redirect rules', () => {
     page.getByRole('group', { name: `Rule ${number}`, exact: true });
 
   const addRule = async (number: number, name: string, url: string): Promise<void> => {
-    await button('Add a rule').click();
+    await button('Other rule …').click();
     await rule(number).getByLabel('Name of the rule').fill(name);
     await rule(number).getByLabel('URL').fill(url);
   };
@@ -63,9 +63,12 @@ describe('the console’s redirect rules', () => {
     await show('/new');
     await page.getByLabel('Destination').fill(destination);
     await page.getByLabel('Alias').fill('with-rules');
-    await addRule(1, 'ios', urls.ios);
-    await rule(1).getByText('System: any').click();
-    await rule(1).getByLabel('iOS', { exact: true }).check();
+    const form = page.locator('form.card');
+    await button('Send iPhones to …').click();
+    const { height = 0 } = (await form.boundingBox()) ?? {};
+    expect(height).to.be.within(1, 900);
+    await page.keyboard.type(urls.ios);
+    await rule(1).getByLabel('Name of the rule').fill('ios');
     await addRule(2, 'all', urls.all);
 
     await page.getByText('What does a visitor get?').click();
@@ -126,6 +129,12 @@ describe('the console’s redirect rules', () => {
     await card.getByLabel('Heading').fill('Sale');
     await card.getByLabel('Image').fill('example.com/a.png');
     await addRule(1, 'mail', urls.all);
+    for (const name of ['Query parameters', 'Networks', 'System']) {
+      await button('Add a condition', rule(1)).click();
+      await button(name, rule(1)).click();
+    }
+    await rule(1).getByText('System: any').waitFor();
+    await expectAccessible('conditions');
     await rule(1).getByLabel('Query parameters').fill('utm_source=news letter\nref=*\n!test');
     await rule(1).getByLabel('Networks').fill('192.0.2.0/24, 2001:db8::/32');
     await button('Create the link').click();

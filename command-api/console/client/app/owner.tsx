@@ -41,7 +41,7 @@ export const NeedsScope = ({ scope, children }: ScopeProps) =>
   ) : (
     <p>
       {richText(texts.components.needsScope, {
-        name: texts.keys.scopes[scope],
+        name: texts.scopes[scope],
         scope: <code>{scope}</code>,
       })}
     </p>

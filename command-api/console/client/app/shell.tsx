@@ -45,27 +45,41 @@ const focusSearch = (attempts = 20): void => {
   }
 };
 
-/** Handles shortcuts of one key or two. WCAG 2.1.4: the user can switch them off. */
+/** Handles typed keys that are no input of a field. WCAG 2.1.4: the user can switch them off. */
+export const useKeys = (
+  handle: (event: KeyboardEvent) => void,
+  inputs: readonly unknown[],
+): void => {
+  useEffect(() => {
+    const handleUnlessTyping = (event: KeyboardEvent): void => {
+      const hasModifier = event.ctrlKey || event.metaKey || event.altKey;
+      if (!hasModifier && !isTyping(event.target) && !isOff()) handle(event);
+    };
+    document.addEventListener('keydown', handleUnlessTyping);
+    return () => document.removeEventListener('keydown', handleUnlessTyping);
+  }, inputs);
+};
+
+/** Handles shortcuts of one key or two. */
 const Shortcuts = ({ shortcuts }: { readonly shortcuts: readonly Shortcut[] }) => {
   const { route } = useLocation();
   const [isOpen, setOpen] = useState(false);
-  useEffect(() => {
-    let previous = { key: '', at: 0 };
-    const handle = (event: KeyboardEvent): void => {
-      const { key, target, timeStamp: at } = event;
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(target) || isOff()) return;
-      const typed = at - previous.at < sequenceMs ? `${previous.key} ${key}` : key;
-      previous = { key, at };
+  const previous = useRef({ key: '', at: 0 });
+  useKeys(
+    (event) => {
+      const { key, timeStamp: at } = event;
+      const last = previous.current;
+      const typed = at - last.at < sequenceMs ? `${last.key} ${key}` : key;
+      previous.current = { key, at };
       if (key === '?') setOpen(true);
       const shortcut = shortcuts.find(({ keys }) => keys === typed || keys === key);
       if (!shortcut) return;
       event.preventDefault();
       route(shortcut.path);
       if (shortcut.isSearch === true) focusSearch();
-    };
-    document.addEventListener('keydown', handle);
-    return () => document.removeEventListener('keydown', handle);
-  }, [shortcuts, route]);
+    },
+    [shortcuts, route],
+  );
   return (
     <>
       <button

@@ -29,9 +29,11 @@ interface Props {
   readonly text: string;
   /** The copied thing, for screen readers. */
   readonly what: string;
+  /** Whether the button has an icon instead of a text. */
+  readonly isIcon?: boolean;
 }
 
-export const CopyButton = ({ text, what }: Props) => {
+export const CopyButton = ({ text, what, isIcon = false }: Props) => {
   const [note, setNote] = useState('');
   useEffect(() => {
     if (note === '') return undefined;
@@ -41,12 +43,15 @@ export const CopyButton = ({ text, what }: Props) => {
   return (
     <button
       type="button"
-      class="small"
+      class={isIcon ? `quiet copy ${note && 'done'}` : 'small'}
       onClick={() => {
         void copy(text).then((isCopied) => setNote(isCopied ? notes.copied : notes.notCopied));
       }}
     >
-      <span aria-live="polite">{note || notes.copy}</span> <span class="unseen">{what}</span>
+      <span class={isIcon ? 'unseen' : ''} aria-live="polite">
+        {note || notes.copy}
+      </span>{' '}
+      <span class="unseen">{what}</span>
     </button>
   );
 };

@@ -1,7 +1,22 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { texts } from '../../texts.js';
+import type { Failure } from '../app/api.js';
 import { Page } from '../app/shell.js';
 import { Trouble } from './trouble.js';
+
+const text = texts.components;
+
+const offline: Failure = { kind: 'offline' };
+/** A new version of the service has files of other names. */
+const replaced: Failure = { kind: 'refused', message: text.newVersion, status: 0 };
+
+/** Why a file cannot be loaded. */
+const failureOf = (): Promise<Failure> =>
+  fetch(location.href, { method: 'HEAD' }).then(
+    ({ ok }) => (ok ? replaced : offline),
+    () => offline,
+  );
 
 /**
  * A component of a separate file, which is loaded when it is shown first.
@@ -15,9 +30,8 @@ export const lazy = <Props extends object>(
   let loaded: ComponentType<Props> | undefined;
   return (props: Props) => {
     const [attempt, setAttempt] = useState(0);
-    const [Component, setComponent] = useState<ComponentType<Props> | null | undefined>(
-      () => loaded,
-    );
+    const [Component, setComponent] = useState<ComponentType<Props> | undefined>(() => loaded);
+    const [failure, setFailure] = useState<Failure>();
     useEffect(() => {
       if (loaded) return;
       load().then(
@@ -25,16 +39,20 @@ export const lazy = <Props extends object>(
           loaded = component;
           setComponent(() => component);
         },
-        () => setComponent(null),
+        () => void failureOf().then(setFailure),
       );
     }, [attempt]);
     if (Component) return <Component {...props} />;
-    if (Component === undefined) return <p aria-busy="true" />;
+    if (failure === undefined) return <p aria-busy="true" />;
     const trouble = (
       <Trouble
-        failure={offline}
+        failure={failure}
         onRetry={() => {
-          setComponent(undefined);
+          if (failure === replaced) {
+            location.reload();
+            return;
+          }
+          setFailure(undefined);
           setAttempt(attempt + 1);
         }}
       />
@@ -43,4 +61,11 @@ export const lazy = <Props extends object>(
   };
 };
 
-const offline = { kind: 'offline' } as const;
+/** Pages of a separate file, by the names of their components. */
+export const lazyPages =
+  <Name extends string>(load: () => Promise<Readonly<Record<Name, ComponentType>>>) =>
+  /** @param title the name in the menu; absent: other pages link to the page */
+  (name: Name, title?: string) => ({
+    ...(title !== undefined && { title }),
+    component: lazy(async () => (await load())[name], title ?? text.notLoaded),
+  });

@@ -1,5 +1,5 @@
 import { hostIn } from '../../link-filter.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { fieldsOf } from '../app/hooks.js';
 import { Check, Input } from './field.js';
 

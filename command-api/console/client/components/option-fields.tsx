@@ -1,5 +1,5 @@
 import type { LinkDetails } from '../../../../schemas/http/links.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { Check, Input, Select, TextArea, UrlInput } from './field.js';
 
 const { options: text, values } = texts;

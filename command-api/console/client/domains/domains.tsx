@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import type { DomainResponse } from '../../../../schemas/http/domains.js';
 import { formatDate } from '../../format.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, useAction } from '../app/hooks.js';
 import { Page } from '../app/shell.js';

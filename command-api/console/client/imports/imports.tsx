@@ -2,7 +2,7 @@ import { useLocation, useRoute } from 'preact-iso/router';
 import type { ImportListResponse, ImportResponse } from '../../../../schemas/http/imports.js';
 import { formatTime } from '../../format.js';
 import { formatNumber } from '../../locale.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { useApi, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { ScrollTable } from '../components/tables.js';

@@ -5,7 +5,7 @@ import type {
   RowOutcome,
 } from '../../../../schemas/http/imports.js';
 import { encodings } from '../../../../schemas/encodings.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 
 const text = texts.imports;
 

@@ -1,7 +1,7 @@
 import { useLocation } from 'preact-iso/router';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ImportResponse } from '../../../../schemas/http/imports.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { type ActionState, fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { Check, Field, Select, ZoneField } from '../components/field.js';

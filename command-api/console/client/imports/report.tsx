@@ -15,7 +15,7 @@ import {
   type OutcomeSummary,
 } from '../../import-outcomes.js';
 import { formatNumber } from '../../locale.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi, openStream, type Result, withSession } from '../app/api.js';
 import { type Loaded, useAction, useApi, useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { saveFile } from '../components/save.js';

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ownKeyPageResponse, OwnKeyResponse } from '../../../../schemas/http/keys.js';
 import { formatDate, formatTime } from '../../format.js';
 import { presetScopes } from '../../scope-presets.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';

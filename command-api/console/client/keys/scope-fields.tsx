@@ -2,13 +2,13 @@ import type { InputHTMLAttributes } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Scope } from '../../../../schemas/scopes.js';
 import { presetOf, presetScopes, presetsOf } from '../../scope-presets.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { Check, Input, Select, withValue } from '../components/field.js';
 
 const text = texts.keys;
 const { never, inADay, in30Days, inAYear } = texts.components;
 
-export const allScopes = Object.keys(text.scopes) as readonly Scope[];
+export const allScopes = Object.keys(texts.scopes) as readonly Scope[];
 
 /** Seconds until the end of a key; empty: never. */
 export const keyLifetimes = [
@@ -29,7 +29,7 @@ interface Props {
 
 const describe = (scope: Scope) => (
   <>
-    {text.scopes[scope]} <code class="soft">{scope}</code>
+    {texts.scopes[scope]} <code class="soft">{scope}</code>
   </>
 );
 
@@ -74,7 +74,7 @@ export const ScopeTags = ({ scopes }: { readonly scopes: readonly Scope[] }) => 
   <p>
     {scopes.map((scope) => (
       <span key={scope} class="tag">
-        {text.scopes[scope]}
+        {texts.scopes[scope]}
       </span>
     ))}
   </p>

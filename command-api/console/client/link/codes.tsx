@@ -1,6 +1,6 @@
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { linkPath, subjectOfLink, textOfShortUrl } from '../../link-address.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf } from '../app/hooks.js';
 import { useOwner } from '../app/owner.js';

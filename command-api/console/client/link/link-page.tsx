@@ -10,7 +10,7 @@ import {
   withQuery,
 } from '../../link-address.js';
 import { formatNumber } from '../../locale.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import type { Failure } from '../app/api.js';
 import { useAction, useApi } from '../app/hooks.js';
 import { useOwner } from '../app/owner.js';

@@ -4,7 +4,7 @@ import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { formatTime } from '../../format.js';
 import { type AddressedLink, linkPage, textOfShortUrl } from '../../link-address.js';
 import { statuses } from '../../link-filter.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { CopyButton } from '../components/copy-button.js';
 import { richText } from '../components/rich-text.js';
 import { RuleList } from '../rules/rule-list.js';

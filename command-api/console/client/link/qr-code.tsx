@@ -8,7 +8,7 @@ import {
   sampleSize,
   withLogo,
 } from '../../qr-picture.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { Check, Field, Input, Select, withValue } from '../components/field.js';

@@ -6,7 +6,7 @@ import { changeOfEnd, changeOfStart } from '../../link-end.js';
 import { changedOptions } from '../../option-form.js';
 import { haveEqualRules, type RuleForm, toForm, toRequest } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { question, useActions } from '../components/actions.js';

@@ -2,7 +2,7 @@ import type { LinkDetails } from '../../../../schemas/http/links.js';
 import type { ShareResponse } from '../../../../schemas/http/shares.js';
 import { formatTime } from '../../format.js';
 import { linkPath } from '../../link-address.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, useApi } from '../app/hooks.js';
 import { type Action, question, useActions } from '../components/actions.js';

@@ -14,12 +14,13 @@ import {
   statuses,
 } from '../../link-filter.js';
 import { splitTags } from '../../tags.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { fieldsOf, onSubmit } from '../app/hooks.js';
 import { useOwner } from '../app/owner.js';
 import { Input, Select } from '../components/field.js';
 import { TagInput } from '../components/link-texts.js';
 import { DomainSelect, useActiveDomains } from '../components/own-domains.js';
+import { Popover } from '../components/popover.js';
 
 const { common, links: text } = texts;
 
@@ -72,7 +73,7 @@ const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
       {chips.map(([name, value, without]) => (
         <a key={`${name} ${value}`} class="tag clip" href={hrefOf(without)}>
           <span class="unseen">{text.without} </span>
-          {text.filter[name]} <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
+          {text.filter[name]}: <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
         </a>
       ))}
       <a href={hrefOf(noFilter)}>{text.showAll}</a>
@@ -117,7 +118,7 @@ export const Filters = (props: Props) => {
   return (
     <search class="stack">
       <form
-        class="picker"
+        class="row"
         onSubmit={submit}
         onChange={({ target, currentTarget }) => {
           // A text is applied with the next choice, or by Enter.
@@ -126,61 +127,66 @@ export const Filters = (props: Props) => {
           }
         }}
       >
-        <Input
-          label={common.search}
+        <input
+          aria-label={common.search}
           name="search"
           type="search"
           minLength={2}
           maxLength={200}
           placeholder={text.searchHint}
+          autocomplete="off"
           {...searchText}
         />
-        <Select
-          label={text.status}
-          name="status"
-          value={filter.status}
-          options={[['', text.notDeleted], ...Object.entries(statuses)]}
-        />
-        {hasAccounts ? (
-          <>
-            <Input label={common.account} name="account" {...account} />
-            <Input
-              label={texts.components.domain}
-              name="domain"
-              placeholder={examples.domain}
-              {...domain}
+        <Popover label={text.filters}>
+          <div class="columns">
+            <Select
+              label={text.status}
+              name="status"
+              value={filter.status}
+              options={[['', text.notDeleted], ...Object.entries(statuses)]}
             />
-          </>
-        ) : (
-          <DomainSelect name="domain" none={common.allDomains} value={filter.domain} />
-        )}
-        {days.map(([name, label]) => (
-          <Input
-            key={name}
-            {...{ label, name }}
-            type="date"
-            max="9999-12-30"
-            value={filter[name]}
-          />
-        ))}
-        {/* The links of all accounts are ordered by account. */}
-        {(!hasAccounts || filter.account !== '') && (
-          <Select
-            label={text.order}
-            name="sort"
-            value={filter.sort}
-            options={Object.entries(orders)}
-          />
-        )}
-        <Input
-          label={text.destinationHost}
-          name="destination"
-          placeholder={examples.host}
-          {...destination}
-        />
-        {/* A new field after each added tag. */}
-        <TagInput key={filter.tags.length} label={common.tag} name="tag" />
-        <button>{common.search}</button>
+            {/* The links of all accounts are ordered by account. */}
+            {(!hasAccounts || filter.account !== '') && (
+              <Select
+                label={text.order}
+                name="sort"
+                value={filter.sort}
+                options={Object.entries(orders)}
+              />
+            )}
+            {days.map(([name, label]) => (
+              <Input
+                key={name}
+                {...{ label, name }}
+                type="date"
+                max="9999-12-30"
+                value={filter[name]}
+              />
+            ))}
+            {/* A new field after each added tag. */}
+            <TagInput key={filter.tags.length} label={common.tag} name="tag" />
+            <Input
+              label={text.destinationHost}
+              name="destination"
+              placeholder={examples.host}
+              {...destination}
+            />
+            {hasAccounts ? (
+              <>
+                <Input label={common.account} name="account" {...account} />
+                <Input
+                  label={texts.components.domain}
+                  name="domain"
+                  placeholder={examples.domain}
+                  {...domain}
+                />
+              </>
+            ) : (
+              <DomainSelect name="domain" none={common.allDomains} value={filter.domain} />
+            )}
+          </div>
+          <button>{common.search}</button>
+        </Popover>
       </form>
       {!showsAll(filter) && <Chips {...props} />}
     </search>

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
-import { formatDate, formatTime, ownZoneOf } from '../../format.js';
-import { linkPage, subjectOfLink, textOfShortUrl } from '../../link-address.js';
+import { ownZoneOf } from '../../format.js';
+import { linkPage, subjectOfLink } from '../../link-address.js';
 import {
   apiQueryOf,
   type LinkFilter,
@@ -13,7 +13,7 @@ import {
   writeFilter,
 } from '../../link-filter.js';
 import { formatNumber } from '../../locale.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { type Loaded, useApi } from '../app/hooks.js';
 import { ClippedUrl } from '../components/clipped.js';
 import { CopyButton } from '../components/copy-button.js';
@@ -25,7 +25,8 @@ const { common, links: text } = texts;
 
 interface Selection {
   readonly selected: readonly LinkDetails[];
-  readonly onSelect: (subjects: readonly string[], isSelected: boolean) => void;
+  /** @param isRange whether the links between the last selected one and this one are selected too */
+  readonly onSelect: (subjects: readonly string[], isSelected: boolean, isRange?: boolean) => void;
 }
 
 interface TableProps {
@@ -36,14 +37,38 @@ interface TableProps {
   readonly selection?: Selection;
 }
 
-/** A short URL without its scheme. In a narrow column, its host is cut, but never its code. */
-const ShortUrl = ({ shortUrl }: { readonly shortUrl: string }) => {
-  const address = textOfShortUrl(shortUrl).replace(/^https?:\/\//, '');
-  const start = address.lastIndexOf('/') + 1;
+/** The code of a link after its domain. In a narrow column, the domain is cut, but never the code. */
+const Subject = ({ subject }: { readonly subject: string }) => {
+  const start = subject.lastIndexOf('/') + 1;
   return (
     <>
-      <span>{address.slice(0, start)}</span>
-      <span>{address.slice(start)}</span>
+      {start > 0 && <span>{subject.slice(0, start)}</span>}
+      <span>{subject.slice(start)}</span>
+    </>
+  );
+};
+
+/** The others are counted. */
+const maxTags = 3;
+
+const TagList = ({
+  tags,
+  hrefOfTag,
+}: Pick<TableProps, 'hrefOfTag'> & Pick<LinkDetails, 'tags'>) => {
+  const others = tags.slice(maxTags);
+  return (
+    <>
+      {tags.slice(0, maxTags).map((tag) => (
+        <a key={tag} class="tag clip" href={hrefOfTag(tag)}>
+          <bdi>{tag}</bdi>
+        </a>
+      ))}
+      {others.length > 0 && (
+        <span class="tag clip">
+          +{formatNumber(others.length)}
+          <span class="unseen"> {others.join(', ')}</span>
+        </span>
+      )}
     </>
   );
 };
@@ -51,16 +76,17 @@ const ShortUrl = ({ shortUrl }: { readonly shortUrl: string }) => {
 const Row = (props: Omit<TableProps, 'links'> & { readonly link: TableProps['links'][number] }) => {
   const { link, selection, hrefOfTag } = props;
   const { shortUrl, url, title, tags, clickCount, status, hasPassword, account } = link;
+  const subject = subjectOfLink(link);
   return (
     <tr>
       {selection && (
         <td class="select">
           <input
             type="checkbox"
-            aria-label={text.select(subjectOfLink(link))}
+            aria-label={text.select(subject)}
             checked={selection.selected.includes(link)}
-            onChange={(event) => {
-              selection.onSelect([subjectOfLink(link)], event.currentTarget.checked);
+            onClick={({ currentTarget, shiftKey }) => {
+              selection.onSelect([subject], currentTarget.checked, shiftKey);
             }}
           />
         </td>
@@ -68,44 +94,26 @@ const Row = (props: Omit<TableProps, 'links'> & { readonly link: TableProps['lin
       <td class="code">
         <div class="row nowrap">
           <a class="middle" href={linkPage(link)}>
-            <ShortUrl shortUrl={shortUrl} />
+            <Subject subject={subject} />
           </a>
-          <CopyButton text={shortUrl} what={shortUrl} />
+          <CopyButton text={shortUrl} what={shortUrl} isIcon />
         </div>
-        {account !== undefined && <p class="clip soft">{account}</p>}
       </td>
       <td class="about">
-        {title !== null && (
-          <p class="clip">
-            <strong>
-              <bdi>{title}</bdi>
-            </strong>
-          </p>
-        )}
-        <p class="soft">
-          <ClippedUrl url={url} />
-        </p>
-        {tags.length > 0 && (
-          <p>
-            {tags.map((tag) => (
-              <a key={tag} class="tag clip" href={hrefOfTag(tag)}>
-                <bdi>{tag}</bdi>
-              </a>
-            ))}
-          </p>
-        )}
-      </td>
-      <td class="created">
-        <time dateTime={link.createdAt} title={formatTime(link.createdAt)}>
-          {formatDate(link.createdAt)}
-        </time>
+        <div class="row nowrap">
+          {account !== undefined && <span class="clip soft">{account}</span>}
+          <span class="clip text">
+            {title === null ? <ClippedUrl url={url} /> : <bdi>{title}</bdi>}
+          </span>
+          <TagList tags={tags} hrefOfTag={hrefOfTag} />
+          {hasPassword && <span class="badge">{common.password}</span>}
+        </div>
       </td>
       <td class="number">
         {formatNumber(clickCount)} <span class="narrow">{common.clicks}</span>
       </td>
       <td class="status">
-        <span class={`badge ${status}`}>{statuses[status]}</span>{' '}
-        {hasPassword && <span class="badge">{common.password}</span>}
+        <span class={`badge ${status}`}>{statuses[status]}</span>
       </td>
     </tr>
   );
@@ -135,10 +143,7 @@ const LinkTable = ({ links, ...rest }: TableProps) => (
         <th scope="col" class="code">
           {common.shortLink}
         </th>
-        <th scope="col">{common.destination}</th>
-        <th scope="col" class="created">
-          {common.created}
-        </th>
+        <th scope="col">{text.titleOrDestination}</th>
         <th scope="col" class="number">
           {common.clicks}
         </th>

@@ -1,11 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { BulkResponse } from '../../../../schemas/http/bulk.js';
 import type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
 import { ownZoneOf } from '../../format.js';
 import { subjectOfLink } from '../../link-address.js';
 import { apiQueryOf, type LinkFilter, showsAll } from '../../link-filter.js';
 import { splitTags } from '../../tags.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf } from '../app/hooks.js';
 import { useScope } from '../app/owner.js';
@@ -135,6 +135,7 @@ export const Links = () => {
   const canCreate = useScope('links:create');
   const canWrite = useScope('links:write');
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const lastClicked = useRef('');
   /** The results of bulk changes, because the list may be outdated for a second. */
   const [changed, setChanged] = useState<ReadonlyMap<string, LinkDetails>>(new Map());
   const [failed, setFailed] = useState<readonly Failed[]>([]);
@@ -152,7 +153,12 @@ export const Links = () => {
     .filter(({ status }) => status !== 'deleted' || filter.status === 'deleted');
   const selected = links.filter((link) => chosen.has(subjectOfLink(link)));
 
-  const select = (subjects: readonly string[], isSelected: boolean): void => {
+  const select = (clicked: readonly string[], isSelected: boolean, isRange = false): void => {
+    const order = links.map(subjectOfLink);
+    const ends = [lastClicked.current, ...clicked].map((subject) => order.indexOf(subject));
+    const isKnown = isRange && !ends.includes(-1);
+    const subjects = isKnown ? order.slice(Math.min(...ends), Math.max(...ends) + 1) : clicked;
+    lastClicked.current = clicked.at(-1) ?? '';
     const others = [...chosen].filter((subject) => !subjects.includes(subject));
     setChosen(new Set(isSelected ? [...others, ...subjects] : others));
   };

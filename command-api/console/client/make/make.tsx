@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso/router';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { useOwner } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { lazy } from '../components/lazy.js';

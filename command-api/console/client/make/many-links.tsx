@@ -14,7 +14,7 @@ import {
   readPastedLinks,
 } from '../../pasted-links.js';
 import { splitTags } from '../../tags.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { CopyButton } from '../components/copy-button.js';

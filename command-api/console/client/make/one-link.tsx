@@ -15,7 +15,7 @@ import { readEnd } from '../../link-end.js';
 import { changedOptions } from '../../option-form.js';
 import { fromLocalTime, type RuleForm, toRequest } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import { ClippedUrl } from '../components/clipped.js';

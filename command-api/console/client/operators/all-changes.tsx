@@ -1,7 +1,7 @@
 import { useLocation } from 'preact-iso/router';
 import type { ChangePage } from '../../../../schemas/http/operators.js';
 import { describeEvent } from '../../history.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { useAddressedPage } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { EventEntry } from '../components/history.js';

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { domainPageResponse, OperatorsDomain } from '../../../../schemas/http/domains.js';
 import { formatDate } from '../../format.js';
 import { noFilter, writeFilter } from '../../link-filter.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { useAddressedPage } from '../app/hooks.js';
 import { Page } from '../app/shell.js';

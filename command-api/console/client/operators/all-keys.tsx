@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { OperatorSession } from '../../../../schemas/http/console.js';
 import type { keyPageResponse, KeyWithUsageResponse } from '../../../../schemas/http/keys.js';
 import { formatDate, formatLimit, formatTime } from '../../format.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, useAddressedPage, useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';

@@ -10,7 +10,7 @@ import { Page } from '../app/shell.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
 import { LinkList, useLinkList } from '../links/link-list.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 
 const { common, operators: text } = texts;
 

@@ -1,6 +1,6 @@
 import type { OperatorsLink } from '../../../../schemas/http/operators.js';
 import { type AddressedLink, linkPage, linkPath, subjectOfLink } from '../../link-address.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, useApi } from '../app/hooks.js';
 import { useOwner } from '../app/owner.js';

@@ -3,7 +3,7 @@ import type { HealthResponse } from '../../../../schemas/http/health.js';
 import type { ProcessList } from '../../../../schemas/http/operators.js';
 import { formatTime } from '../../format.js';
 import { formatNumber } from '../../locale.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { readHealth } from '../app/api.js';
 import { Changes } from '../app/changes.js';
 import { useApi, useLoad, useRefresh } from '../app/hooks.js';

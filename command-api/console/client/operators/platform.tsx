@@ -14,7 +14,7 @@ import { question, useActions, type Action } from '../components/actions.js';
 import { Input } from '../components/field.js';
 import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 
 const { common, operators: text } = texts;
 const { history: values } = texts.values;

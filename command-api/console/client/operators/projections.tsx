@@ -4,7 +4,7 @@ import type {
 } from '../../../../schemas/http/projections.js';
 import { formatTime } from '../../format.js';
 import { formatNumber, formatShare } from '../../locale.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { useApi, useRefresh } from '../app/hooks.js';
 import { Page } from '../app/shell.js';

@@ -1,6 +1,6 @@
 import type { InvitationResponse, PersonResponse } from '../../../../schemas/http/people.js';
 import { formatTime } from '../../format.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, useAddressedPage, useApi } from '../app/hooks.js';
 import { useOwner, useScope } from '../app/owner.js';

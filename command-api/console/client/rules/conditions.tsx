@@ -12,9 +12,10 @@ import {
   valuesOf,
   withCondition,
 } from '../../rules-form.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { type Attribute, attributeNames, attributes, optionsOf } from '../../visitor-values.js';
 import { Check, Input, TextArea, withValue, ZoneField } from '../components/field.js';
+import { closePopover, Popover } from '../components/popover.js';
 
 const { common, rules: text } = texts;
 
@@ -56,13 +57,13 @@ interface AttributeProps {
 
 /** The values of an attribute that match. The list is created when it is opened, because it can be long. */
 const AttributeField = ({ attribute, values, onChange }: AttributeProps) => {
-  const [isOpen, setOpen] = useState(false);
+  const [isOpen, setOpen] = useState(values.length === 0);
   const [search, setSearch] = useState('');
   const label = attributeNames[attribute];
   const options = isOpen ? optionsOf(attribute, values) : [];
   const shown = options.filter(([, name]) => name.toLowerCase().includes(search.toLowerCase()));
   return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {label}:{' '}
         {values.length === 0
@@ -139,55 +140,106 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
   </>
 );
 
+const fields = [...attributes, 'times', 'weekly', 'query', 'networks'] as const;
+type FieldName = (typeof fields)[number];
+
+const labels: Readonly<Record<FieldName, string>> = {
+  ...attributeNames,
+  times: text.times,
+  weekly: text.weekly,
+  query: text.query,
+  networks: text.networks,
+};
+
+const isSet = (when: RuleConditions, name: FieldName): boolean =>
+  (name === 'times' ? (when.after ?? when.before) : when[name]) !== undefined;
+
 interface Props {
   readonly when: RuleConditions;
   readonly onChange: (when: RuleConditions) => void;
 }
 
-export const Conditions = ({ when, onChange }: Props) => (
-  <>
-    {attributes.map((attribute) => (
-      <AttributeField
-        key={attribute}
-        attribute={attribute}
-        values={valuesOf(when, attribute)}
-        onChange={(values) => onChange(withCondition(when, attribute, values))}
-      />
-    ))}
-    <div class="columns">
-      {times.map(([name, label]) => (
-        <Input
-          key={name}
-          label={label}
-          type="datetime-local"
-          max="9999-12-31T23:59"
-          value={toLocalTime(when[name])}
-          hint={common.ownZone(ownZoneOf())}
-          onChange={withValue((value) => onChange(withCondition(when, name, fromLocalTime(value))))}
+/** The conditions of a rule, and a choice of further ones. */
+export const Conditions = ({ when, onChange }: Props) => {
+  const [added, setAdded] = useState(() => fields.filter((name) => isSet(when, name)));
+  const isShown = (name: FieldName): boolean => added.includes(name) || isSet(when, name);
+  const add = (name: FieldName): void => {
+    setAdded([...added, name]);
+    if (name === 'weekly') onChange(withCondition(when, name, newWindow(ownZoneOf())));
+  };
+  const others = fields.filter((name) => !isShown(name));
+  return (
+    <>
+      {attributes.filter(isShown).map((attribute) => (
+        <AttributeField
+          key={attribute}
+          attribute={attribute}
+          values={valuesOf(when, attribute)}
+          onChange={(values) => onChange(withCondition(when, attribute, values))}
         />
       ))}
-    </div>
-    <WeeklyField
-      weekly={when.weekly}
-      onChange={(weekly) => onChange(withCondition(when, 'weekly', weekly))}
-    />
-    <div class="columns">
-      <TextArea
-        label={text.query}
-        hint={text.queryHint}
-        rows={2}
-        value={queryText(when.query)}
-        onChange={withValue((value) => onChange(withCondition(when, 'query', queryOf(value))))}
-      />
-      <TextArea
-        label={text.networks}
-        hint={text.networksHint}
-        rows={2}
-        value={when.networks?.join('\n') ?? ''}
-        onChange={withValue((value) => {
-          onChange(withCondition(when, 'networks', networksOf(value)));
-        })}
-      />
-    </div>
-  </>
-);
+      {isShown('times') && (
+        <div class="columns">
+          {times.map(([name, label]) => (
+            <Input
+              key={name}
+              label={label}
+              type="datetime-local"
+              max="9999-12-31T23:59"
+              value={toLocalTime(when[name])}
+              hint={common.ownZone(ownZoneOf())}
+              onChange={withValue((value) => {
+                onChange(withCondition(when, name, fromLocalTime(value)));
+              })}
+            />
+          ))}
+        </div>
+      )}
+      {isShown('weekly') && (
+        <WeeklyField
+          weekly={when.weekly}
+          onChange={(weekly) => onChange(withCondition(when, 'weekly', weekly))}
+        />
+      )}
+      {isShown('query') && (
+        <TextArea
+          label={text.query}
+          hint={text.queryHint}
+          rows={2}
+          value={queryText(when.query)}
+          onChange={withValue((value) => onChange(withCondition(when, 'query', queryOf(value))))}
+        />
+      )}
+      {isShown('networks') && (
+        <TextArea
+          label={text.networks}
+          hint={text.networksHint}
+          rows={2}
+          value={when.networks?.join('\n') ?? ''}
+          onChange={withValue((value) => {
+            onChange(withCondition(when, 'networks', networksOf(value)));
+          })}
+        />
+      )}
+      {others.length > 0 && (
+        <Popover label={text.addCondition}>
+          <div class="choices">
+            {others.map((name) => (
+              <button
+                key={name}
+                type="button"
+                class="quiet small"
+                onClick={({ currentTarget }) => {
+                  closePopover(currentTarget);
+                  add(name);
+                }}
+              >
+                {labels[name]}
+              </button>
+            ))}
+          </div>
+        </Popover>
+      )}
+    </>
+  );
+};

@@ -8,9 +8,11 @@ import {
   newEntry,
   newRule,
   type RuleForm,
+  type Template,
+  templateNames,
   toRequest,
 } from '../../rules-form.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { Input, withValue, UrlInput } from '../components/field.js';
 import { richText } from '../components/rich-text.js';
 import { Conditions } from './conditions.js';
@@ -52,7 +54,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
   const isFull = entries.length >= maxEntries;
   const total = entries.reduce((sum, { weight }) => sum + weight, 0);
   return (
-    <>
+    <div class={isSplit ? 'stack' : 'picker url'}>
       {entries.map((entry, index) => {
         const change = (changed: Partial<SplitEntry>): void => {
           onChange(entries.with(index, { ...entry, ...changed }));
@@ -103,7 +105,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
       <button
         ref={add}
         type="button"
-        class="small"
+        class={isSplit ? 'small' : ''}
         aria-disabled={isFull}
         onClick={() => {
           if (!isFull) onChange([...entries, newEntry(entries)]);
@@ -111,7 +113,7 @@ const Entries = ({ entries, onChange }: EntriesProps) => {
       >
         {isSplit ? text.addEntry : text.split}
       </button>
-    </>
+    </div>
   );
 };
 
@@ -125,29 +127,29 @@ interface RuleProps {
 }
 
 const Rule = ({ rule, index, count, onChange, onMove, onRemove }: RuleProps) => (
-  <fieldset class="stack" data-rule={rule.id}>
-    <legend>{text.ruleNumber(index + 1)}</legend>
-    <div class="row">
-      <button type="button" class="small up" aria-disabled={index === 0} onClick={() => onMove(-1)}>
+  <fieldset class="stack rule" data-rule={rule.id}>
+    <legend>{texts.components.ruleNumber(index + 1)}</legend>
+    <div class="picker">
+      <NameField
+        label={text.nameOfRule}
+        value={rule.name}
+        onChange={(name) => onChange({ ...rule, name })}
+      />
+      <button type="button" class="up" aria-disabled={index === 0} onClick={() => onMove(-1)}>
         {withUnseen(text.moveUp, 'rule', text.unseenRule(index + 1))}
       </button>
       <button
         type="button"
-        class="small down"
+        class="down"
         aria-disabled={index === count - 1}
         onClick={() => onMove(1)}
       >
         {withUnseen(text.moveDown, 'rule', text.unseenRule(index + 1))}
       </button>
-      <button type="button" class="small" onClick={onRemove}>
+      <button type="button" onClick={onRemove}>
         {withUnseen(text.remove, 'rule', text.unseenRule(index + 1))}
       </button>
     </div>
-    <NameField
-      label={text.nameOfRule}
-      value={rule.name}
-      onChange={(name) => onChange({ ...rule, name })}
-    />
     <Conditions when={rule.when} onChange={(when) => onChange({ ...rule, when })} />
     <Entries entries={rule.entries} onChange={(entries) => onChange({ ...rule, entries })} />
   </fieldset>
@@ -183,6 +185,14 @@ export const RuleEditor = ({ rules, onChange }: Props) => {
     change(moved, focused, text.moved(rule.name, index + by + 1));
   };
 
+  const add = (template: Template): void => {
+    if (rules.length >= maxRules) return;
+    const rule = newRule(rules, template);
+    // The first field that the user must fill.
+    const isEmpty = ':is([type=search], [inputmode=url])';
+    change([...rules, rule], `[data-rule="${rule.id}"] input${isEmpty}`, '');
+  };
+
   return (
     <fieldset class="stack" ref={editor}>
       <legend>{text.rules}</legend>
@@ -198,21 +208,20 @@ export const RuleEditor = ({ rules, onChange }: Props) => {
           onRemove={() => change(rules.toSpliced(index, 1), '.add', text.removed(rule.name))}
         />
       ))}
-      <p class="row">
-        <button
-          type="button"
-          class="add"
-          aria-disabled={rules.length >= maxRules}
-          onClick={() => {
-            if (rules.length >= maxRules) return;
-            const rule = newRule(rules);
-            change([...rules, rule], `[data-rule="${rule.id}"] input`, '');
-          }}
-        >
-          {text.addRule}
-        </button>
+      <div class="row" role="group" aria-label={text.addRule}>
+        {templateNames.map((template) => (
+          <button
+            key={template}
+            type="button"
+            class="small add"
+            aria-disabled={rules.length >= maxRules}
+            onClick={() => add(template)}
+          >
+            {text.templates[template]}
+          </button>
+        ))}
         <span role="status">{note}</span>
-      </p>
+      </div>
       {rules.length > 0 && <RulePreview rules={toRequest(rules) ?? []} />}
     </fieldset>
   );

@@ -3,7 +3,7 @@ import type { RedirectRule } from '../../../../schemas/redirect-rules.js';
 import type { appliedRule } from '../../applied-rule.js';
 import { formatShare } from '../../locale.js';
 import { describeConditions, toLocalTime } from '../../rules-form.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import {
   attributeNames,
   attributes,

@@ -7,7 +7,7 @@ import { subjectOfLink, withQuery } from '../../link-address.js';
 import { noFilter, writeFilter } from '../../link-filter.js';
 import { formatNumber } from '../../locale.js';
 import { areEqualTags } from '../../tags.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi, type Result } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useApi } from '../app/hooks.js';
 import { useScope } from '../app/owner.js';

@@ -7,7 +7,7 @@ import type {
 import { formatClock, formatDate, formatEventType, formatTime } from '../../format.js';
 import { withQuery } from '../../link-address.js';
 import { formatNumber } from '../../locale.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi, type Result } from '../app/api.js';
 import { type Action, useActions } from '../components/actions.js';
 import { ListPages } from '../components/tables.js';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { WebhookResponse } from '../../../../schemas/http/webhooks.js';
 import { eventNames, formatDate, formatEventType, formatTime } from '../../format.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { fieldsOf } from '../app/hooks.js';
 import { Check, Input, UrlInput } from '../components/field.js';
 import { DomainSelect } from '../components/own-domains.js';

@@ -7,7 +7,7 @@ import type {
   WebhookResponse,
 } from '../../../../schemas/http/webhooks.js';
 import { fromLocalTime } from '../../rules-form.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { useApi, useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { Page } from '../app/shell.js';

@@ -1,5 +1,5 @@
 /** German texts: the pages of links. */
-import type * as english from '../en/texts.js';
+import type * as english from '../en/later-texts.js';
 
 export const links: typeof english.links = (number) => {
   const linksOf = (count: number): string => (count === 1 ? 'ein Link' : `${number(count)} Links`);
@@ -12,6 +12,7 @@ export const links: typeof english.links = (number) => {
     onThisPage: (count) =>
       count === 1 ? 'Ein Link auf dieser Seite' : `${number(count)} Links auf dieser Seite`,
     noneOfThese: 'Keiner dieser Links passt.',
+    titleOrDestination: 'Titel oder Ziel',
     searchHint: 'Link, Titel, Notiz, Tag',
     status: 'Status',
     notDeleted: 'Nicht gelöscht',
@@ -210,3 +211,73 @@ export const tags: typeof english.tags = (number) => ({
     count === 1 ? 'Ein Link ist geändert.' : `${number(count)} Links sind geändert.`,
   notChanged: 'Diese Links sind nicht geändert:',
 });
+
+export const rules: typeof english.rules = {
+  rules: 'Weiterleitungsregeln',
+  hint: 'Besucher erhalten die URL der ersten Regel, die passt. Passt keine, erhalten sie das Ziel.',
+  nameOfRule: 'Name der Regel',
+  nameRequirement: 'Buchstaben, Ziffern, Bindestriche und Unterstriche',
+  url: 'Ziel-URL',
+  entry: (number) => `Eintrag ${number}`,
+  urlOfEntry: (number) => `URL von Eintrag ${number}`,
+  nameOfEntry: (number) => `Name von Eintrag ${number}`,
+  weightOfEntry: (number, share) => `Gewicht von Eintrag ${number}, ${share}`,
+  removeEntry: '{entry}Entfernen',
+  unseenEntry: (number) => `Eintrag ${number} `,
+  moveUp: '{rule}Nach oben',
+  moveDown: '{rule}Nach unten',
+  remove: '{rule}Entfernen',
+  unseenRule: (number) => `Regel ${number} `,
+  addEntry: 'Eintrag hinzufügen',
+  split: 'Auf mehrere URLs aufteilen',
+  addRule: 'Regel hinzufügen',
+  templates: {
+    iphones: 'iPhones weiterleiten …',
+    country: 'Nach Land …',
+    'ab-test': 'A/B-Test …',
+    weekends: 'Wochenenden …',
+    rule: 'Andere Regel …',
+  },
+  addCondition: 'Bedingung hinzufügen',
+  times: 'Beginn und Ende',
+  moved: (name, number) => `${name} ist jetzt Regel ${number}.`,
+  removed: (name) => `${name} ist entfernt.`,
+  query: 'Query-Parameter',
+  queryHint: 'Ein Parameter je Zeile: name=wert, name=* für jeden Wert, !name für keinen.',
+  networks: 'Netze',
+  networksHint: 'IP-Adressen oder CIDRs, etwa 192.0.2.0/24.',
+  address: 'IP-Adresse',
+  any: 'beliebig',
+  searchIn: (list) => `${list} suchen`,
+  weekly: 'Nur zu bestimmten Zeiten der Woche',
+  days: 'Tage',
+  fromTime: 'Von (Uhrzeit)',
+  toTime: 'Bis (Uhrzeit)',
+  toTimeHint: 'Vor dem Beginn: am nächsten Tag.',
+  starts: 'Beginn',
+  ends: 'Ende',
+  preview: 'Was erhält ein Besucher?',
+  visitor: 'Ein Besucher',
+  time: 'Zeit',
+  chooseTime: 'Wählen Sie eine Zeit.',
+  noRule: '→ das Ziel (keine Regel)',
+  byRule: '→ {destinations} (Regel {rule})',
+  unknownZone: 'Dieser Browser kennt eine Zeitzone der Regeln nicht.',
+  allVisitors: 'Alle Besucher',
+  inCountries: (countries) => `aus ${countries}`,
+  inLanguages: (languages) => `Sprache ${languages}`,
+  from: (time) => `ab ${time}`,
+  until: (time) => `bis ${time}`,
+};
+
+export const options: typeof english.options = {
+  options: 'Weiterleitung und Vorschau',
+  usual: 'Wie üblich (302)',
+  permanent: (status) => `${status}, dauerhaft`,
+  statusHint:
+    'Browser merken sich eine dauerhafte Weiterleitung 60 s lang: wiederholte Besuche werden nicht gezählt.',
+  expiredUrlHint: 'Wohin Besucher gelangen, wenn die Zeit um ist oder die Klicks verbraucht sind.',
+  cardHint: 'Was Messenger und soziale Netze statt der Vorschau des Ziels zeigen.',
+  cardTitle: 'Überschrift',
+  image: 'Bild (https)',
+};

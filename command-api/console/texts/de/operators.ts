@@ -1,5 +1,5 @@
 /** German texts: the pages of operators. */
-import type * as english from '../en/texts.js';
+import type * as english from '../en/later-texts.js';
 
 export const operators: typeof english.operators = (number) => ({
   name: 'Bezeichnung',

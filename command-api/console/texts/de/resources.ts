@@ -1,21 +1,7 @@
 /** German texts: keys, domains, webhooks and imports. */
-import type * as english from '../en/texts.js';
+import type * as english from '../en/later-texts.js';
 
 export const keys: typeof english.keys = {
-  scopes: {
-    'links:create': 'Links erstellen',
-    'links:read': 'Links lesen',
-    'links:write': 'Links ändern und löschen',
-    'links:import': 'Links aus Dateien importieren',
-    'stats:read': 'Statistik lesen',
-    'qr:read': 'QR-Codes erstellen',
-    'keys:manage': 'Schlüssel verwalten',
-    'domains:manage': 'Domains verwalten',
-    'events:read': 'Ereignisse lesen',
-    'webhooks:manage': 'Webhooks verwalten',
-    'people:read': 'Personen lesen',
-    'people:manage': 'Personen verwalten',
-  },
   scopesLegend: 'Berechtigungen',
   preset: 'Vorauswahl',
   presets: {

@@ -101,6 +101,9 @@ export const app: typeof english.app = {
 export const components: typeof english.components = {
   cancel: 'Abbrechen',
   close: 'Schließen',
+  notLoaded: 'Diese Seite kann nicht geladen werden',
+  newVersion:
+    'Linklog wurde aktualisiert. Versuchen Sie es noch einmal, um die neue Version zu laden.',
   offline:
     'Der Dienst ist nicht erreichbar. Prüfen Sie Ihre Verbindung und versuchen Sie es erneut.',
   seePlans: 'Tarife ansehen',
@@ -182,7 +185,24 @@ export const components: typeof english.components = {
     whitespace: 'Die URL enthält Leerraum oder einen Zeilenumbruch. Entfernen Sie ihn.',
     tooLong: 'Die URL ist zu lang. Erlaubt sind 2.048 Zeichen.',
   },
+  ruleNumber: (number) => `Regel ${number}`,
+  entryInPath: (number) => `Eintrag ${number}`,
   needsScope: 'Dafür ist die Berechtigung „{name}“ ({scope}) nötig, die diese Sitzung nicht hat.',
+};
+
+export const scopes: typeof english.scopes = {
+  'links:create': 'Links erstellen',
+  'links:read': 'Links lesen',
+  'links:write': 'Links ändern und löschen',
+  'links:import': 'Links aus Dateien importieren',
+  'stats:read': 'Statistik lesen',
+  'qr:read': 'QR-Codes erstellen',
+  'keys:manage': 'Schlüssel verwalten',
+  'domains:manage': 'Domains verwalten',
+  'events:read': 'Ereignisse lesen',
+  'webhooks:manage': 'Webhooks verwalten',
+  'people:read': 'Personen lesen',
+  'people:manage': 'Personen verwalten',
 };
 
 export const sessions: typeof english.sessions = {

@@ -1,4 +1,4 @@
-/** German texts: statistics, the live view, redirect rules and values. */
+/** German texts: statistics, the live view and values. */
 import type * as english from '../en/texts.js';
 
 export const overview: typeof english.overview = {
@@ -90,69 +90,6 @@ export const live: typeof english.live = (number) => ({
   from: (host) => `von ${host}`,
   rule: (name) => `Regel ${name}`,
 });
-
-export const rules: typeof english.rules = {
-  rules: 'Weiterleitungsregeln',
-  hint: 'Besucher erhalten die URL der ersten Regel, die passt. Passt keine, erhalten sie das Ziel.',
-  ruleNumber: (number) => `Regel ${number}`,
-  nameOfRule: 'Name der Regel',
-  nameRequirement: 'Buchstaben, Ziffern, Bindestriche und Unterstriche',
-  url: 'Ziel-URL',
-  entry: (number) => `Eintrag ${number}`,
-  entryInPath: (number) => `Eintrag ${number}`,
-  urlOfEntry: (number) => `URL von Eintrag ${number}`,
-  nameOfEntry: (number) => `Name von Eintrag ${number}`,
-  weightOfEntry: (number, share) => `Gewicht von Eintrag ${number}, ${share}`,
-  removeEntry: '{entry}Entfernen',
-  unseenEntry: (number) => `Eintrag ${number} `,
-  moveUp: '{rule}Nach oben',
-  moveDown: '{rule}Nach unten',
-  remove: '{rule}Entfernen',
-  unseenRule: (number) => `Regel ${number} `,
-  addEntry: 'Eintrag hinzufügen',
-  split: 'Auf mehrere URLs aufteilen',
-  addRule: 'Regel hinzufügen',
-  moved: (name, number) => `${name} ist jetzt Regel ${number}.`,
-  removed: (name) => `${name} ist entfernt.`,
-  query: 'Query-Parameter',
-  queryHint: 'Ein Parameter je Zeile: name=wert, name=* für jeden Wert, !name für keinen.',
-  networks: 'Netze',
-  networksHint: 'IP-Adressen oder CIDRs, etwa 192.0.2.0/24.',
-  address: 'IP-Adresse',
-  any: 'beliebig',
-  searchIn: (list) => `${list} suchen`,
-  weekly: 'Nur zu bestimmten Zeiten der Woche',
-  days: 'Tage',
-  fromTime: 'Von (Uhrzeit)',
-  toTime: 'Bis (Uhrzeit)',
-  toTimeHint: 'Vor dem Beginn: am nächsten Tag.',
-  starts: 'Beginn',
-  ends: 'Ende',
-  preview: 'Was erhält ein Besucher?',
-  visitor: 'Ein Besucher',
-  time: 'Zeit',
-  chooseTime: 'Wählen Sie eine Zeit.',
-  noRule: '→ das Ziel (keine Regel)',
-  byRule: '→ {destinations} (Regel {rule})',
-  unknownZone: 'Dieser Browser kennt eine Zeitzone der Regeln nicht.',
-  allVisitors: 'Alle Besucher',
-  inCountries: (countries) => `aus ${countries}`,
-  inLanguages: (languages) => `Sprache ${languages}`,
-  from: (time) => `ab ${time}`,
-  until: (time) => `bis ${time}`,
-};
-
-export const options: typeof english.options = {
-  options: 'Weiterleitung und Vorschau',
-  usual: 'Wie üblich (302)',
-  permanent: (status) => `${status}, dauerhaft`,
-  statusHint:
-    'Browser merken sich eine dauerhafte Weiterleitung 60 s lang: wiederholte Besuche werden nicht gezählt.',
-  expiredUrlHint: 'Wohin Besucher gelangen, wenn die Zeit um ist oder die Klicks verbraucht sind.',
-  cardHint: 'Was Messenger und soziale Netze statt der Vorschau des Ziels zeigen.',
-  cardTitle: 'Überschrift',
-  image: 'Bild (https)',
-};
 
 export const values: typeof english.values = {
   events: {

@@ -1,4 +1,4 @@
-/** English texts: the pages of links. */
+/** English texts: the pages of links, and redirect rules. */
 import type { FormatNumber } from '../../locale.js';
 
 export const links = (number: FormatNumber) => {
@@ -11,6 +11,7 @@ export const links = (number: FormatNumber) => {
     onThisPage: (count: number) =>
       count === 1 ? 'One link on this page' : `${number(count)} links on this page`,
     noneOfThese: 'None of these match.',
+    titleOrDestination: 'Title or destination',
     searchHint: 'Link, title, note, tag',
     status: 'Status',
     notDeleted: 'Not deleted',
@@ -210,3 +211,74 @@ export const tags = (number: FormatNumber) => ({
     count === 1 ? 'One link is changed.' : `${number(count)} links are changed.`,
   notChanged: 'These links are not changed:',
 });
+
+export const rules = {
+  rules: 'Redirect rules',
+  hint: 'Visitors get the URL of the first rule that matches, and without a match the destination.',
+  nameOfRule: 'Name of the rule',
+  nameRequirement: 'Letters, digits, hyphens and underscores',
+  url: 'URL',
+  entry: (number: number) => `Entry ${number}`,
+  urlOfEntry: (number: number) => `URL of entry ${number}`,
+  nameOfEntry: (number: number) => `Name of entry ${number}`,
+  weightOfEntry: (number: number, share: string) => `Weight of entry ${number}, ${share}`,
+  /** The thing in braces is only for screen readers. */
+  removeEntry: 'Remove{entry}',
+  unseenEntry: (number: number) => ` entry ${number}`,
+  moveUp: 'Move up{rule}',
+  moveDown: 'Move down{rule}',
+  remove: 'Remove{rule}',
+  unseenRule: (number: number) => ` rule ${number}`,
+  addEntry: 'Add an entry',
+  split: 'Split between several URLs',
+  addRule: 'Add a rule',
+  templates: {
+    iphones: 'Send iPhones to …',
+    country: 'By country …',
+    'ab-test': 'A/B test …',
+    weekends: 'Weekends …',
+    rule: 'Other rule …',
+  },
+  addCondition: 'Add a condition',
+  times: 'Start and end',
+  moved: (name: string, number: number) => `${name} is now rule ${number}.`,
+  removed: (name: string) => `${name} is removed.`,
+  query: 'Query parameters',
+  queryHint: 'One parameter a line: name=value, name=* for any value, !name for none.',
+  networks: 'Networks',
+  networksHint: 'IP addresses or CIDRs, such as 192.0.2.0/24.',
+  address: 'IP address',
+  any: 'any',
+  searchIn: (list: string) => `Search ${list.toLowerCase()}`,
+  weekly: 'Only at certain hours of the week',
+  days: 'Days',
+  fromTime: 'From (time of day)',
+  toTime: 'To (time of day)',
+  toTimeHint: 'Before the start: on the next day.',
+  starts: 'Starts',
+  ends: 'Ends',
+  preview: 'What does a visitor get?',
+  visitor: 'A visitor',
+  time: 'Time',
+  chooseTime: 'Choose a time.',
+  noRule: '→ the destination (no rule)',
+  byRule: '→ {destinations} (rule {rule})',
+  unknownZone: 'This browser does not know a time zone of the rules.',
+  /** Summaries of conditions. */
+  allVisitors: 'All visitors',
+  inCountries: (countries: string) => `in ${countries}`,
+  inLanguages: (languages: string) => `language ${languages}`,
+  from: (time: string) => `from ${time}`,
+  until: (time: string) => `until ${time}`,
+};
+
+export const options = {
+  options: 'Redirect and preview',
+  usual: 'Usual (302)',
+  permanent: (status: number) => `${status}, permanent`,
+  statusHint: 'Browsers cache a permanent redirect for 60 s: repeated visits are not counted.',
+  expiredUrlHint: 'Where visitors are led when its time is over or its clicks are used up.',
+  cardHint: 'What messengers and social networks show instead of the destination’s own preview.',
+  cardTitle: 'Heading',
+  image: 'Image (https)',
+};

@@ -2,20 +2,6 @@
 import type { FormatNumber } from '../../locale.js';
 
 export const keys = {
-  scopes: {
-    'links:create': 'Create links',
-    'links:read': 'Read links',
-    'links:write': 'Change and delete links',
-    'links:import': 'Import links from files',
-    'stats:read': 'Read statistics',
-    'qr:read': 'Create QR codes',
-    'keys:manage': 'Manage keys',
-    'domains:manage': 'Manage domains',
-    'events:read': 'Read events',
-    'webhooks:manage': 'Manage webhooks',
-    'people:read': 'Read people',
-    'people:manage': 'Manage people',
-  },
   scopesLegend: 'Scopes',
   preset: 'Preset',
   presets: { read: 'Read only', create: 'Create links', all: 'Everything', custom: 'Custom' },

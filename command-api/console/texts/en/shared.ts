@@ -101,6 +101,8 @@ export const app = {
 export const components = {
   cancel: 'Cancel',
   close: 'Close',
+  notLoaded: 'This page cannot be loaded',
+  newVersion: 'Linklog was updated. Try again to load the new version.',
   offline: 'The service cannot be reached. Check your connection, then try again.',
   seePlans: 'See the plans',
   tryIn: (seconds: number) => `You can try again in ${seconds} s.`,
@@ -179,7 +181,25 @@ export const components = {
     whitespace: 'The URL contains white space or a line break. Remove it.',
     tooLong: 'The URL is too long. The limit is 2,048 characters.',
   },
+  ruleNumber: (number: number) => `Rule ${number}`,
+  /** After the rule, in the path of an error. */
+  entryInPath: (number: number) => `entry ${number}`,
   needsScope: 'This needs the scope “{name}” ({scope}), which this session does not have.',
+};
+
+export const scopes = {
+  'links:create': 'Create links',
+  'links:read': 'Read links',
+  'links:write': 'Change and delete links',
+  'links:import': 'Import links from files',
+  'stats:read': 'Read statistics',
+  'qr:read': 'Create QR codes',
+  'keys:manage': 'Manage keys',
+  'domains:manage': 'Manage domains',
+  'events:read': 'Read events',
+  'webhooks:manage': 'Manage webhooks',
+  'people:read': 'Read people',
+  'people:manage': 'Manage people',
 };
 
 export const sessions = {

@@ -1,7 +1,4 @@
-/** The catalogue of English texts. */
+/** The catalogue of English texts that the first page needs. */
 export * from './shared.js';
-export * from './links.js';
 export * from './statistics.js';
-export * from './resources.js';
-export * from './operators.js';
 export * from './people.js';

@@ -1,0 +1,4 @@
+/** The catalogue of English texts of the other pages. */
+export * from './links.js';
+export * from './resources.js';
+export * from './operators.js';
