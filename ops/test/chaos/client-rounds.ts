@@ -60,27 +60,32 @@ const startKiller = (stack: RunningStack, seed: number) => {
   };
 };
 
-/** Changes the tags of links, in turns. A call without a response is repeated: the same tags are no event. */
+/**
+ * Changes the tags of links, in turns. A call without a response is repeated at another API: the same tags are no event.
+ */
 const writeEvents = async (
-  client: Linklog,
+  clients: readonly Linklog[],
   codes: readonly string[],
   count: number,
 ): Promise<void> => {
   for (let round = 0; round * codes.length < count; round += 1) {
     const changed = codes.slice(0, count - round * codes.length);
     const starts = changed.flatMap((_, index) => (index % bulkSize === 0 ? index : []));
-    await pLimit(4).map(starts, (start) =>
-      retry(
+    await pLimit(4).map(starts, (start) => {
+      let attempts = 0;
+      return retry(
         async () => {
+          attempts += 1;
+          const client = clients[attempts % clients.length];
           const shortCodes = changed.slice(start, start + bulkSize);
           const change = { tags: [`round-${round}`] };
-          const { results } = await client.links.bulk({ shortCodes, change });
-          const failed = results.find(({ success }) => !success);
-          if (failed) throw new Error(`a change failed: ${JSON.stringify(failed)}`);
+          const response = await client?.links.bulk({ shortCodes, change });
+          const failed = response?.results.find(({ success }) => !success);
+          if (!response || failed) throw new Error(`a change failed: ${JSON.stringify(failed)}`);
         },
-        { attempts: 60 },
-      ),
-    );
+        { attempts: 600 },
+      );
+    });
   }
 };
 
@@ -141,8 +146,7 @@ export const clientRounds = async (options: ClientRoundsOptions): Promise<Outcom
   const proxy = await startLossyProxy(stack.apis, { random: seededRandom(seed), share: 0.2 });
   const { key } = await issueKey(stack, { plan: 'PRO', account: 'client' });
   const client = new Linklog({ key, baseUrl: proxy.url, maxRetries: 5, timeoutMs: 5_000 });
-  const [baseUrl = ''] = stack.apis;
-  const direct = new Linklog({ key, baseUrl, maxRetries: 20 });
+  const direct = stack.apis.map((baseUrl) => new Linklog({ key, baseUrl, maxRetries: 20 }));
   const log = new LogCopy();
   const catchUp = catchUpFromKafka(stack.kafka);
   const killer = startKiller(stack, seed + 1);
@@ -166,7 +170,7 @@ export const clientRounds = async (options: ClientRoundsOptions): Promise<Outcom
 
     let existing: ReadonlyMap<string, readonly string[]> = new Map();
     const isListed = async (): Promise<boolean> => {
-      existing = await exportCodes(direct);
+      for (const api of direct) existing = await exportCodes(api);
       return existing.size >= log.linksTo.size;
     };
     await eventually('the list has all links', isListed, idleWithinMs);
