@@ -61,7 +61,8 @@ const startKiller = (stack: RunningStack, seed: number) => {
 };
 
 /**
- * Changes the tags of links, in turns. A call without a response is repeated at another API: the same tags are no event.
+ * Changes the tags of links, round by round. A call without a response is repeated at another API: the same tags are no
+ * event.
  */
 const writeEvents = async (
   clients: readonly Linklog[],

@@ -296,7 +296,7 @@ describe('client: calls of a running product', () => {
   });
 });
 
-describe('client: through a proxy that drops, cuts, delays and duplicates a third of the requests', () => {
+describe('client: through a proxy that drops, cuts, silences, delays and duplicates a third of the requests', () => {
   const folder = folderFixture();
   const bench = productFixture(async () => ({ PLANS_FILE: await generousPlansFile(folder.path) }));
 
