@@ -10,7 +10,11 @@ import { projectFile } from '../../ops/platform/files/project-file.js';
 
 const sources = projectFile('command-api', 'console');
 /** The bundle has modules of these folders too. */
-const sharedFolders = [projectFile('command-api', 'imports', 'formats'), projectFile('schemas')];
+const sharedFolders = [
+  projectFile('command-api', 'imports', 'formats'),
+  projectFile('ops', 'clients', 'typescript', 'src'),
+  projectFile('schemas'),
+];
 const bundle = projectFile('dist', 'command-api', 'console', 'client');
 const builtFrom = `${bundle}.sha256`;
 

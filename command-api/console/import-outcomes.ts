@@ -10,18 +10,6 @@ export const isFailed = ({ outcome }: ImportedRow): boolean => failures.has(outc
 /** Whether a row needs the attention of the user. */
 export const isNotable = (row: ImportedRow): boolean => isFailed(row) || row.message !== null;
 
-/** Parses JSON Lines of which each has an outcome. */
-export class OutcomeParser {
-  #rest = '';
-
-  /** The rows that are complete with this text. */
-  push(text: string): readonly ImportedRow[] {
-    const lines = (this.#rest + text).split('\n');
-    this.#rest = lines.pop() ?? '';
-    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ImportedRow);
-  }
-}
-
 export const maxShownRows = 100;
 
 /** The rows that are read to find those with a message. */
@@ -36,16 +24,15 @@ export interface OutcomeSummary {
 
 export const emptySummary: OutcomeSummary = { rows: [], failed: new Map(), scanned: 0 };
 
-export const addRows = (summary: OutcomeSummary, rows: readonly ImportedRow[]): OutcomeSummary => {
-  const failed = new Map(summary.failed);
-  for (const row of rows) {
-    if (isFailed(row)) failed.set(row.outcome, (failed.get(row.outcome) ?? 0) + 1);
-  }
-  const shown = summary.rows.length < maxShownRows ? rows.filter(isNotable) : [];
+export const addRow = (summary: OutcomeSummary, row: ImportedRow): OutcomeSummary => {
+  const { rows, failed, scanned } = summary;
+  const isShown = isNotable(row) && rows.length < maxShownRows;
   return {
-    rows: [...summary.rows, ...shown].slice(0, maxShownRows),
-    failed,
-    scanned: summary.scanned + rows.length,
+    rows: isShown ? [...rows, row] : rows,
+    failed: isFailed(row)
+      ? new Map([...failed, [row.outcome, (failed.get(row.outcome) ?? 0) + 1]])
+      : failed,
+    scanned: scanned + 1,
   };
 };
 

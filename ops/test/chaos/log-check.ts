@@ -59,6 +59,16 @@ export const checkLog = async (check: LogCheck & { readonly catchUp: CatchUp }):
   );
 };
 
+/** Descriptions of the events that the relay has not sent to Kafka. */
+export const unsentEvents = async (pool: Pool): Promise<readonly string[]> => {
+  const { rows } = await pool.query<{ topic: string; unsent: number }>(
+    `SELECT p.topic, p.next_offset - r.next_offset AS unsent
+     FROM log.relayed r JOIN log.partitions p ON p.id = r.partition_id
+     WHERE r.next_offset < p.next_offset`,
+  );
+  return rows.map(({ topic, unsent }) => `${unsent} events of ${topic} are in the outbox`);
+};
+
 /** Checks what holds only without requests in flight, when outbox and spools are empty. */
 export const checkIdleLog = async (
   { promises, pool, log }: LogCheck,
@@ -79,10 +89,5 @@ export const checkIdleLog = async (
   if (created !== links.length) broken.push(`${links.length} got a 201, the log has ${created}`);
   const free = [...refusedAliases].filter((alias) => !log.creations.has(alias));
   if (free.length > 0) broken.push(`refused as taken, but free: ${free.join()}`);
-  const { rows } = await pool.query<{ topic: string; unsent: number }>(
-    `SELECT p.topic, p.next_offset - r.next_offset AS unsent
-     FROM log.relayed r JOIN log.partitions p ON p.id = r.partition_id
-     WHERE r.next_offset < p.next_offset`,
-  );
-  broken.push(...rows.map(({ topic, unsent }) => `${unsent} events of ${topic} are in the outbox`));
+  broken.push(...(await unsentEvents(pool)));
 };

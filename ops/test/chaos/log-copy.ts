@@ -1,6 +1,7 @@
 import type { EventNamed, LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { ledgerSource } from '../../../schemas/events/envelope.js';
+import { topics } from '../../../schemas/events/topics.js';
 
 interface CopiedRecord {
   readonly topic: string;
@@ -28,6 +29,8 @@ export class LogCopy {
   readonly linksOfKey = new Map<string, number>();
   /** The number of links by destination. */
   readonly linksTo = new Map<string, number>();
+  /** Source and id of the events of links, without visits. */
+  readonly linkEvents = new Set<string>();
   readonly #next = new Map<string, number>();
   readonly #ids = new Map<string, Map<number, string>>();
   readonly #highest = new Map<string, number>();
@@ -44,7 +47,9 @@ export class LogCopy {
     this.#next.set(`${topic}/${partition}`, offset + 1);
     try {
       const event = readEvent(value);
-      if (this.#isFirst(topic, partition, event)) this.#fold(event);
+      if (!this.#isFirst(topic, partition, event)) return;
+      if (topic === topics.links.name) this.linkEvents.add(`${event.source} ${event.id}`);
+      this.#fold(event);
     } catch (error) {
       this.faults.push(`${topic}/${partition} at ${offset}: ${String(error)}`);
     }

@@ -12,8 +12,8 @@ const readWithinMs = 180_000;
 
 /** Reads the log with kafkajs alone: the product's own reader is under test. */
 export const catchUpFromKafka =
-  (brokers: string): CatchUp =>
-  async (copy) => {
+  (brokers: string) =>
+  async (copy: LogCopy): Promise<void> => {
     const kafka = chaosClient(brokers);
     const ends = new Map<string, number>();
     await withAdmin(brokers, async (admin) => {

@@ -1,4 +1,3 @@
-import { expect } from 'chai';
 import pLimit from 'p-limit';
 import { LinklogError, type CloudEvent, type Linklog } from '../../clients/typescript/src/index.js';
 
@@ -21,33 +20,44 @@ export const createThrough = async (
   return codes;
 };
 
-/** Expects that each returned link exists, and no destination has a second one. */
-export const expectEachOnce = async (
+/** The codes of all links, by destination. */
+export const exportCodes = async (
   client: Linklog,
-  returned: ReadonlyMap<string, string>,
-): Promise<void> => {
-  const existing = new Map<string, string>();
+): Promise<ReadonlyMap<string, readonly string[]>> => {
+  const codes = new Map<string, readonly string[]>();
   for await (const { code, url } of client.links.export()) {
-    expect(existing.get(url), `a second link to ${url}: ${code}`).to.equal(undefined);
-    existing.set(url, code);
+    codes.set(url, [...(codes.get(url) ?? []), code]);
   }
-  for (const [url, code] of returned) expect(existing.get(url), url).to.equal(code);
+  return codes;
 };
 
-/** Reads events up to a number, and expects each once, those of a subject in their order. */
-export const readEvents = async (
-  stream: AsyncIterable<CloudEvent>,
-  count: number,
-): Promise<void> => {
-  const seen = new Set<string>();
-  const sequences = new Map<string, string>();
-  for await (const { id, source, subject, sequence } of stream) {
-    const key = `${source} ${id}`;
-    expect(seen.has(key), `a repeat: ${key}`).to.equal(false);
-    seen.add(key);
+/** The destinations of returned links that do not exist, and those with two links. */
+export const linkFaults = (
+  returned: ReadonlyMap<string, string>,
+  existing: ReadonlyMap<string, readonly string[]>,
+): readonly string[] => [
+  ...[...returned]
+    .filter(([url, code]) => existing.get(url)?.includes(code) !== true)
+    .map(([url, code]) => `${code} to ${url} does not exist`),
+  ...[...existing]
+    .filter(([, codes]) => codes.length > 1)
+    .map(([url, codes]) => `${url} has ${codes.join(' and ')}`),
+];
+
+/** Checks the events of a stream: each arrives once, those of a subject in their order. */
+export class EventCheck {
+  /** Source and id of the events. */
+  readonly received = new Set<string>();
+  readonly faults: string[] = [];
+  readonly #sequences = new Map<string, string>();
+
+  add({ id, source, subject, sequence }: CloudEvent): void {
+    const event = `${source} ${id}`;
+    if (this.received.has(event)) this.faults.push(`a repeat: ${event}`);
+    this.received.add(event);
     const origin = `${source} ${subject}`;
-    expect(sequence > (sequences.get(origin) ?? ''), `the order of ${origin}`).to.equal(true);
-    sequences.set(origin, sequence);
-    if (seen.size === count) return;
+    const before = this.#sequences.get(origin) ?? '';
+    if (sequence <= before) this.faults.push(`${origin}: ${sequence} comes after ${before}`);
+    this.#sequences.set(origin, sequence);
   }
-};
+}

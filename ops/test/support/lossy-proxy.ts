@@ -6,10 +6,11 @@ import { buffer } from 'node:stream/consumers';
 import type { Random } from './random.js';
 
 /**
- * `dropped`: the request does not arrive. `cut`: the response does not arrive, or only its start. `delayed`: 50 to 300 ms.
- * `duplicated`: the request arrives twice, and the second response returns.
+ * `dropped`: the request does not arrive, and its connection is closed. `cut`: the connection is closed before the
+ * response, or after its start. `silent`: like `cut`, but the connection stays open, without further bytes. `delayed`: 50
+ * to 300 ms. `duplicated`: the request arrives twice, and the second response returns.
  */
-const faults = ['dropped', 'cut', 'delayed', 'duplicated'] as const;
+const faults = ['dropped', 'cut', 'silent', 'delayed', 'duplicated'] as const;
 
 export type Fault = (typeof faults)[number];
 
@@ -26,7 +27,9 @@ export const startLossyProxy = async (
   targets: readonly string[],
   { random, share }: { readonly random: Random; readonly share: number },
 ) => {
-  const counts: Record<Fault, number> = { dropped: 0, cut: 0, delayed: 0, duplicated: 0 };
+  const counts: Record<Fault, number> = {
+    ...{ dropped: 0, cut: 0, silent: 0, delayed: 0, duplicated: 0 },
+  };
   let requests = 0;
 
   const send = async (
@@ -41,11 +44,12 @@ export const startLossyProxy = async (
     return response;
   };
 
-  /** Sends a response back, at most this number of bytes. */
+  /** Sends a response back, at most this number of bytes, after which the connection is closed or silent. */
   const pass = async (
     received: IncomingMessage,
     response: ServerResponse,
-    most = Infinity,
+    most: number,
+    isSilent: boolean,
   ): Promise<void> => {
     const headers = Object.entries(received.headers).filter(
       ([name]) => !['transfer-encoding', 'connection'].includes(name),
@@ -57,8 +61,8 @@ export const startLossyProxy = async (
       left -= chunk.length;
       if (left <= 0 || response.destroyed) break;
     }
-    if (left <= 0) response.destroy();
-    else response.end();
+    if (left > 0) response.end();
+    else if (!isSilent) response.destroy();
   };
 
   const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -76,8 +80,10 @@ export const startLossyProxy = async (
       fault === 'duplicated' && !isEndless ? send(incoming, body) : null,
     ]);
     if (second) first.resume();
-    const some = fault === 'cut' ? random.below(isEndless ? cutAfterBytes : 200) : Infinity;
-    await pass(second ?? first, response, isEndless ? Math.min(some, cutAfterBytes) : some);
+    const isSilent = fault === 'silent';
+    const isWhole = fault !== 'cut' && !isSilent;
+    const most = isEndless ? cutAfterBytes : isWhole ? Infinity : 200;
+    await pass(second ?? first, response, isWhole ? most : random.below(most), isSilent);
   };
 
   const server = createServer((incoming, response) => {

@@ -1,6 +1,5 @@
 import { healthResponse } from '../../../schemas/http/health.js';
 import { domainNameOf } from '../../../schemas/domain-name.js';
-import type { StreamMessage } from '../../../schemas/event-stream.js';
 import {
   operatorTable,
   type OperatorOperation,
@@ -15,6 +14,7 @@ import {
   type RouteMethod,
 } from '../../../schemas/http/route.js';
 import { pastedLink } from '../../../schemas/pasted-code.js';
+import type { Message } from '../../clients/typescript/src/lines.js';
 import { linklogCommand } from '../../platform/process/own-command.js';
 import { CliError } from './errors.js';
 import type { Service } from './service.js';
@@ -193,10 +193,7 @@ export const createAdminClient = (service: Service, actor: string) => {
     readEvents: (query: EventsQuery, limit: number) =>
       get('getEvents', { query: { ...query, limit: String(limit) } }),
     /** Opens a stream of events. Its messages end with the connection. @throws CliError, also while they are read */
-    async openEvents(
-      query: EventsQuery,
-      signal: AbortSignal,
-    ): Promise<AsyncIterable<StreamMessage>> {
+    async openEvents(query: EventsQuery, signal: AbortSignal): Promise<AsyncIterable<Message>> {
       const { path } = requestOf('getEvents', { query: { ...query } });
       const headers = { Accept: 'text/event-stream' };
       return readMessages(await openStream(path, { headers }, signal), path);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import type { StreamMessage } from '../../../schemas/event-stream.js';
 import { feedEvent } from '../../../schemas/http/events.js';
+import type { Message } from '../../clients/typescript/src/lines.js';
 import { retry, type Pauses } from '../../platform/concurrency/retry.js';
 import type { AdminClient, EventsQuery } from './client.js';
 import { isTemporary, messageOf } from './errors.js';
@@ -49,7 +49,7 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Step
     if (!isReported) report(`${messageOf(error)}; trying again`);
     isReported = true;
   };
-  const open = async (): Promise<AsyncIterable<StreamMessage>> =>
+  const open = async (): Promise<AsyncIterable<Message>> =>
     (await connect()).openEvents({ ...query, after }, signal);
 
   let messages = await open();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { StreamMessage } from '../../../schemas/event-stream.js';
+import type { Message } from '../../clients/typescript/src/lines.js';
 import { rejection } from '../../test/support/waiting.js';
 import { CliError } from './errors.js';
 import { followEvents, type FeedEvent } from './follow-events.js';
@@ -10,12 +10,12 @@ const eventOf = (id: string): FeedEvent => ({
   datacontenttype: 'application/json',
 });
 
-const message = (id: string): StreamMessage => ({
+const message = (id: string): Message => ({
   ...{ id: `after ${id}`, event: 'message', data: JSON.stringify(eventOf(id)) },
 });
 
 /** The messages of one connection; an error: it is lost or refused. */
-type Connection = readonly (StreamMessage | CliError)[] | CliError;
+type Connection = readonly (Message | CliError)[] | CliError;
 
 async function* messagesOf(connection: Exclude<Connection, CliError>) {
   for (const next of connection) {

@@ -3,9 +3,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { EventStreamParser, type StreamMessage } from '../../../schemas/event-stream.js';
 import { actorHeaderOf } from '../../../schemas/http/operators.js';
 import type { RouteMethod } from '../../../schemas/http/route.js';
+import { messagesOf, type Message } from '../../clients/typescript/src/lines.js';
 import { hasCode } from '../../platform/errors.js';
 import { jsonText } from '../../platform/parse.js';
 import { linklogCommand } from '../../platform/process/own-command.js';
@@ -144,13 +144,12 @@ export const createTransport = ({ url, token, dataDir }: Service, actor: string)
     }
   }
 
-  async function* readMessages(
-    response: IncomingMessage,
-    path: string,
-  ): AsyncGenerator<StreamMessage> {
-    const parser = new EventStreamParser();
-    const chunks = readBytes(response.setEncoding('utf8'), path);
-    for await (const chunk of chunks) yield* parser.push(String(chunk));
+  async function* readMessages(response: IncomingMessage, path: string): AsyncGenerator<Message> {
+    try {
+      yield* messagesOf(response);
+    } catch (error) {
+      throw explain(error, 'GET', path);
+    }
   }
 
   const refusal = ({ status, requestId, text: body }: HttpResponse): CliError => {

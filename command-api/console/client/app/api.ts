@@ -4,6 +4,7 @@
 
 import type { HealthResponse } from '../../../../schemas/http/health.js';
 import type { UrlFault } from '../../../../schemas/http/link-fields.js';
+import { Attempt } from '../../../../ops/clients/typescript/src/attempt.js';
 import { texts } from '../../texts.js';
 
 export type Failure =
@@ -124,17 +125,19 @@ const read = async <Value>(
   }
 };
 
-/** Opens a response that is read while it arrives. */
+/** A stream of events sends a message every 15 s. After this silence, a connection is lost (ms). */
+const silenceMs = 45_000;
+
+/** Opens a response that is read while it arrives. Its bytes throw after an error of the connection. */
 export const openStream = (
   path: string,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<Result<ReadableStream<BufferSource>>> =>
+  { headers = {}, signal = null }: Pick<RequestInit, 'headers' | 'signal'> = {},
+): Promise<Result<AsyncIterable<Uint8Array>>> =>
   read(`/console${path}`, { headers, signal }, async (response) => {
     const { ok, body, status } = response;
-    return ok && body
-      ? { ok: true, value: body, status }
-      : { ok: false, failure: await failureOf(response) };
+    if (!ok) return { ok: false, failure: await failureOf(response) };
+    const attempt = new Attempt(signal ?? undefined, String);
+    return { ok: true, value: attempt.bytes({ body }, silenceMs), status };
   });
 
 /** The health of the node that responds. A node that is not ready responds with 503. */

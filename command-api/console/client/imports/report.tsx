@@ -1,8 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { objectsOf } from '../../../../ops/clients/typescript/src/lines.js';
 import type { ImportedRow, ImportResponse } from '../../../../schemas/http/imports.js';
 import { toCsv } from '../../csv.js';
 import {
-  addRows,
+  addRow,
   cellsOfRow,
   countFailed,
   emptySummary,
@@ -11,7 +12,6 @@ import {
   isSufficient,
   maxShownRows,
   outcomeColumns,
-  OutcomeParser,
   type OutcomeSummary,
 } from '../../import-outcomes.js';
 import { formatNumber } from '../../locale.js';
@@ -27,34 +27,26 @@ const { common, imports: text } = texts;
 
 const outcomesPath = (id: string): string => `/v2/imports/${id}/rows`;
 
-/** Reads the outcomes of an import while they arrive. @param onRows returns whether to read on */
+/** Reads the outcomes of an import while they arrive. @param onRow returns whether to read on */
 const readOutcomes = async (
   id: string,
-  onRows: (rows: readonly ImportedRow[]) => boolean,
+  onRow: (row: ImportedRow) => boolean,
 ): Promise<Result<null>> => {
-  const connection = new AbortController();
-  const opened = await withSession(() => openStream(outcomesPath(id), {}, connection.signal));
+  const opened = await withSession(() => openStream(outcomesPath(id)));
   if (!opened.ok) return opened;
-  const parser = new OutcomeParser();
-  const reader = opened.value.pipeThrough(new TextDecoderStream()).getReader();
   try {
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done || !onRows(parser.push(value))) break;
-    }
+    for await (const row of objectsOf<ImportedRow>(opened.value)) if (!onRow(row)) break;
     return { ok: true, value: null, status: opened.status };
   } catch {
     // The connection was lost.
     return { ok: false, failure: { kind: 'offline' } };
-  } finally {
-    connection.abort();
   }
 };
 
 const readSummary = async ({ id, failed }: ImportResponse): Promise<Result<OutcomeSummary>> => {
   let summary = emptySummary;
-  const read = await readOutcomes(id, (rows) => {
-    summary = addRows(summary, rows);
+  const read = await readOutcomes(id, (row) => {
+    summary = addRow(summary, row);
     return !isSufficient(summary, failed);
   });
   return read.ok ? { ...read, value: summary } : read;
@@ -92,8 +84,8 @@ const Downloads = ({ id }: { readonly id: string }) => {
   const save = async (): Promise<void> => {
     const table: (readonly string[])[] = [outcomeColumns];
     const read = await run(() =>
-      readOutcomes(id, (rows) => {
-        for (const row of rows) if (isNotable(row)) table.push(cellsOfRow(row));
+      readOutcomes(id, (row) => {
+        if (isNotable(row)) table.push(cellsOfRow(row));
         return true;
       }),
     );

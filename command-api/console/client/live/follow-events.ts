@@ -1,11 +1,9 @@
-import { EventStreamParser } from '../../../../schemas/event-stream.js';
+import { messagesOf } from '../../../../ops/clients/typescript/src/lines.js';
 import { pauseAfter, type LiveEvent } from '../../live-events.js';
 import { openStream, type Failure } from '../app/api.js';
 
 /** The pause before a reconnection, as the stream's `retry` requests it (ms). */
 const retryAfterMs = 2_000;
-/** A stream sends a message every 15 s. After this silence, its connection is lost (ms). */
-const silenceMs = 45_000;
 /** After a longer interruption, the stream continues with new events (ms), because many may be waiting. */
 const maxMissedMs = 60_000;
 
@@ -37,25 +35,12 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
 
 /** Reads a stream until it ends. */
 const readStream = async (
-  stream: ReadableStream<BufferSource>,
-  onSilence: () => void,
-  onMessages: (lastEventId: string, events: readonly LiveEvent[]) => void,
+  bytes: AsyncIterable<Uint8Array>,
+  onMessage: (lastEventId: string, events: readonly LiveEvent[]) => void,
 ): Promise<void> => {
-  const parser = new EventStreamParser();
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   try {
-    for (;;) {
-      const silence = setTimeout(onSilence, silenceMs);
-      const { value, done } = await reader.read().finally(() => clearTimeout(silence));
-      if (done) break;
-      const messages = parser.push(value);
-      const last = messages.at(-1);
-      if (!last) continue;
-      const events = messages.filter(({ event }) => event === 'message');
-      onMessages(
-        last.id,
-        events.map(({ data }) => JSON.parse(data) as LiveEvent),
-      );
+    for await (const { id, event, data } of messagesOf(bytes)) {
+      onMessage(id, event === 'message' ? [JSON.parse(data) as LiveEvent] : []);
     }
   } catch {
     // The connection was lost, or the stream was aborted.
@@ -77,18 +62,15 @@ export const followEvents = async (
   while (!signal.aborted) {
     let retryMs = retryAfterMs;
     if (Date.now() - position.at > maxMissedMs) position.lastEventId = '';
-    const connection = new AbortController();
-    const either = AbortSignal.any([signal, connection.signal]);
     const { lastEventId } = position;
     const headers = {
       Accept: 'text/event-stream',
       ...(lastEventId !== '' && { 'Last-Event-ID': lastEventId }),
     };
-    const opened = await openStream(path, headers, either);
+    const opened = await openStream(path, { headers, signal });
     if (opened.ok) {
       onState('live');
-      const onSilence = (): void => connection.abort();
-      await readStream(opened.value, onSilence, (lastEventId, events) => {
+      await readStream(opened.value, (lastEventId, events) => {
         failures = 0;
         Object.assign(position, { lastEventId, at: Date.now() });
         onEvents(events);

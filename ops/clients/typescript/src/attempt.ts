@@ -51,7 +51,7 @@ export class Attempt {
   }
 
   /** The bytes of a response. Closes the attempt. @param idleMs the maximum time without bytes */
-  async *bytes(response: FetchResponse, idleMs?: number): AsyncGenerator<Uint8Array> {
+  async *bytes(response: Pick<FetchResponse, 'body'>, idleMs?: number): AsyncGenerator<Uint8Array> {
     const reader = response.body?.getReader();
     // After an early end the stream has failed or is cancelled, and neither is a second failure.
     const cancel = async (): Promise<void> => reader?.cancel().catch(() => undefined);

@@ -14,7 +14,7 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
     if (rest.length > maxLineLength) throw new ConnectionError('A line is too long');
     yield* lines;
   }
-  if (rest !== '') yield rest;
+  if (rest !== '') yield rest.replace(/\r$/, '');
 }
 
 /** The objects of JSON lines. */
@@ -48,6 +48,6 @@ export async function* messagesOf(chunks: AsyncIterable<Uint8Array>): AsyncGener
     const [, name, value = ''] = /^([^:]*)(?:: ?(.*))?$/su.exec(line) ?? [];
     if (name === 'data') data.push(value);
     else if (name === 'event') event = value;
-    else if (name === 'id') id = value;
+    else if (name === 'id' && !value.includes('\0')) id = value;
   }
 }

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { EventStreamParser } from '../../../../schemas/event-stream.js';
 import { rejection } from '../../../test/support/waiting.js';
 import { messagesOf, objectsOf, type Message } from './lines.js';
 
@@ -24,41 +23,101 @@ const collect = async <Item>(items: AsyncIterable<Item>): Promise<readonly Item[
   return collected;
 };
 
-const line = fc.oneof(
-  fc.constantFrom('', '', ':', ': comment', 'data', 'data:', 'event: position', 'id: c1', 'id:c2'),
-  fc
-    .string({ unit: 'grapheme', maxLength: 8 })
-    .map((text) => `data: ${text.replace(/[\r\n]/g, '')}`),
-);
+const messagesIn = (text: string, cuts?: readonly number[]): Promise<readonly Message[]> =>
+  collect(messagesOf(chunksOf(text, cuts)));
 
-describe('client: lines of a response', () => {
-  it('are messages of Server-Sent Events like those of the parser of the console, cut anywhere', async () => {
+const message = (id: string, data: string, event = 'message'): Message => ({
+  ...{ id, event, data },
+});
+
+const lineEnd = fc.constantFrom('\n', '\r', '\r\n');
+const cutsAnywhere = fc.array(fc.nat(), { maxLength: 6 });
+
+/** Lines that look like fields, comments and the ends of messages. */
+const trickyStream = fc
+  .array(
+    fc.tuple(
+      fc.constantFrom('', 'data', 'id', 'event', 'retry', ' data', 'dat'),
+      fc.constantFrom('', ':', ': ', ':  '),
+      fc.oneof(fc.constantFrom('', 'data: x', '\u2028', '\ufeff', '😀'), fc.string()),
+      lineEnd,
+    ),
+  )
+  .map((lines) => lines.flat().join(''));
+
+describe('client: messages of Server-Sent Events', () => {
+  const cases: Readonly<Record<string, readonly [stream: string, ...Message[]]>> = {
+    'have an id, a type and data': [
+      'retry: 2000\n\nid: 7\ndata: {"a":1}\n\nevent: position\nid: 8\ndata: {}\n\n',
+      ...[message('7', '{"a":1}'), message('8', '{}', 'position')],
+    ],
+    'have several lines of data, without one space after the colon': [
+      'data: a\ndata:b\ndata\ndata:  c\n\n',
+      message('', 'a\nb\n\n c'),
+    ],
+    'have no comments, no unknown fields and no id with U+0000': [
+      ': comment\ndata: a\nfoo: b\nDATA: c\nid: 1\0\n\n',
+      message('', 'a'),
+    ],
+    'have the last id, also that of a message without data': [
+      'id: 1\nevent: x\n\ndata: a\n\ndata: b\n\nid\ndata: c\n\n',
+      ...[message('1', 'a'), message('1', 'b'), message('', 'c')],
+    ],
+    'are dropped if the end of the stream cuts them': ['data: a\n\ndata: b\n', message('', 'a')],
+  };
+  for (const [title, [stream, ...messages]] of Object.entries(cases)) {
+    it(title, async () => {
+      expect(await messagesIn(stream)).to.deep.equal(messages);
+    });
+  }
+
+  it('arrive as soon as their last line ends', async () => {
+    const open = async function* (): AsyncGenerator<Uint8Array> {
+      yield* chunksOf('data: a\r\n\r\n');
+      await new Promise(() => undefined);
+    };
+    const first = await messagesOf(open()).next();
+    expect(first).to.deep.equal({ done: false, value: message('', 'a') });
+  });
+
+  it('are the same for any chunks', async () => {
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(line, { maxLength: 20 }),
-        fc.constantFrom('\n', '\r\n'),
-        fc.array(fc.nat(), { maxLength: 6 }),
-        async (lines, end, cuts) => {
-          const text = lines.map((content) => content + end).join('');
-          const expected: readonly Message[] = new EventStreamParser().push(text);
-          expect(await collect(messagesOf(chunksOf(text, cuts)))).to.deep.equal(expected);
-        },
-      ),
+      fc.asyncProperty(trickyStream, cutsAnywhere, async (stream, cuts) => {
+        const messages = await messagesIn(stream);
+        expect(await messagesIn(stream, cuts)).to.deep.equal(messages);
+        const bytes = [...new TextEncoder().encode(stream).keys()];
+        expect(await messagesIn(stream, bytes)).to.deep.equal(messages);
+      }),
+      { numRuns: 60 },
     );
   });
 
-  it('drop a message that the end cuts', async () => {
-    expect(await collect(messagesOf(chunksOf('data: 1\n\ndata: 2\n')))).to.deep.equal([
-      { id: '', event: 'message', data: '1' },
-    ]);
+  it('are those that a server writes, with any line end', async () => {
+    const line = fc.string().map((text) => text.replaceAll(/[\r\n\0]/g, ''));
+    const written = fc.record({ id: line, event: line, data: fc.array(line, { minLength: 1 }) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(written), lineEnd, cutsAnywhere, async (messages, end, cuts) => {
+        const stream = messages.map(({ id, event, data }) =>
+          [`id: ${id}`, `event: ${event}`, ...data.map((part) => `data: ${part}`), '', ''].join(
+            end,
+          ),
+        );
+        expect(await messagesIn(stream.join(''), cuts)).to.deep.equal(
+          messages.map(({ id, event, data }) => message(id, data.join('\n'), event || 'message')),
+        );
+      }),
+      { numRuns: 40 },
+    );
   });
+});
 
+describe('client: lines of a response', () => {
   it('are objects of JSON lines, the last one also without a line break', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ a: fc.string({ unit: 'grapheme' }) })),
         fc.boolean(),
-        fc.array(fc.nat(), { maxLength: 6 }),
+        cutsAnywhere,
         async (rows, isEnded, cuts) => {
           const text = rows.map((row) => JSON.stringify(row)).join('\n') + (isEnded ? '\n' : '');
           expect(await collect(objectsOf(chunksOf(text, cuts)))).to.deep.equal(rows);
