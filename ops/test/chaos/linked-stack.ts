@@ -166,7 +166,7 @@ const startServers = async ({ brokers: brokerCount, ...options }: LinkedStackOpt
       dataDir: postgresDir,
       links,
       disks,
-      failOver: pair?.failOver ?? null,
+      failOver: pair && ((outageMs: number) => pair.failOver(outageMs)),
       env: {
         KAFKA_BROKERS: links.kafka.map((link) => `127.0.0.1:${portOf(link)}`).join(','),
         DATABASE_URL: pair?.url ?? single?.url ?? '',

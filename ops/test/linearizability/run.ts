@@ -192,15 +192,15 @@ export const runAndCheck = async (options: RunOptions): Promise<Verdict> => {
     using.catch(stop);
     const timer = setTimeout(stop, seconds * 1_000);
     let injected = 0;
-    for (const { names, cuts, inject } of system.rounds) {
+    for (const round of system.rounds) {
       await sleep(random.between(system.pauseMs / 4, system.pauseMs));
       if (signal.aborted) break;
       const call = now();
-      if (cuts) write({ kind: 'cut', call });
-      await inject();
-      if (cuts) write({ kind: 'cut', call, return: now() });
-      injected += names.length;
-      onProgress(`${injected}: ${names.join(', ')}`);
+      if (round.cuts) write({ kind: 'cut', call });
+      await round.inject();
+      if (round.cuts) write({ kind: 'cut', call, return: now() });
+      injected += round.names.length;
+      onProgress(`${injected}: ${round.names.join(', ')}`);
     }
     if (faults > 0) stop();
     await using;

@@ -90,7 +90,7 @@ const startEmbedded = async ({ faults, env }: SystemOptions): Promise<System> =>
   let product = await start();
   const killAndRestart = async (withPostgres: boolean): Promise<void> => {
     if (withPostgres) {
-      // First, because it makes commits durable within 200 ms even if nobody waits for it.
+      // First, because it makes commits durable within 200 ms even if no client waits.
       for (const pid of await postgresOf(dataDir))
         nullOnThrow(() => process.kill(pid, 'SIGKILL'), 'ESRCH');
       await product.killTree();
