@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { inheritedEnvironment } from '../../config/config.js';
 import { projectFile } from '../../platform/files/project-file.js';
@@ -129,14 +129,15 @@ const mutations: readonly Mutation[] = [
 
 const withinSeconds = 600;
 
-/** Copies the build into the folder, next to links to all other files of the project, and changes it. */
+/**
+ * In the project, so that modules find its node_modules: if that is a symbolic link, Node 20 sometimes imports a
+ * CommonJS module by the path of the link and loads it by its real path, and all its imports are undefined.
+ */
+const project = projectFile('.mutation');
+
+/** Copies the build into the folder, and changes it. */
 const build = async (folder: string, { name, file, from, to }: Mutation): Promise<void> => {
-  await mkdir(folder, { recursive: true });
-  for (const entry of await readdir(projectFile())) {
-    if (entry === 'dist')
-      await cp(projectFile(entry), path.join(folder, entry), { recursive: true });
-    else await symlink(projectFile(entry), path.join(folder, entry));
-  }
+  await cp(projectFile('dist'), path.join(folder, 'dist'), { recursive: true });
   const mutated = path.join(folder, 'dist', file);
   const [before = '', after, ...more] = (await readFile(mutated, 'utf8')).split(from);
   if (after === undefined || more.length > 0) throw new Error(`${name}: not once in ${file}`);
@@ -156,7 +157,7 @@ export const tryMutations = async (options: {
   let missed = 0;
   const selected = mutations.filter(({ name }) => name.includes(only));
   for (const [index, mutation] of selected.entries()) {
-    const project = path.join(folder, `project-${index}`);
+    await rm(project, { recursive: true, force: true });
     await build(project, mutation);
     const main = path.join(project, 'dist/ops/test/linearizability/main.js');
     const limits = ['--seconds', String(withinSeconds), '--faults', '1000', '--seed', String(seed)];
