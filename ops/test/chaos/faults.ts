@@ -1,20 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PartKind } from '../../local/stack/parts.js';
+import { serviceKinds, type PartKind } from '../../local/stack/parts.js';
 import type { Disturbance } from '../support/tcp-proxy.js';
 import { stopProcess } from '../support/process.js';
 import { eventually } from '../support/waiting.js';
-import { untilInSync } from './kafka-cluster.js';
+import { moveLeaders, untilInSync } from './kafka-cluster.js';
 import { linkedKinds, type LinkedStack } from './linked-stack.js';
 import type { Random } from '../support/random.js';
 
 const disturbances = ['silent', 'slow', 'half-open'] as const satisfies readonly Disturbance[];
 
+/** A part whose clock jumps by up to 15 minutes, and later back. */
+const jumps = ['ahead', 'behind'] as const;
+
 /**
- * `kill -9` of one part, a pause (SIGSTOP, SIGCONT) of all its processes, or a network failure between a server and
- * all its clients. For a Kafka cluster also: a graceful restart of one broker, or of one after the other (`rolling`).
+ * `kill -9` of one part, a pause (SIGSTOP, SIGCONT) of all its processes, a graceful restart of a service, or a network
+ * failure between a server and all its clients. For a Kafka cluster also: a graceful restart of one broker, or of one
+ * after the other (`rolling`), and other leaders for the partitions of a broker (`leaders`). Where the stack has them:
+ * jumps of a clock, a disk without space (`full`), and a failover of PostgreSQL to its standby (`failover`).
  */
 export interface Fault {
-  readonly type: 'kill' | 'pause' | 'restart' | 'rolling' | (typeof disturbances)[number];
+  readonly type:
+    | 'kill'
+    | 'pause'
+    | 'restart'
+    | 'rolling'
+    | 'leaders'
+    | 'full'
+    | 'failover'
+    | (typeof jumps)[number]
+    | (typeof disturbances)[number];
   readonly part: PartKind;
   readonly index: number;
 }
@@ -26,7 +40,7 @@ export interface Fault {
  */
 export const planFaults = (
   counts: { readonly faults: number; readonly rolling: number },
-  pids: LinkedStack['pids'],
+  { pids, clocks, disks, failOver }: Pick<LinkedStack, 'pids' | 'clocks' | 'disks' | 'failOver'>,
   random: Random,
   only: (fault: Fault) => boolean,
 ): readonly Fault[] => {
@@ -37,7 +51,15 @@ export const planFaults = (
   const selected = [
     ...faultsOf(Object.keys(pids) as PartKind[], ['kill', 'pause']),
     ...faultsOf(linkedKinds, disturbances),
-    ...(pids.kafka.length > 1 ? faultsOf(['kafka'], ['restart']) : []),
+    ...faultsOf(serviceKinds, ['restart']),
+    ...(pids.kafka.length > 1 ? faultsOf(['kafka'], ['restart', 'leaders']) : []),
+    ...faultsOf(clocks, jumps),
+    ...Object.keys(disks).map((part): Fault => ({
+      type: 'full',
+      part: part as PartKind,
+      index: 0,
+    })),
+    ...(failOver ? [{ type: 'failover', part: 'postgres', index: 0 } as const] : []),
   ].filter(only);
   if (selected.length === 0) throw new Error('no fault is selected');
   const plan: Fault[] = [];
@@ -92,6 +114,22 @@ const act = async (stack: LinkedStack, fault: Fault, durationMs: number): Promis
         await untilInSync(stack.brokers);
       }
       return;
+    case 'leaders':
+      // The ids of brokers begin at 1.
+      return moveLeaders(stack.brokers, index + 1);
+    case 'failover':
+      return stack.failOver?.(durationMs);
+    case 'full':
+      await stack.disks[part]?.fill();
+      await sleep(durationMs);
+      return stack.disks[part]?.deleteFiller();
+    case 'ahead':
+    case 'behind': {
+      const seconds = Math.round((durationMs / 1_000) * 60);
+      await stack.setClock(part, index, type === 'ahead' ? seconds : -seconds);
+      await sleep(durationMs);
+      return stack.setClock(part, index, 0);
+    }
     case 'silent':
     case 'slow':
     case 'half-open': {

@@ -5,6 +5,7 @@ import { eventually } from '../support/waiting.js';
 
 const replicasAtMost = 3;
 const inSyncWithinMs = 120_000;
+const movedWithinMs = 60_000;
 
 /** A client that is independent of the product's. */
 export const chaosClient = (brokers: string): Kafka => {
@@ -31,6 +32,35 @@ export const withAdmin = async <Result>(
     await admin.disconnect();
   }
 };
+
+/** Makes other brokers the leaders of all partitions of a broker: takes its replicas away, and gives them back. */
+export const moveLeaders = (brokers: string, broker: number): Promise<void> =>
+  withAdmin(brokers, async (admin) => {
+    const read = async () => {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [...topicNames] });
+      return topics.map(({ name, partitions }) => ({
+        topic: name,
+        partitions: partitions.filter(({ leader }) => leader === broker),
+      }));
+    };
+    const led = (await read()).filter(({ partitions }) => partitions.length > 0);
+    if (led.length === 0) return;
+    const assign = (withBroker: readonly number[]): Promise<void> =>
+      admin.alterPartitionReassignments({
+        topics: led.map(({ topic, partitions }) => ({
+          topic,
+          partitionAssignment: partitions.map(({ partitionId, replicas }) => ({
+            partition: partitionId,
+            replicas: [...replicas.filter((replica) => replica !== broker), ...withBroker],
+          })),
+        })),
+      });
+    await assign([]);
+    const isMoved = async (): Promise<boolean> =>
+      (await read()).every(({ partitions }) => partitions.length === 0);
+    await eventually(`broker ${broker} leads no partition`, isMoved, movedWithinMs);
+    await assign([broker]);
+  });
 
 /** Waits until all replicas of every partition are in sync. */
 export const untilInSync = (brokers: string): Promise<void> => {

@@ -93,7 +93,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Promises
       env: { DATA_DIR: stack.dataDir, KAFKA_BROKERS: stack.brokers },
     };
     stopLoad = startLoad(checked, pace);
-    const plan = planFaults({ faults, rolling }, stack.pids, random, only);
+    const plan = planFaults({ faults, rolling }, stack, random, only);
     for (const [number, fault] of plan.entries()) {
       await sleep(random.between(pauseMs / 4, pauseMs));
       await injectAndCheck(stack, checked, fault, durationOf(random, longestMs));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
-import { rm, chmod, open } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
@@ -10,52 +10,7 @@ import { startProduct } from '../support/product.js';
 import { eventuallyPasses, within } from '../support/waiting.js';
 import { Bench, destination } from './harness.js';
 import { needs } from '../support/needs.js';
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-import { hasCode } from '../../platform/errors.js';
-
-const run = promisify(execFile);
-
-/** Sizes of writes that fill a disk to its last block. */
-const chunks = [1_024 * 1_024, 4_096, 1];
-
-/** Mounts a small disk in memory, which a test can fill. Needs root. */
-const mountTmpfs = async (mebibytes: number) => {
-  const dir = await temporaryDir();
-  await run('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', dir]);
-  // PostgreSQL runs as another user.
-  await chmod(dir, 0o755);
-  const filler = path.join(dir, 'filler');
-  return {
-    dir,
-    /** Fills the disk, until `deleteFiller`. */
-    async fill(): Promise<void> {
-      const file = await open(filler, 'a');
-      try {
-        for (const size of chunks) {
-          const chunk = Buffer.alloc(size);
-          for (;;) {
-            try {
-              await file.write(chunk);
-            } catch (error) {
-              if (!hasCode(error, 'ENOSPC')) throw error;
-              break;
-            }
-          }
-        }
-      } finally {
-        await file.close();
-      }
-    },
-    deleteFiller: () => rm(filler, { force: true }),
-    async unmount(): Promise<void> {
-      await run('umount', [dir]);
-      await rm(dir, { recursive: true });
-    },
-  };
-};
-
-type Tmpfs = Awaited<ReturnType<typeof mountTmpfs>>;
+import { mountTmpfs, type Tmpfs } from '../support/tmpfs.js';
 
 /** Twice the deadline of the contract, for a busy machine. */
 const refusedWithinMs = 4_000;

@@ -7,6 +7,7 @@ import { folderFixture } from '../support/fixtures.js';
 import { needs } from '../support/needs.js';
 import { stackPrograms } from '../support/stack.js';
 import { buildChecker, startChecker, type Verdict } from './checker.js';
+import { kindNames } from './objects.js';
 import { runAndCheck } from './run.js';
 
 const ms = 1e6;
@@ -204,8 +205,10 @@ describe('linearizability', () => {
     for (let run = 0; run < maxRuns && !outcomes.every((outcome) => seen.has(outcome)); run += 1) {
       const seed = randomInt(1, 2 ** 31);
       const results = path.join(folder.path, `${brokers}-${run}`);
-      const options = { brokers, faults: 1_000, seconds: 60, seed, folder: results };
-      const verdict = await runAndCheck(options);
+      const verdict = await runAndCheck({
+        ...{ brokers, faults: 1_000, hasStandby: false, seconds: 60, seed, kinds: kindNames },
+        folder: results,
+      });
       expect(verdict.exitCode, `seed ${seed}: ${verdict.report}`).to.equal(0);
       const history = await readFile(path.join(results, 'history.jsonl'), 'utf8');
       for (const line of history.trimEnd().split('\n')) {

@@ -1,14 +1,16 @@
 import { randomInt } from 'node:crypto';
 import path from 'node:path';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { wholeNumber, wholeNumberOrZero } from '../support/options.js';
 import { temporaryDir } from '../support/process.js';
 import { tryMutations } from './mutations.js';
+import { kindNames, type Kind } from './objects.js';
 import { runAndCheck } from './run.js';
 
 type Options = Record<'brokers' | 'faults' | 'seconds' | 'seed', number> &
-  Record<'embedded' | 'mutations', boolean> &
-  Partial<Record<'only' | 'folder', string>>;
+  Record<'embedded' | 'standby' | 'mutations', boolean> & {
+    readonly kinds: readonly Kind[];
+  } & Partial<Record<'only' | 'folder', string>>;
 
 const options = new Command('linearizability')
   .description(
@@ -17,9 +19,11 @@ const options = new Command('linearizability')
   )
   .option('--brokers <count>', 'Kafka brokers, 1 to 5', wholeNumber, 3)
   .option('--embedded', 'one process with an embedded PostgreSQL, killed with -9', false)
+  .option('--standby', 'PostgreSQL fails over to a synchronous standby', false)
   .option('--faults <count>', 'how many', wholeNumberOrZero, 20)
   .option('--seconds <count>', 'the maximum duration', wholeNumber, 86_400)
   .option('--seed <number>', 'repeats the faults of a run', wholeNumber, randomInt(1, 2 ** 31))
+  .addOption(new Option('--kinds <names...>', 'of objects').choices(kindNames).default(kindNames))
   .option('--folder <path>', 'for the history and the picture of a violation')
   .option('--mutations', 'checks the checker with faulty versions of the product', false)
   .option('--only <text>', 'only mutations whose name contains the text')
@@ -30,7 +34,7 @@ const options = new Command('linearizability')
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
-const { seed, faults, seconds, embedded } = options;
+const { seed, faults, seconds, kinds, embedded, standby: hasStandby } = options;
 report(`seed ${seed}`);
 const folder = options.folder === undefined ? await temporaryDir() : path.resolve(options.folder);
 if (options.mutations) {
@@ -39,8 +43,8 @@ if (options.mutations) {
   process.exitCode = missed === 0 ? 0 : 1;
 } else {
   const brokers = embedded ? 0 : options.brokers;
-  const run = { brokers, faults, seconds, seed, folder, onProgress: report };
-  const verdict = await runAndCheck(run);
+  const run = { brokers, faults, hasStandby, seconds, seed, kinds, folder };
+  const verdict = await runAndCheck({ ...run, onProgress: report });
   report(`history in ${folder}`);
   report(verdict.report);
   process.exitCode = verdict.exitCode ?? 2;

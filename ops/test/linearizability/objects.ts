@@ -131,3 +131,7 @@ export const kinds = {
     return { key: key.id, first: null, reads: [usage], requests: [create, usage] };
   },
 } satisfies Record<string, (context: Context) => Subject | Promise<Subject | null>>;
+
+export type Kind = keyof typeof kinds;
+
+export const kindNames = Object.keys(kinds) as Kind[];

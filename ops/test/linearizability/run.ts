@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,11 +12,18 @@ import { temporaryDir } from '../support/process.js';
 import { issueKey } from '../support/product.js';
 import { seededRandom, type Random } from '../support/random.js';
 import { buildChecker, startChecker, type Verdict } from './checker.js';
-import { kinds, monthlyLinks, type Choice, type Request, type Subject } from './objects.js';
+import {
+  kinds,
+  monthlyLinks,
+  type Choice,
+  type Kind,
+  type Request,
+  type Subject,
+} from './objects.js';
 import { startSystem, type System } from './system.js';
 
-/** Objects of each kind at a time. */
-const objectsOfKind = 3;
+/** At a time, of all kinds. */
+const objects = 12;
 /** Processes of each object. */
 const processes = 5;
 /** A search for a linear order takes longer for more operations. */
@@ -25,7 +33,8 @@ const tickMs = 200;
 /** A process skips some of the ticks. */
 const share = 0.7;
 const timeoutMs = 10_000;
-const pauseMs = 3_000;
+/** Between the last change of an object and its last reads, which notice what later faults have lost (ms). */
+const restMs = 20_000;
 
 /** The parts of a response that models check. */
 const answer = z.object({
@@ -87,9 +96,11 @@ export interface RunOptions {
   /** Kafka brokers; 0: the embedded product. */
   readonly brokers: number;
   readonly faults: number;
+  readonly hasStandby: boolean;
   /** The run ends after this time, even if faults remain. */
   readonly seconds: number;
   readonly seed: number;
+  readonly kinds: readonly Kind[];
   /** For the history (`history.jsonl`), the checker and its picture. */
   readonly folder: string;
   readonly onProgress?: (line: string) => void;
@@ -97,13 +108,13 @@ export interface RunOptions {
 
 /** Uses objects of all kinds concurrently while faults are injected, and checks the history as it grows. */
 export const runAndCheck = async (options: RunOptions): Promise<Verdict> => {
-  const { brokers, faults, seconds, seed, folder, onProgress = () => undefined } = options;
+  const { faults, seconds, seed, folder, onProgress = () => undefined } = options;
   await mkdir(folder, { recursive: true });
   const history = createWriteStream(path.join(folder, 'history.jsonl'));
   const checker = startChecker(await buildChecker(folder), folder);
   const plans = await temporaryDir();
   const env = { PLANS_FILE: await generousPlansFile(plans, { monthlyLinks }), LOG_LEVEL: 'error' };
-  const system = await startSystem({ brokers, faults, random: seededRandom(seed), env });
+  const system = await startSystem({ ...options, random: seededRandom(seed), env });
   // Its order depends on response times, while faults repeat.
   const random = seededRandom(seed + 1);
   const stopping = new AbortController();
@@ -111,6 +122,7 @@ export const runAndCheck = async (options: RunOptions): Promise<Verdict> => {
   const stop = (): void => {
     stopping.abort();
   };
+  const stopped = once(signal, 'abort');
   void checker.verdict.finally(stop);
   const write = (...lines: readonly object[]): void => {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
@@ -118,10 +130,11 @@ export const runAndCheck = async (options: RunOptions): Promise<Verdict> => {
     checker.write(text);
   };
 
-  const use = async (kind: keyof typeof kinds, subject: Subject): Promise<boolean> => {
+  /** Resolves with the last step, which follows later; `null`: the object cannot be created now. */
+  const use = async (kind: Kind, subject: Subject): Promise<(() => Promise<void>) | null> => {
     const { key, first, reads, requests } = subject;
     const created = first && (await perform(system, random, first));
-    if (first && !created?.output) return false;
+    if (first && !created?.output) return null;
     const lines: object[] = [];
     const add = (process: number, performed: Performed): void => {
       lines.push({ process, kind, key, ...performed });
@@ -146,38 +159,52 @@ export const runAndCheck = async (options: RunOptions): Promise<Verdict> => {
       }
     };
     await Promise.all(Array.from({ length: processes }, (_, process) => act(process)));
-    write(...lines);
-    return true;
+    return async () => {
+      for (const read of reads) {
+        const performed = await perform(system, random, read(version));
+        if (performed) add(processes, performed);
+      }
+      write(...lines);
+    };
   };
 
   try {
     const pro = await issueKey(system.target, { plan: 'PRO' });
-    const slot = async (kind: keyof typeof kinds): Promise<void> => {
+    const endings: Promise<void>[] = [];
+    const slot = async (kind: Kind): Promise<void> => {
       while (!signal.aborted) {
         const subject = await kinds[kind]({ target: system.target, pro, random });
-        const isUsed = subject !== null && (await use(kind, subject));
-        if (!isUsed) await sleep(tickMs);
+        const end = subject && (await use(kind, subject));
+        if (!end) {
+          await sleep(tickMs);
+          continue;
+        }
+        const ending = Promise.race([sleep(restMs, null, { ref: false }), stopped]).then(end);
+        ending.catch(stop);
+        endings.push(ending);
       }
     };
-    const using = Promise.all(
-      Object.keys(kinds).flatMap((kind) =>
-        Array.from({ length: objectsOfKind }, () => slot(kind as keyof typeof kinds)),
-      ),
+    const slots = Array.from({ length: Math.ceil(objects / options.kinds.length) }, () =>
+      options.kinds.map(slot),
     );
+    const using = Promise.all(slots.flat());
     // It is awaited after the last fault.
     using.catch(stop);
     const timer = setTimeout(stop, seconds * 1_000);
-    for (const [index, fault] of system.faults.entries()) {
-      await sleep(random.between(pauseMs / 4, pauseMs));
+    let injected = 0;
+    for (const round of system.rounds) {
+      await sleep(random.between(system.pauseMs / 4, system.pauseMs));
       if (signal.aborted) break;
       const call = now();
-      if (fault.cuts) write({ kind: 'cut', call });
-      await fault.inject();
-      if (fault.cuts) write({ kind: 'cut', call, return: now() });
-      onProgress(`${index + 1}: ${fault.name}`);
+      if (round.cuts) write({ kind: 'cut', call });
+      await round.inject();
+      if (round.cuts) write({ kind: 'cut', call, return: now() });
+      injected += round.names.length;
+      onProgress(`${injected}: ${round.names.join(', ')}`);
     }
     if (faults > 0) stop();
     await using;
+    await Promise.all(endings);
     clearTimeout(timer);
   } finally {
     stop();

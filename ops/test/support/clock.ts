@@ -7,24 +7,32 @@ import { endTestServer, startTestServer, testDatabase } from './database.js';
 /** The path on Debian; the loader expands `$LIB`. */
 const library = path.join('/usr/$LIB', 'faketime', 'libfaketime.so.1');
 
+/** The environment of a process whose clock `setClock` sets. A relative file is one of its working directory. */
+export const clockEnvironment = (file: string): Readonly<Record<string, string>> => ({
+  LD_PRELOAD: library,
+  FAKETIME_TIMESTAMP_FILE: file,
+  FAKETIME_DONT_FAKE_MONOTONIC: '1',
+  FAKETIME_CACHE_DURATION: '1',
+});
+
+/** Sets the difference between the clock of a file and the real time. */
+export const setClock = async (file: string, seconds: number): Promise<void> => {
+  await writeFile(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}s\n`);
+  await rename(`${file}.new`, file);
+};
+
 /** A database on a separate PostgreSQL, with a clock that the test sets. */
 export const clockedDatabase = async (name: string) => {
   const dir = await mkdtemp(path.join(tmpdir(), 'linklog-clock-'));
   const file = path.join(dir, 'clock');
-  /** Sets the difference between the clock and the real time. */
-  const setClockOffset = async (seconds: number): Promise<void> => {
-    await writeFile(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}s\n`);
-    await rename(`${file}.new`, file);
-  };
+  const setClockOffset = (seconds: number): Promise<void> => setClock(file, seconds);
   await setClockOffset(0);
   // PostgreSQL runs as another user.
   await chmod(dir, 0o755);
   const server = await startTestServer({
     ...minimalEnv,
-    LD_PRELOAD: library,
-    FAKETIME_TIMESTAMP_FILE: file,
+    ...clockEnvironment(file),
     FAKETIME_NO_CACHE: '1',
-    FAKETIME_DONT_FAKE_MONOTONIC: '1',
   });
   const database = await testDatabase(name, server);
   return {

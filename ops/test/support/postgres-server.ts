@@ -19,6 +19,8 @@ const logger = createLogger('silent');
 const run = promisify(execFile);
 
 interface ServerOptions {
+  /** Any free port by default. */
+  readonly port?: number;
   /** Settings in addition to those of a test server. */
   readonly settings?: Readonly<Record<string, string>>;
   /** The lines of pg_hba.conf for TCP. By default, all need a password. */
@@ -62,7 +64,7 @@ type Copy = (
 ) => Promise<void>;
 
 const start = async (
-  { settings = {}, hba, tls, installed }: ServerOptions,
+  { settings = {}, hba, tls, installed, ...options }: ServerOptions,
   create?: Copy,
 ): Promise<PostgresServer> => {
   const dataDir = await realpath(await temporaryDir());
@@ -87,7 +89,7 @@ const start = async (
       encryption[setting] = await own(copy);
     }
   }
-  const port = await freePort();
+  const port = options.port ?? (await freePort());
   const given = {
     ...{ port: String(port), listen_addresses: '127.0.0.1', unix_socket_directories: '' },
     ...{ max_connections: '200', shared_buffers: '32MB', fsync: 'off' },
@@ -137,8 +139,11 @@ export const startPostgresServer = (options: ServerOptions = {}): Promise<Postgr
   start(options);
 
 /** Starts a streaming standby named `standby`, from a copy of the primary's files. */
-export const startStandby = (primary: PostgresServer): Promise<PostgresServer> =>
-  start({}, async (layout, account) => {
+export const startStandby = (
+  primary: PostgresServer,
+  options: Pick<ServerOptions, 'port'> = {},
+): Promise<PostgresServer> =>
+  start(options, async (layout, account) => {
     const client = new pg.Client({ connectionString: `${primary.url}?sslmode=disable` });
     await client.connect();
     await client.query(`SELECT pg_backup_start('standby', fast => true)`);
