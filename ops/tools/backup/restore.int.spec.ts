@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import { createDomainHandler } from '../../../command-api/domains/handler.js';
 import { createApiKeyHandler } from '../../../command-api/keys/handler.js';
 import { createCodeLedger } from '../../../command-api/links/codes/handler.js';
@@ -17,7 +18,7 @@ import { writeOrphan } from '../../../redirect-edge/spool/testing/orphan-folder.
 import { writeEvent } from '../../../schemas/events/codec.js';
 import { spoolSource } from '../../../schemas/events/envelope.js';
 import { topics } from '../../../schemas/events/topics.js';
-import { firstVisitRecordOf, recordOf, visited } from '../../../schemas/testing/events.js';
+import { at, firstVisitRecordOf, recordOf, visited } from '../../../schemas/testing/events.js';
 import { unknownVisitor } from '../../../schemas/testing/visitor.js';
 import { foldedTables, workingState } from '../../ledger/rebuild/working-state.js';
 import { migrate, RestoreUnfinished } from '../../migrations/migrate.js';
@@ -28,9 +29,9 @@ import { ledgerCommandNames, ledgerCommands } from '../../test/support/ledger-co
 import { testDatabase } from '../../test/support/database.js';
 import { rejection } from '../../test/support/waiting.js';
 import { testNode, type TestNode } from '../../test/support/node.js';
-import { takeBackup } from './backup.js';
+import { takeBackup, writeBackup } from './backup.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
-import { BadBackup, openBackup } from './format.js';
+import { BadBackup, openBackup, type BackupHead } from './format.js';
 import { checkBackup, restoreInto } from './restore.js';
 import { databaseFixture, folderFixture } from '../../test/support/fixtures.js';
 
@@ -268,6 +269,50 @@ describe('backup: restore', () => {
         [[key.id, again.id]],
       );
       expect(rows).to.deep.equal([{ records: 1, links: 2 }]);
+    });
+  });
+
+  it('restores every visit of a spool into a log with other partitions', async () => {
+    const count = 500;
+    const codes = Array.from({ length: 40 }, (_, index) => `code-${index}`);
+    const visits = ['one', 'two'].flatMap((spool) =>
+      Array.from({ length: count }, (_, index) =>
+        visited(codes[(index * 7) % codes.length] ?? '', null, {
+          sequence: index + 1,
+          source: spoolSource(spool),
+          time: at(index),
+        }),
+      ),
+    );
+    // A log with three partitions instead of eight.
+    const batches = [0, 1, 2].map((partition) => ({
+      topic: topics.visits.name,
+      partition,
+      records: visits
+        .filter(({ subject }) => partitionOf(subject, 3) === partition)
+        .map((event) => ({ key: event.subject, value: writeEvent(event) })),
+    }));
+    const partitions = batches.map(({ partition, records }) => {
+      return { partition, first: 0, next: records.length };
+    });
+    const head: BackupHead = {
+      linklogBackup: 1,
+      linklog: '0.1.0',
+      createdAt: '2026-05-20T12:00:00.000Z',
+      topics: [{ topic: topics.visits.name, partitions }],
+    };
+    await writeNewFile(file, { replace: true }, async (append) => {
+      await writeBackup(head, Readable.from(batches), append);
+    });
+    await restoreIn(async (node) => {
+      const { rows } = await node.pool.query(
+        'SELECT sum(clicks)::integer AS clicks FROM projection_stats.links',
+      );
+      expect(rows).to.deep.equal([{ clicks: 2 * count }]);
+      const { rows: left } = await node.pool.query(
+        `SELECT relname FROM pg_class WHERE relname LIKE 'unfinished%'`,
+      );
+      expect(left).to.be.empty;
     });
   });
 
