@@ -4,7 +4,7 @@ import { onEndSignals } from '../../platform/process/lifecycle.js';
 import { CliError } from './errors.js';
 import { count } from './output.js';
 
-/** What the user who interrupts the work is told. */
+/** The messages for a user who interrupts the work. */
 export interface Interruption {
   /** Names the work, such as `the backup`. */
   readonly work: string;

@@ -206,7 +206,10 @@ export const describeDelivery = (bench: () => LogBench): void => {
         failures += 1;
         return failures <= 20 ? Promise.reject(new Error('injected failure')) : Promise.resolve();
       };
-      const reader = follow({ group, topics: [links], positions: await ends([links]), handle }, log);
+      const reader = follow(
+        { group, topics: [links], positions: await ends([links]), handle },
+        log,
+      );
       const records = [0, 1, 2, 3].flatMap((at) => recordsOf(links, codeIn(links, at), 1));
       await log.append(links, records);
       await reader.has(records.map(eventIdOf));
