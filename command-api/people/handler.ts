@@ -130,6 +130,8 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
     if (address !== undefined && address !== email?.toLowerCase()) {
       return { type: 'invitationOfAnother' };
     }
+    // In the order of an invitation, whose locks could otherwise wait for these.
+    await people.lock(tx, [id]);
     const accept = invitation
       ? [{ type: 'Accept' as const, subject: invitation.id, data: { person: id }, metadata }]
       : [];
