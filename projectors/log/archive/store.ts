@@ -165,6 +165,7 @@ export const openArchiveStore = (url: string) => {
     reading.on('error', () => undefined);
     const found: StoredEvent[] = [];
     const collect = async (): Promise<void> => {
+      // Never left early: a response that nobody reads to its end would block `close` forever.
       for await (const { event } of reading) {
         if (!event) continue;
         const { id, type, data, metadata } = event as ArchivedEvent;
@@ -180,9 +181,6 @@ export const openArchiveStore = (url: string) => {
       if (error instanceof StreamNotFoundError) return [];
       if (error instanceof StreamDeletedError) return null;
       throw unavailable(error);
-    } finally {
-      // An open call would block `close` forever. Only a call that never started cannot be cancelled.
-      reading.cancel().catch(() => undefined);
     }
   };
 
