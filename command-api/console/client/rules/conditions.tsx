@@ -140,6 +140,30 @@ const WeeklyField = ({ weekly, onChange }: WeeklyProps) => (
   </>
 );
 
+interface LinesProps {
+  readonly label: string;
+  readonly hint: string;
+  readonly value: string;
+  readonly normalise: (lines: string) => string;
+  readonly onInput: (lines: string) => void;
+}
+
+/** Shows the lines as they were typed while they mean the value, also if the page renders again. */
+const LinesArea = ({ value, normalise, onInput, ...rest }: LinesProps) => {
+  const [typed, setTyped] = useState(value);
+  return (
+    <TextArea
+      {...rest}
+      rows={2}
+      value={normalise(typed) === value ? typed : value}
+      onInput={withValue((lines) => {
+        setTyped(lines);
+        onInput(lines);
+      })}
+    />
+  );
+};
+
 const fields = [...attributes, 'times', 'weekly', 'query', 'networks'] as const;
 type FieldName = (typeof fields)[number];
 
@@ -202,23 +226,21 @@ export const Conditions = ({ when, onChange }: Props) => {
         />
       )}
       {isShown('query') && (
-        <TextArea
+        <LinesArea
           label={text.query}
           hint={text.queryHint}
-          rows={2}
           value={queryText(when.query)}
-          onChange={withValue((value) => onChange(withCondition(when, 'query', queryOf(value))))}
+          normalise={(lines) => queryText(queryOf(lines))}
+          onInput={(lines) => onChange(withCondition(when, 'query', queryOf(lines)))}
         />
       )}
       {isShown('networks') && (
-        <TextArea
+        <LinesArea
           label={text.networks}
           hint={text.networksHint}
-          rows={2}
           value={when.networks?.join('\n') ?? ''}
-          onChange={withValue((value) => {
-            onChange(withCondition(when, 'networks', networksOf(value)));
-          })}
+          normalise={(lines) => networksOf(lines).join('\n')}
+          onInput={(lines) => onChange(withCondition(when, 'networks', networksOf(lines)))}
         />
       )}
       {others.length > 0 && (
