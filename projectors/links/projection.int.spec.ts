@@ -17,6 +17,7 @@ import {
   enabled,
   expired,
   noon,
+  restored,
   unblocked,
 } from '../../schemas/testing/events.js';
 import { feed } from '../testing/harness.js';
@@ -78,11 +79,12 @@ describe('projectors: projection redirects', () => {
       enabled('abc', 8, { time: at(8) }),
       edited('abc', 9, { password: 'set', passwordHash: '$argon2id$…' }),
       deleted('abc', 10, { time: at(10) }),
+      restored('abc', 11, { time: at(11) }),
     ];
     // A link with the same columns as a new one again.
-    const restored = [created('def'), blocked('def', 2), unblocked('def', 3)];
+    const asNew = [created('def'), blocked('def', 2), unblocked('def', 3)];
     const expected: unknown[] = [];
-    for (const [position, events] of [history, restored].entries()) {
+    for (const [position, events] of [history, asNew].entries()) {
       for (const [index, event] of events.entries()) {
         await given.events(event);
         const state = events.slice(0, index + 1).reduce(evolveLink, initialState);
@@ -133,6 +135,8 @@ describe('projectors: projection redirects', () => {
     expect(await counts()).to.deep.equal(['(acme,x,2)', '(acme,z,1)', other]);
     await given.events(deleted('abc', 3, owner));
     expect(await counts()).to.deep.equal(['(acme,x,1)', other]);
+    await given.events(restored('abc', 4, owner));
+    expect(await counts()).to.deep.equal(['(acme,x,2)', '(acme,z,1)', other]);
   });
 
   it('stores the folded texts of a link after its last event', async () => {

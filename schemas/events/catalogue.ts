@@ -129,7 +129,13 @@ const linkEvents = defineEvents('links', {
   LinkDisabled: { version: 1, description: 'The owner disabled the link.', data: noData },
   LinkEnabled: { version: 1, description: 'The owner enabled the link again.', data: noData },
   LinkDeleted: {
-    description: 'The owner deleted the link permanently. Its code is never used again.',
+    description: 'The owner deleted the link. Its code is never given to another link.',
+    version: 1,
+    data: noData,
+  },
+  LinkRestored: {
+    description:
+      'The owner restored the deleted link. Everything is as it was before the deletion.',
     version: 1,
     data: noData,
   },

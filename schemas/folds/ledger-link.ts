@@ -137,6 +137,8 @@ export const evolveLedgerLink = (
       return { ...link, disabled: false, sequence, lastEventAt };
     case 'linklog.LinkDeleted.v1':
       return { ...link, deleted: true, sequence, lastEventAt };
+    case 'linklog.LinkRestored.v1':
+      return { ...link, deleted: false, sequence, lastEventAt };
     case 'linklog.LinkExpired.v1':
       return { ...link, expired: link.expired ?? event.data.reason, sequence, lastEventAt };
     case 'linklog.LinkBlocked.v1':

@@ -11,6 +11,7 @@ import {
   expired,
   imported,
   noon,
+  restored,
   unblocked,
   visited,
 } from '../testing/events.js';
@@ -130,7 +131,7 @@ describe('schemas: link in the ledger', () => {
       .thenChanges({ edited: { passwordHash: null }, expired: 'clicks' });
   });
 
-  it('is disabled, enabled, described and deleted', () => {
+  it('is disabled, enabled, described, deleted and restored', () => {
     given(creation).when(disabled('spring', 2)).thenChanges({ disabled: true });
     given(creation, disabled('spring', 2))
       .when(enabled('spring', 3))
@@ -139,6 +140,9 @@ describe('schemas: link in the ledger', () => {
       .when(described('spring', 2, { title: 'Spring' }))
       .thenChanges({});
     given(creation).when(deleted('spring', 2)).thenChanges({ deleted: true });
+    given(creation, deleted('spring', 2))
+      .when(restored('spring', 3))
+      .thenChanges({ deleted: false });
   });
 
   it('is not changed by a second LinkCreated', () => {
@@ -157,7 +161,7 @@ describe('schemas: link in the ledger', () => {
     const early = [
       ...[visited('a', 1), expired('a', 1), blocked('a', 1), unblocked('a', 1)],
       ...[edited('a', 1, {}), described('a', 1, {}), disabled('a', 1), enabled('a', 1)],
-      deleted('a', 1),
+      ...[deleted('a', 1), restored('a', 1)],
     ];
     for (const event of early) given().when(event).thenNothingChanges();
   });

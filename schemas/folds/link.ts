@@ -117,6 +117,9 @@ const edit = (
   );
 };
 
+/** How long after its last event a deleted link can be restored (ms). */
+export const restorableMs = 30 * 24 * 3_600_000;
+
 /** Further codes of a link. */
 export const maxCodes = 20;
 
@@ -166,6 +169,8 @@ export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
       return linkState({ ...link, liveSince: time }, { ...restraints, disabled: false });
     case 'linklog.LinkDeleted.v1':
       return linkState(link, { ...restraints, deleted: true });
+    case 'linklog.LinkRestored.v1':
+      return linkState({ ...link, liveSince: time }, { ...restraints, deleted: false });
     case 'linklog.LinkExpired.v1':
       return linkState(link, { ...restraints, expired: restraints.expired ?? event.data.reason });
     case 'linklog.LinkBlocked.v1':

@@ -4,6 +4,7 @@ import {
   codeAdded,
   codeRemoved,
   created,
+  deleted,
   described,
   disabled,
   edited,
@@ -11,6 +12,7 @@ import {
   expired,
   imported,
   noon,
+  restored,
 } from '../testing/events.js';
 import { noRestraints, type Restraints } from './link-status.js';
 import { evolveLink, linkState, initialState, type Link } from './link.js';
@@ -78,6 +80,12 @@ describe('schemas: link’s state', () => {
     given(creation, disabled('spring', 2))
       .when(enabled('spring', 3, minute))
       .then(state({ updatedAt: later, liveSince: later }));
+  });
+
+  it('is as before its deletion when it is restored, with a new liveSince', () => {
+    given(creation, disabled('spring', 2), deleted('spring', 3))
+      .when(restored('spring', 4, minute))
+      .then(state({ updatedAt: later, liveSince: later }, { disabled: true }));
   });
 
   it('has a new liveSince with a new destination, and keeps the original one', () => {

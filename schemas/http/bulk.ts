@@ -19,14 +19,18 @@ const bulkChange = objectOf(nothingToChange, {
     .describe('Replaces all tags; `null`: none. Not together with `addTags` or `removeTags`.'),
   disabled,
   delete: given(z.literal(true, { error: 'delete must be true' })).describe(
-    'Permanently. Not together with another change.',
+    'Not together with another change.',
+  ),
+  restore: given(z.literal(true, { error: 'restore must be true' })).describe(
+    'Restores deleted links. Not together with another change.',
   ),
 })
   .refine((change) => Object.values(change).some((value) => value !== undefined), nothingToChange)
   .refine(
-    ({ delete: deletes, ...others }) =>
-      !deletes || Object.values(others).every((value) => value === undefined),
-    'delete cannot stand beside another change',
+    ({ delete: deletes, restore: restores, ...others }) =>
+      (!deletes && !restores) ||
+      (deletes !== restores && Object.values(others).every((value) => value === undefined)),
+    'delete and restore cannot stand beside another change',
   )
   .refine(
     ({ tags: replaced, addTags, removeTags }) =>

@@ -13,7 +13,13 @@ describe('schemas: body of POST /v2/links/bulk', () => {
     expect(bulkRequest.parse({ shortCodes: many, change: tags, more: 1 })).to.deep.equal({
       ...{ shortCodes: many, change: { ...tags, addTags: ['a'] } },
     });
-    for (const change of [{ tags: null }, { tags: [] }, { delete: true }, { disabled: false }]) {
+    for (const change of [
+      { tags: null },
+      { tags: [] },
+      { delete: true },
+      { restore: true },
+      { disabled: false },
+    ]) {
       expect(bulkRequest.parse({ shortCodes, change }).change).to.deep.equal(change);
     }
   });
@@ -39,10 +45,12 @@ describe('schemas: body of POST /v2/links/bulk', () => {
       ],
       ['delete must be true', { delete: false }],
       [
-        'delete cannot stand beside another change',
+        'delete and restore cannot stand beside another change',
         ...[
           { delete: true, disabled: true },
           { delete: true, tags: null },
+          { restore: true, disabled: false },
+          { delete: true, restore: true },
         ],
       ],
       [

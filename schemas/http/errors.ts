@@ -110,6 +110,7 @@ export const messages = {
   formContentType: 'Content-Type must be application/x-www-form-urlencoded',
   formEncoding: 'The form must be UTF-8',
   linkDeleted: 'This link has been deleted',
+  linkDeletedLongAgo: 'This link was deleted more than 30 days ago',
   linkDisabled: 'This link is disabled',
   linkBlocked: 'This link has been blocked',
   linkChanged: 'The link was changed meanwhile',

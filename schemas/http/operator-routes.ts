@@ -108,9 +108,13 @@ export const operatorTable = {
     errors: [410, 412],
     returns: changed(operatorsLink),
   }),
-  deleteLink: call('DELETE /links/:shortCode', 'Delete a link permanently', {
+  deleteLink: call('DELETE /links/:shortCode', 'Delete a link', {
     headers: ifMatch,
     errors: [412],
+    returns: changed(operatorsLink),
+  }),
+  restoreLink: call('POST /links/:shortCode/restore', 'Restore a deleted link', {
+    errors: [400, 410],
     returns: changed(operatorsLink),
   }),
   createLink: call('POST /links', 'Create a link of any account, without quotas', {

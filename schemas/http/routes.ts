@@ -158,7 +158,7 @@ const createRoutes = routeGroup(
 const linkRoutes = routeGroup(
   { tag: 'Links', scope: 'links:read' },
   {
-    changeLinks: call('POST /links/bulk', 'Change or delete up to 100 short links', {
+    changeLinks: call('POST /links/bulk', 'Change, delete or restore up to 100 short links', {
       scope: 'links:write',
       description:
         'One change for all links; each link succeeds or fails separately. Costs one monthly call per ' +
@@ -171,6 +171,7 @@ const linkRoutes = routeGroup(
           change: { addTags: ['old'], removeTags: ['sale'], disabled: true },
         },
         delete: { shortCodes: ['spring-sale'], change: { delete: true } },
+        restore: { shortCodes: ['spring-sale'], change: { restore: true } },
       },
       returns: {
         200: json('The outcome of each short code, in the same order.', bulkResponse, {
@@ -272,12 +273,30 @@ const linkRoutes = routeGroup(
       },
       errors: [410, 412],
     }),
-    deleteLink: call('DELETE /links/:shortCode', 'Delete a short link permanently', {
+    deleteLink: call('DELETE /links/:shortCode', 'Delete a short link', {
       scope: 'links:write',
-      description: 'Its code is never used again. Its details and statistics remain.',
+      description:
+        'It can be restored for 30 days. Its code is never given to another link. Its details and statistics remain.',
       headers: ifMatch,
       returns: { 204: done('The link is deleted.') },
       errors: [412],
+    }),
+    restoreLink: call('POST /links/:shortCode/restore', 'Restore a deleted short link', {
+      scope: 'links:write',
+      description:
+        'For 30 days after its last change. Everything is as it was before the deletion; it costs no link of the ' +
+        'month. A link that is not deleted stays as it is. If it redirects again, its destinations are checked for ' +
+        'web safety. A key ' +
+        withoutRead,
+      returns: {
+        200: json(
+          'The link.',
+          linkDetails,
+          { link: details, withoutRead: changed },
+          { headers: ['ETag'] },
+        ),
+      },
+      errors: [400, 410],
     }),
   },
 );

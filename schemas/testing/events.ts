@@ -110,6 +110,7 @@ export const described = eventWithData('LinkDescribed');
 export const disabled = constantEvent('LinkDisabled', {});
 export const enabled = constantEvent('LinkEnabled', {});
 export const deleted = constantEvent('LinkDeleted', {});
+export const restored = constantEvent('LinkRestored', {});
 
 /** A visit of a link without a limit. */
 export const someVisit: Data<'LinkVisited'> = { click: null, ...unknownVisitor };

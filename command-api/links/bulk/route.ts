@@ -21,8 +21,8 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): V2Handler<
   const links = createManagedLinks(deps);
 
   return async ({ body: { shortCodes, change: requested }, state }) => {
-    const { delete: deletes, ...edit } = requested;
-    const change = deletes ? 'delete' : edit;
+    const { delete: deletes, restore: restores, ...edit } = requested;
+    const change = deletes ? 'delete' : restores ? 'restore' : edit;
     const { call } = state;
 
     const { defaultDomain, ignoresCase } = state;

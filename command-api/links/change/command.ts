@@ -18,6 +18,7 @@ import {
 import {
   evolveLink,
   liftsExpiry,
+  restorableMs,
   linkStatusAt,
   type Link,
   type LinkState,
@@ -67,24 +68,31 @@ interface Conditions {
   readonly versions: readonly number[] | null;
 }
 
+interface Checked {
+  /** The destinations that were checked and are safe. */
+  readonly safeUrls: readonly string[];
+}
+
 type ChangeLink = Command<
   'ChangeLink',
-  Conditions & {
-    readonly change: LinkChange;
-    /** The destinations that were checked and are safe. */
-    readonly safeUrls: readonly string[];
-    /** The clicks in the statistics: the opening balance of a new limit. */
-    readonly countedClicks: number;
-  }
+  Conditions &
+    Checked & {
+      readonly change: LinkChange;
+      /** The clicks in the statistics: the opening balance of a new limit. */
+      readonly countedClicks: number;
+    }
 >;
 
-export type LinkCommand = ChangeLink | Command<'DeleteLink', Conditions>;
+export type LinkCommand =
+  ChangeLink | Command<'DeleteLink', Conditions> | Command<'RestoreLink', Conditions & Checked>;
 
 export type LinkRefusal =
   | {
       readonly type:
         'notFound' | 'deleted' | 'changedMeanwhile' | 'startsAfterEnd' | 'tooManyTags' | 'tooLarge';
     }
+  /** The link was deleted more than `restorableMs` ago. */
+  | { readonly type: 'deletedLongAgo' }
   /** See `conflictOf`. */
   | { readonly type: 'conflict'; readonly message: string }
   /** `maxClicks` is below the clicks taken. */
@@ -162,12 +170,19 @@ const reachedLimit = (link: LedgerLinkState, now: Date): ExpiryReason | null => 
   return link.expiresAt !== null && link.expiresAt <= now ? 'time' : null;
 };
 
-/** Whether the destinations must be checked: one is new, or the link starts to redirect again. */
-const needsCheck = (before: ExistingLink, after: LinkState, now: Date): boolean => {
-  if (after.status === 'none') return false;
+/** The destinations that must be checked: one is new, or the link starts to redirect again. */
+const uncheckedUrls = (
+  before: ExistingLink,
+  after: LinkState,
+  { data: { safeUrls }, metadata: { now } }: Exclude<LinkCommand, Command<'DeleteLink'>>,
+): readonly string[] => {
+  if (after.status === 'none') return [];
+  const urls = urlsOf(after.link);
   const checked = new Set(urlsOf(before.link));
-  if (urlsOf(after.link).some((url) => !checked.has(url))) return true;
-  return willRedirect(linkStatusAt(after, now)) && !willRedirect(linkStatusAt(before, now));
+  const isNew = urls.some((url) => !checked.has(url));
+  const revives =
+    willRedirect(linkStatusAt(after, now)) && !willRedirect(linkStatusAt(before, now));
+  return (isNew || revives) && !urls.every((url) => safeUrls.includes(url)) ? urls : [];
 };
 
 const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, LinkRefusal> => {
@@ -181,6 +196,17 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
     subject,
     account,
   });
+  const { now } = command.metadata;
+  const { link } = current;
+  if (command.type === 'RestoreLink') {
+    if (!ledger.deleted) return unchanged;
+    if (now.getTime() > Date.parse(link.updatedAt) + restorableMs) {
+      return refused({ type: 'deletedLongAgo' });
+    }
+    const event: LinkEvent = newEvent('LinkRestored', {}, metadata(state, 0));
+    const urls = uncheckedUrls(current, evolveLink(current, event), command);
+    return urls.length > 0 ? refused({ type: 'unchecked', urls }) : accepted(event);
+  }
   if (ledger.deleted)
     return command.type === 'DeleteLink' ? unchanged : refused({ type: 'deleted' });
   if (data.versions !== null && !data.versions.includes(ledger.sequence))
@@ -189,9 +215,7 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
     return accepted<LinkEvent>(newEvent('LinkDeleted', {}, metadata(state, 0)));
   }
 
-  const { change, safeUrls, countedClicks } = command.data;
-  const { now } = command.metadata;
-  const { link } = current;
+  const { change, countedClicks } = command.data;
   const taken = clicksTaken(ledger, countedClicks);
   if (change.maxClicks != null && change.maxClicks < taken) {
     return refused({ type: 'clicksTaken', taken });
@@ -229,16 +253,13 @@ const decide = (command: LinkCommand, state: ManagedLink): Decision<LinkEvent, L
   if (message !== null) return refused({ type: 'conflict', message });
   const isLarger = !isEmpty(edit) || !isEmpty(description);
   if (isLarger && !fitsInLink(changed)) return refused({ type: 'tooLarge' });
-  const urls = urlsOf(changed);
-  const isSafe = urls.every((url) => safeUrls.includes(url));
-  if (needsCheck(current, after.current, now) && !isSafe) {
-    return refused({ type: 'unchecked', urls });
-  }
+  const urls = uncheckedUrls(current, after.current, command);
+  if (urls.length > 0) return refused({ type: 'unchecked', urls });
   if (change.password?.hash === null) return refused({ type: 'unhashed' });
   return events.length === 0 ? unchanged : accepted(...events);
 };
 
-/** Changes of a link by its owner or an operator. A deleted link cannot be changed. */
+/** Changes of a link by its owner or an operator. A deleted link can only be restored. */
 export const linkChangeDecider: Decider<LinkCommand, LinkEvent, ManagedLink, LinkRefusal> = {
   initialState: { ledger: { status: 'none' }, current: { status: 'none' } },
   evolve: evolveManagedLink,

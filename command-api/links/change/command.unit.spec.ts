@@ -10,10 +10,13 @@ import {
   enabled,
   expired,
   idOf,
+  restored,
+  unblocked,
   visited,
 } from '../../../schemas/testing/events.js';
 import { ruleUrls, type RedirectRule } from '../../../schemas/redirect-rules.js';
 import { evolveLedgerLink, type LedgerLinkEvent } from '../../../schemas/folds/ledger-link.js';
+import { restorableMs } from '../../../schemas/folds/link.js';
 import {
   commandMetadata,
   type FlatCommand,
@@ -60,6 +63,9 @@ const change = (
 ): Values => ({
   ...{ type: 'ChangeLink', account: 'acme', versions: null },
   ...{ change: requested, safeUrls: [safeUrls].flat(), countedClicks },
+});
+const restore = (safeUrls: readonly string[] = []): Values => ({
+  ...{ type: 'RestoreLink', account: 'acme', versions: null, safeUrls },
 });
 const remove: Values = { type: 'DeleteLink', account: 'acme', versions: null };
 /** @param number of the event in the decision */
@@ -125,10 +131,31 @@ describe('command API: changing a link', () => {
     refuses(gone, change({ title: 'x' }), 'deleted');
   });
 
+  it('restores a deleted link once, after a check of its destinations', () => {
+    const gone = [link, deleted('spring', 2)];
+    accepts(gone, restore([safe]), restored('spring', 3, metadata()));
+    refuses(gone, restore(), 'unchecked', { urls: [safe] });
+    ignores([...gone, restored('spring', 3)], restore());
+    ignores([link], restore());
+    const off = [link, disabled('spring', 2), deleted('spring', 3)];
+    accepts(off, restore(), restored('spring', 4, metadata()));
+  });
+
+  it('restores a link within 30 days after its last change', () => {
+    const ago = (ms: number) => ({ time: at(100 - ms / 1_000) });
+    const late = deleted('spring', 2, ago(restorableMs + 1));
+    refuses([link, late], restore([safe]), 'deletedLongAgo');
+    const inTime = deleted('spring', 2, ago(restorableMs));
+    accepts([link, inTime], restore([safe]), restored('spring', 3, metadata()));
+    const changed = [blocked('spring', 3, ago(2)), unblocked('spring', 4, ago(1))];
+    accepts([link, late, ...changed], restore([safe]), restored('spring', 5, metadata()));
+  });
+
   it('is refused for links of other accounts, except to operators', () => {
     const foreign = created('spring', {}, { account: 'other' });
     refuses([], change({ title: 'x' }), 'notFound');
     refuses([foreign], remove, 'notFound');
+    refuses([foreign, deleted('spring', 2)], restore([safe]), 'notFound');
     const byOperator = deleted('spring', 2, { ...metadata(), account: 'other' });
     accepts([foreign], { ...remove, account: null }, byOperator);
   });

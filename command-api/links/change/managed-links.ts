@@ -77,7 +77,7 @@ export interface LinkCaller {
 export interface RequestedChange {
   readonly subject: string;
   readonly versions: LinkCommand['data']['versions'];
-  readonly change: 'delete' | LinkFields;
+  readonly change: 'delete' | 'restore' | LinkFields;
 }
 
 export interface VersionedLink {
@@ -103,6 +103,8 @@ const refusalReply = (refusal: FinalRefusal, { readsLinks }: LinkCaller): Reply 
       return failure(404, messages.codeNotFound);
     case 'deleted':
       return goneResponses.deleted;
+    case 'deletedLongAgo':
+      return { ...goneResponses.deleted, ...failure(410, messages.linkDeletedLongAgo) };
     case 'changedMeanwhile':
       return failure(412, messages.linkChanged);
     case 'startsAfterEnd':
@@ -145,6 +147,9 @@ const commandOf = (
   const { subject, change, versions } = requested;
   const data = { account, versions };
   if (change === 'delete') return { type: 'DeleteLink', subject, data, metadata };
+  if (change === 'restore') {
+    return { type: 'RestoreLink', subject, data: { ...data, safeUrls }, metadata };
+  }
   const { password, ...rest } = change;
   const hashed = password == null ? password : { hash };
   return {
@@ -239,7 +244,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
       caller: LinkCaller,
     ): Promise<readonly ChangeOutcome[]> {
       const limited = changes.filter(
-        ({ change }) => change !== 'delete' && change.maxClicks != null,
+        ({ change }) => typeof change !== 'string' && change.maxClicks != null,
       );
       const clicks = await readClicks(pool, limited.map(subjectOf));
       const attempts = changes.map((requested): Attempt => {
@@ -263,7 +268,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
         }
         for (const attempt of open) {
           const { change } = attempt.requested;
-          if (attempt.outcome || unchecked.has(attempt) || change === 'delete') continue;
+          if (attempt.outcome || unchecked.has(attempt) || typeof change === 'string') continue;
           if (change.password == null) continue;
           const hashing = passwords.hashAll(caller.rootId ?? 'operators', [change.password]);
           [attempt.hash = null] = await caller.uncounted(hashing);

@@ -11,7 +11,7 @@ import type { AdminHandlers, OperatorHandler } from '../../http/operator-request
 
 type LinkRequest = Pick<Parameters<OperatorHandler<'getLink'>>[0], 'ctx' | 'parameter' | 'state'>;
 
-/** GET, PATCH and DELETE of `/admin/links/:shortCode`, without checks of plan features and switches. */
+/** GET, PATCH, DELETE and restore of `/admin/links/:shortCode`, without checks of plan features and switches. */
 export const managedLinkHandlers = ((deps) => {
   const links = createManagedLinks(deps);
 
@@ -38,7 +38,11 @@ export const managedLinkHandlers = ((deps) => {
     };
     const outcome = only(await links.change([requested], callerOf(state)));
     if (outcome.type === 'refused') return outcome.reply;
-    return detailed(outcome.published ? 200 : 202, outcome, change === 'delete' ? {} : change);
+    return detailed(
+      outcome.published ? 200 : 202,
+      outcome,
+      typeof change === 'string' ? {} : change,
+    );
   };
 
   return {
@@ -51,5 +55,6 @@ export const managedLinkHandlers = ((deps) => {
 
     changeLink: (request) => applyChange(request, request.body),
     deleteLink: (request) => applyChange(request, 'delete'),
+    restoreLink: (request) => applyChange(request, 'restore'),
   };
 }) satisfies AdminHandlers;

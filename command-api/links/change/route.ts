@@ -1,6 +1,7 @@
 import { only } from '../../../ops/platform/collections.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { warningOf } from '../../../schemas/http/link-options.js';
+import type { OptionFields } from '../../../schemas/link-options.js';
 import {
   createManagedLinks,
   type LinkCaller,
@@ -28,7 +29,7 @@ export const callerOf = (state: V2State | AdminState): LinkCaller => ({
   uncounted: state.uncounted,
 });
 
-/** GET, PATCH and DELETE of `/v2/links/:shortCode`. */
+/** GET, PATCH, DELETE and restore of `/v2/links/:shortCode`. */
 export const createLinkHandlers = (deps: ManagedLinksDeps & PlanDeps) => {
   const links = createManagedLinks(deps);
 
@@ -47,6 +48,15 @@ export const createLinkHandlers = (deps: ManagedLinksDeps & PlanDeps) => {
     return outcome.published ? reply(outcome) : unavailable(messages.logUnavailable);
   };
 
+  const changedLink = async (
+    state: V2State,
+    changed: VersionedLink,
+    change: OptionFields = {},
+  ): Promise<Reply> => {
+    const shown = only(await links.changed([changed], callerOf(state), state.call.now));
+    return json(200, { ...shown, ...warningOf(change) }, { ETag: etagOf(changed.version) });
+  };
+
   return {
     async getLink({ ctx, state, parameter }) {
       const subject = await addressedLink(deps, ctx, parameter);
@@ -61,13 +71,11 @@ export const createLinkHandlers = (deps: ManagedLinksDeps & PlanDeps) => {
       const { body: change, state } = request;
       const refusal = gateRefusal(change, state, deps);
       if (refusal) return refusal;
-      return applyChange(request, change, async (changed) => {
-        const shown = only(await links.changed([changed], callerOf(state), state.call.now));
-        const body = { ...shown, ...warningOf(change) };
-        return json(200, body, { ETag: etagOf(changed.version) });
-      });
+      return applyChange(request, change, (changed) => changedLink(state, changed, change));
     },
 
     deleteLink: (request) => applyChange(request, 'delete', () => noContent()),
+    restoreLink: (request) =>
+      applyChange(request, 'restore', (restored) => changedLink(request.state, restored)),
   } satisfies Partial<V2Handlers>;
 };

@@ -26,6 +26,7 @@ for await (const { revision, type, data, metadata } of eventsOf(`link-${code}`))
   if (name === 'LinkCreated' || name === 'LinkImported') link = { url: data.url, state: 'active' };
   else if (name === 'LinkEdited') link = { ...link, url: data.url ?? link.url };
   else if (name === 'LinkDeleted') link = { ...link, state: 'deleted' };
+  else if (name === 'LinkRestored') link = { ...link, state: 'active' };
 }
 console.log(`at ${until}: ${link === null ? 'no link' : `${link.state}, ${link.url}`}`);
 

@@ -67,7 +67,7 @@ describe('POST /v2/links/bulk', () => {
     });
   });
 
-  it('deletes links repeatedly, on the edge too', async () => {
+  it('deletes links repeatedly and restores them, on the edge too', async () => {
     const codes = await links(3);
     for (let time = 0; time < 2; time += 1) {
       const results = resultsOf(await bulk(pro.key, codes, { delete: true }));
@@ -78,6 +78,13 @@ describe('POST /v2/links/bulk', () => {
     }
     await eventuallyPasses(async () => {
       for (const code of codes) expect((await bench.visit(code)).status).to.equal(410);
+    });
+    const restored = resultsOf(await bulk(pro.key, codes, { restore: true }));
+    for (const result of restored) {
+      expect(result).to.include({ success: true, status: 'active', version: 3 });
+    }
+    await eventuallyPasses(async () => {
+      for (const code of codes) expect((await bench.visit(code)).status).to.equal(302);
     });
   });
 

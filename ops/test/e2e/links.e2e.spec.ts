@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { concurrently, statuses, type HttpResponse } from '../support/http.js';
+import { concurrently, sendRequest, statuses, type HttpResponse } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import {
   destination,
@@ -147,7 +147,7 @@ describe('/v2/links/:shortCode', () => {
     await visitedUntil(shortCode, destination);
   });
 
-  it('deletes a link permanently, and keeps its details and statistics', async () => {
+  it('deletes a link, and keeps its code, details and statistics', async () => {
     const alias = 'links-deleted';
     await bench.link(pro.key, { alias });
     await bench.visit(alias);
@@ -163,6 +163,68 @@ describe('/v2/links/:shortCode', () => {
     await bench.expectClicks(alias, pro.key, 1);
     const again = await bench.shorten(pro.key, { url: destination, alias });
     expectRefused(again, 400, 'Alias is already taken');
+  });
+
+  it('restores a deleted link with its limit, password, tags, codes, shares and statistics', async () => {
+    const { key } = pro;
+    const fields = { maxClicks: 5, password: 'open', tags: ['a'], title: 't' };
+    const { shortCode } = await bench.link(key, fields);
+    const enter = async (code: string): Promise<string> =>
+      locationOrStatus(await bench.visit(code, passwordForm('open')));
+    const further = `${shortCode}-2`;
+    expect((await ask('POST', `${shortCode}/codes`, { alias: further })).status).to.equal(201);
+    const shared = await ask('POST', `${shortCode}/share`, {});
+    const { url: share } = shared.json() as { readonly url: string };
+    const options = { headers: { Accept: 'application/json' } };
+    expect(await enter(shortCode)).to.equal(destination);
+    await bench.expectClicks(shortCode, key, 1);
+    const before = await details(shortCode);
+    const { links: linksBefore } = await bench.usage(key);
+
+    expect((await ask('DELETE', shortCode)).status).to.equal(204);
+    for (const code of [shortCode, further]) await visitedUntil(code, '410');
+    const listed = async (): Promise<readonly unknown[]> => {
+      const list = await bench.api('/v2/links?status=deleted', key);
+      return (list.json() as { links: readonly Details[] }).links.map((link) => link['shortCode']);
+    };
+    await eventuallyPasses(async () => {
+      expect(await listed()).to.include(shortCode);
+    });
+
+    const response = await ask('POST', `${shortCode}/restore`);
+    const restored = response.json() as Details;
+    expect([response.status, response.headers.etag]).to.deep.equal([200, '"4"']);
+    const { version, updatedAt, ...others } = restored;
+    expect(before).to.deep.include(others);
+    expect([version, updatedAt !== before['updatedAt']]).to.deep.equal([4, true]);
+    expect(restored).to.include({ status: 'active', clicksLeft: 4, clickCount: 1 });
+    await eventuallyPasses(async () => {
+      expect(await enter(further)).to.equal(destination);
+    });
+    await bench.expectClicks(shortCode, key, 2);
+    expect((await sendRequest(share, options)).status).to.equal(200);
+    expect((await bench.usage(key)).links).to.equal(linksBefore);
+    await eventuallyPasses(async () => {
+      expect(await listed()).to.not.include(shortCode);
+    });
+    const [, , ...events] = await history(shortCode);
+    expect(events.map(({ type }) => type)).to.deep.equal([
+      'linklog.LinkDeleted.v1',
+      'linklog.LinkRestored.v1',
+    ]);
+  });
+
+  it('restores a link that is not deleted without a change, and none of other accounts', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    expect((await ask('POST', `${shortCode}/restore`)).json()).to.include({ version: 1 });
+    expectMessage(await ask('POST', 'links-unknown/restore'), 404, 'Short URL not found');
+    const { key: other } = await bench.key('PRO', { account: 'links-other' });
+    await ask('DELETE', shortCode);
+    const path = `/v2/links/${shortCode}/restore`;
+    expectMessage(await bench.api(path, other, { method: 'POST' }), 404, 'Short URL not found');
+    const { key: reader } = await bench.key('PRO', { account: 'links', scopes: ['links:read'] });
+    expect((await bench.api(path, reader, { method: 'POST' })).status).to.equal(403);
+    expect((await ask('POST', `${shortCode}/restore`)).json()).to.include({ version: 3 });
   });
 
   it('accepts only the new password', async () => {

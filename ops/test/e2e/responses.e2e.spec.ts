@@ -25,6 +25,7 @@ const operations: Readonly<Record<Scope, readonly string[]>> = {
   ],
   'links:write': [
     ...['PATCH /links/{shortCode}', 'DELETE /links/{shortCode}', 'POST /links/bulk'],
+    ...['POST /links/{shortCode}/restore'],
     ...['POST /links/{shortCode}/share', 'DELETE /links/{shortCode}/share/{id}'],
     ...['POST /links/{shortCode}/codes', 'DELETE /links/{shortCode}/codes/{code}'],
   ],

@@ -120,6 +120,19 @@ describe('two nodes on one database', () => {
     },
   );
 
+  it('redirect to a restored link on every edge', async () => {
+    const code = await createLink();
+    await cacheOnEdges(code);
+    for (let round = 0; round < 4; round += 1) {
+      const remove = await call(round, pro, `/links/${code}`, { method: 'DELETE' });
+      expect(remove.status).to.equal(204);
+      await eventuallyPasses(() => expectGoneEverywhere(code));
+      const restoration = await call(round + 1, pro, `/links/${code}/restore`, { method: 'POST' });
+      expect(restoration.status, restoration.text).to.equal(200);
+      await eventuallyPasses(() => cacheOnEdges(code));
+    }
+  });
+
   it('share links from their 201 on, and keys from each change on', async () => {
     for (let round = 0; round < 20; round += 1) {
       const alias = `round-${round}`;

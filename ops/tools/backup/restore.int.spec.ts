@@ -6,6 +6,7 @@ import { createDomainHandler } from '../../../command-api/domains/handler.js';
 import { createApiKeyHandler } from '../../../command-api/keys/handler.js';
 import { createCodeLedger } from '../../../command-api/links/codes/handler.js';
 import { createLinkBlockHandler } from '../../../command-api/links/block/handler.js';
+import { createLinkChanges } from '../../../command-api/links/change/managed-links.js';
 import { createShortenHandler } from '../../../command-api/links/create/handler.js';
 import { actor, newKey, type TestKey } from '../../../command-api/testing/keys.js';
 import { shortenCommand } from '../../../command-api/testing/links.js';
@@ -149,6 +150,15 @@ describe('backup: restore', () => {
     }
     const commands = ledgerCommands(from, key, await newKey(from), 'busy');
     for (const name of ledgerCommandNames) await commands[name]();
+
+    const changeLinks = createLinkChanges(from.pool, from.outbox);
+    const change = (type: 'DeleteLink' | 'RestoreLink', subject: string) => {
+      const safeUrls = [`https://example.com/${subject}`];
+      const data = { account: null, versions: null, safeUrls };
+      return changeLinks([{ type, subject, data, metadata: actor }]);
+    };
+    for (const subject of ['many-6', 'many-7']) await change('DeleteLink', subject);
+    await change('RestoreLink', 'many-6');
 
     const codes = createCodeLedger(from);
     for (const code of ['plain-2', 'plain-3']) {

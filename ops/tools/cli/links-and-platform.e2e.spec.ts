@@ -182,6 +182,7 @@ describe('CLI: links and the platform, on a running service', () => {
     expect(await text('links', 'enable', code)).to.equal(`${code} is active now\n`);
     expect(await text('links', 'delete', code, '--yes')).to.equal(`Deleted: ${code}\n`);
     expect(await json('links', 'show', code)).to.include({ status: 'deleted' });
+    expect(await text('links', 'restore', code)).to.equal(`${code} is active now\n`);
   });
 
   it('lists the links of one account and of all accounts', async () => {

@@ -313,14 +313,14 @@ export const addLinkCommands: AddCommands = (program, { connect, print, confirm 
 
   links
     .command('delete')
-    .description('delete a link permanently; its code is never used again')
+    .description('delete a link; for 30 days it can be restored')
     .argument('<code>', linkDescription, linkArgument)
     .option(...ifVersion)
     .confirmed()
     .examples('links delete spring-sale', 'links delete spring-sale --yes')
     .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
       await confirm({
-        effect: `The link ${code} is deleted permanently, and its code is never used again`,
+        effect: `The link ${code} returns 410, and can be restored for 30 days`,
       });
       const client = await connect();
       const deletion = await client.call(
@@ -328,6 +328,17 @@ export const addLinkCommands: AddCommands = (program, { connect, print, confirm 
         await client.linkOf(code, options.ifVersion),
       );
       print(changed(deletion, (link) => `Deleted: ${nameOf(link)}`));
+    });
+
+  links
+    .command('restore')
+    .description('restore a link that was deleted in the last 30 days')
+    .argument('<code>', linkDescription, linkArgument)
+    .examples('links restore spring-sale')
+    .action(async (code: string) => {
+      const client = await connect();
+      const restoration = await client.call('restoreLink', await client.linkOf(code));
+      print(changed(restoration, (link) => `${nameOf(link)} is ${link.status} now`));
     });
 
   for (const [name, reason, description] of [

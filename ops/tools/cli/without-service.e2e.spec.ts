@@ -75,8 +75,7 @@ describe('CLI: command line, without a service', () => {
       'keys revoke shop': 'The API rejects the key shop permanently',
       'keys change shop --inactive':
         'The API rejects all requests with the key shop until it is active again',
-      'links delete spring':
-        'The link spring is deleted permanently, and its code is never used again',
+      'links delete spring': 'The link spring returns 410, and can be restored for 30 days',
       'domains remove go.example.com':
         'All links on go.example.com return 404 until the same account gets the domain again',
       'platform set --maintenance on':

@@ -100,6 +100,7 @@ export const values: typeof english.values = {
     LinkDisabled: 'Link deaktiviert',
     LinkEnabled: 'Link aktiviert',
     LinkDeleted: 'Link gelöscht',
+    LinkRestored: 'Link wiederhergestellt',
     LinkExpired: 'Link abgelaufen',
     LinkBlocked: 'Link gesperrt',
     LinkUnblocked: 'Link entsperrt',

@@ -100,6 +100,7 @@ export const values = {
     LinkDisabled: 'Link disabled',
     LinkEnabled: 'Link enabled',
     LinkDeleted: 'Link deleted',
+    LinkRestored: 'Link restored',
     LinkExpired: 'Link expired',
     LinkBlocked: 'Link blocked',
     LinkUnblocked: 'Link unblocked',
