@@ -1,4 +1,5 @@
 /** The form of a link's end: never, after a period, or at a time. */
+import { restorableMs } from '../../schemas/folds/link-status.js';
 import { fromLocalTime, toLocalTime } from './rules-form.js';
 
 /** Seconds of the units of a period. */
@@ -14,6 +15,12 @@ const longest = 315_360_000;
 
 /** The largest number of a unit that the API accepts. */
 export const maxOf = (unit: Unit): number => Math.floor(longest / Math.max(shortest, units[unit]));
+
+/** The time until which a deleted link can be restored; `null`: it cannot any more. */
+export const restorableUntil = (link: { readonly updatedAt: string }): string | null => {
+  const end = new Date(Date.parse(link.updatedAt) + restorableMs);
+  return end.getTime() > Date.now() ? end.toISOString() : null;
+};
 
 type Fields = Readonly<Record<string, string | undefined>>;
 

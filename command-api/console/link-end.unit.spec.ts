@@ -1,8 +1,29 @@
 import { expect } from 'chai';
-import { changeOfEnd, changeOfStart, maxOf, readEnd, units, type Unit } from './link-end.js';
+import { restorableMs } from '../../schemas/folds/link-status.js';
+import {
+  changeOfEnd,
+  changeOfStart,
+  maxOf,
+  readEnd,
+  restorableUntil,
+  units,
+  type Unit,
+} from './link-end.js';
 import { toLocalTime } from './rules-form.js';
 
 const time = '2030-01-02T03:04:05.000Z';
+
+describe('the time until which a deleted link can be restored', () => {
+  it('is 30 days after its last change, and null once it is over', () => {
+    const ago = (ms: number) => ({ updatedAt: new Date(Date.now() - ms).toISOString() });
+    const dayMs = 86_400_000;
+    const link = ago(29 * dayMs);
+    expect(Date.parse(restorableUntil(link) ?? '') - Date.parse(link.updatedAt)).to.equal(
+      30 * dayMs,
+    );
+    expect(restorableUntil(ago(restorableMs))).to.equal(null);
+  });
+});
 
 describe('the end of a link in a form', () => {
   it('is never, a listed period, any period, or a time', () => {

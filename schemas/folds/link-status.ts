@@ -17,6 +17,9 @@ export const noRestraints: Restraints = {
   expired: null,
 };
 
+/** How long after its last event a deleted link can be restored (ms). */
+export const restorableMs = 30 * 24 * 3_600_000;
+
 /** The statuses that follow from events alone, without a clock. */
 export const recordedStatuses = ['deleted', 'blocked', 'disabled', 'expired', 'active'] as const;
 export type RecordedStatus = (typeof recordedStatuses)[number];

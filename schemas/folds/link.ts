@@ -117,9 +117,6 @@ const edit = (
   );
 };
 
-/** How long after its last event a deleted link can be restored (ms). */
-export const restorableMs = 30 * 24 * 3_600_000;
-
 /** Further codes of a link. */
 export const maxCodes = 20;
 

@@ -18,13 +18,16 @@ import {
 import {
   evolveLink,
   liftsExpiry,
-  restorableMs,
   linkStatusAt,
   type Link,
   type LinkState,
   type ExistingLink,
 } from '../../../schemas/folds/link.js';
-import { willRedirect, type ExpiryReason } from '../../../schemas/folds/link-status.js';
+import {
+  restorableMs,
+  willRedirect,
+  type ExpiryReason,
+} from '../../../schemas/folds/link-status.js';
 import {
   type LinkOptions,
   type OptionChanges,

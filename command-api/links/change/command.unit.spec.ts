@@ -16,7 +16,7 @@ import {
 } from '../../../schemas/testing/events.js';
 import { ruleUrls, type RedirectRule } from '../../../schemas/redirect-rules.js';
 import { evolveLedgerLink, type LedgerLinkEvent } from '../../../schemas/folds/ledger-link.js';
-import { restorableMs } from '../../../schemas/folds/link.js';
+import { restorableMs } from '../../../schemas/folds/link-status.js';
 import {
   commandMetadata,
   type FlatCommand,

@@ -145,7 +145,7 @@ describe('the console’s links', () => {
     expect(table).to.include(`"'=HYPERLINK(""x"")",,The URL must start with http:// or https://.`);
   });
 
-  it('are changed, disabled, enabled and deleted, with a history', async () => {
+  it('are changed, disabled, enabled, deleted and restored, with a history', async () => {
     const title = '<img src=x onerror=alert(1)> مرحبا 🎉';
     const { shortCode } = await bench.link(key.key);
     const expectVisit = (status: number, location?: string): Promise<void> =>
@@ -175,6 +175,16 @@ describe('the console’s links', () => {
     await button('Delete', dialog()).click();
     await page.getByText('because it was deleted').first().waitFor();
     await expectVisit(410);
+    await expectAccessible('deleted');
+    await button('Restore').click();
+    await button('Disable').waitFor();
+    await expectVisit(302, changed);
+    await bench.api(`/v2/links/${shortCode}`, key.key, { method: 'DELETE' });
+    await show(`/links/${shortCode}`);
+    await page.getByText(/It can be restored until .*20\d\d/).waitFor();
+    await button('Restore').click();
+    await page.getByText('because it was deleted').waitFor({ state: 'detached' });
+    await expectVisit(302, changed);
   });
 
   it('keep the input when another client changes them', async () => {

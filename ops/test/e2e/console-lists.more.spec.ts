@@ -64,6 +64,25 @@ describe('the console’s lists of links', () => {
       expect((await bench.visit('bulk-two')).json()).to.include({ errorType: 'DELETED' });
     });
     expect((await bench.visit('bulk-three')).json()).to.include({ errorType: 'DISABLED' });
+
+    await page.getByText('2 links deleted.').waitFor();
+    await expectAccessible('undo');
+    await button('Undo').click();
+    await select('bulk-two').waitFor();
+    await page.getByText('2 links deleted.').waitFor({ state: 'detached' });
+    await eventuallyPasses(async () => {
+      expect((await bench.visit('bulk-two')).status).to.equal(302);
+    });
+    await page.unroute('**/console/session/changes');
+    await bench.api('/v2/links/bulk-three', key.key, { method: 'DELETE' });
+    await show('/links?status=deleted');
+    await select('bulk-three').check();
+    await expectAccessible('deleted');
+    await button('Restore').click();
+    await select('bulk-three').waitFor({ state: 'detached' });
+    await eventuallyPasses(async () => {
+      expect((await bench.visit('bulk-three')).json()).to.include({ errorType: 'DISABLED' });
+    });
   });
 
   it('have tags that are renamed and removed on all of them', async () => {

@@ -171,8 +171,8 @@ describe('/v2/links/:shortCode', () => {
     const { shortCode } = await bench.link(key, fields);
     const enter = async (code: string): Promise<string> =>
       locationOrStatus(await bench.visit(code, passwordForm('open')));
-    const further = `${shortCode}-2`;
-    expect((await ask('POST', `${shortCode}/codes`, { alias: further })).status).to.equal(201);
+    const additional = `${shortCode}-2`;
+    expect((await ask('POST', `${shortCode}/codes`, { alias: additional })).status).to.equal(201);
     const shared = await ask('POST', `${shortCode}/share`, {});
     const { url: share } = shared.json() as { readonly url: string };
     const options = { headers: { Accept: 'application/json' } };
@@ -182,7 +182,7 @@ describe('/v2/links/:shortCode', () => {
     const { links: linksBefore } = await bench.usage(key);
 
     expect((await ask('DELETE', shortCode)).status).to.equal(204);
-    for (const code of [shortCode, further]) await visitedUntil(code, '410');
+    for (const code of [shortCode, additional]) await visitedUntil(code, '410');
     const listed = async (): Promise<readonly unknown[]> => {
       const list = await bench.api('/v2/links?status=deleted', key);
       return (list.json() as { links: readonly Details[] }).links.map((link) => link['shortCode']);
@@ -199,7 +199,7 @@ describe('/v2/links/:shortCode', () => {
     expect([version, updatedAt !== before['updatedAt']]).to.deep.equal([4, true]);
     expect(restored).to.include({ status: 'active', clicksLeft: 4, clickCount: 1 });
     await eventuallyPasses(async () => {
-      expect(await enter(further)).to.equal(destination);
+      expect(await enter(additional)).to.equal(destination);
     });
     await bench.expectClicks(shortCode, key, 2);
     expect((await sendRequest(share, options)).status).to.equal(200);

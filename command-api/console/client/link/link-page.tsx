@@ -9,9 +9,10 @@ import {
   subjectOfLink,
   withQuery,
 } from '../../link-address.js';
+import { restorableUntil } from '../../link-end.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../all-texts.js';
-import type { Failure } from '../app/api.js';
+import type { Failure, Result } from '../app/api.js';
 import { useAction, useApi } from '../app/hooks.js';
 import { useOwner } from '../app/owner.js';
 import { NoPage, Page } from '../app/shell.js';
@@ -23,7 +24,7 @@ import { usePeriodStats } from '../statistics/period-stats.js';
 import { Statistics } from '../statistics/statistics.js';
 import { Codes } from './codes.js';
 import { LinkSummary, LinkTabs, useLinkRoute } from './link-summary.js';
-import { sendChange, Settings } from './settings.js';
+import { deletedText, sendChange, sendRestore, Settings } from './settings.js';
 import { Shares } from './shares.js';
 
 const { common, link: text } = texts;
@@ -38,15 +39,20 @@ interface Props {
   readonly onChanged: () => void;
 }
 
-const Enable = ({ link, path, onChanged }: Props) => {
+interface ReviveProps extends Pick<Props, 'onChanged'> {
+  readonly verb: string;
+  readonly call: () => Promise<Result<unknown>>;
+}
+
+const Revive = ({ verb, call, onChanged }: ReviveProps) => {
   const { isBusy, failure, run } = useAction();
-  const enable = async (): Promise<void> => {
-    if (await run(() => sendChange({ link, path }, 'PATCH', { disabled: false }))) onChanged();
+  const revive = async (): Promise<void> => {
+    if (await run(call)) onChanged();
   };
   return (
     <>
-      <button type="button" class="small" aria-disabled={isBusy} onClick={() => void enable()}>
-        {common.enable}
+      <button type="button" class="small" aria-disabled={isBusy} onClick={() => void revive()}>
+        {verb}
       </button>
       <Trouble failure={failure} />
     </>
@@ -74,14 +80,19 @@ const isPast = (time: string | null): time is string =>
   time !== null && Date.parse(time) <= Date.now();
 
 const reasonOf = (props: Props): readonly [reason: ComponentChildren, way: ComponentChildren] => {
-  const { link, canWrite, canCreate } = props;
+  const { link, path, canWrite, canCreate, onChanged } = props;
+  const enable = () => sendChange(props, 'PATCH', { disabled: false });
+  const restore = () => sendRestore(path);
   const setting = (title: string): ComponentChildren =>
     canWrite && <a href={linkPage(link, 'settings')}>{title}</a>;
   switch (link.status) {
     case 'active':
       return [null, null];
     case 'disabled':
-      return [text.isDisabled, canWrite && <Enable {...props} />];
+      return [
+        text.isDisabled,
+        canWrite && <Revive verb={common.enable} call={enable} onChanged={onChanged} />,
+      ];
     case 'scheduled':
       return [text.isScheduled(formatTime(link.startsAt ?? '')), setting(text.changeStart)];
     case 'expired':
@@ -92,10 +103,15 @@ const reasonOf = (props: Props): readonly [reason: ComponentChildren, way: Compo
       return [text.isBlocked, null];
     case 'deleted':
       return [
-        text.isDeleted,
-        canCreate && (
-          <a href={withQuery('/console/new', { url: link.url })}>{text.createAnother}</a>
-        ),
+        deletedText(link),
+        <>
+          {canWrite && restorableUntil(link) !== null && (
+            <Revive verb={common.restore} call={restore} onChanged={onChanged} />
+          )}{' '}
+          {canCreate && (
+            <a href={withQuery('/console/new', { url: link.url })}>{text.createAnother}</a>
+          )}
+        </>,
       ];
   }
 };

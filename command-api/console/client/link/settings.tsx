@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { withScheme } from '../../destination.js';
+import { formatTime } from '../../format.js';
 import { subjectOfLink } from '../../link-address.js';
-import { changeOfEnd, changeOfStart } from '../../link-end.js';
+import { changeOfEnd, changeOfStart, restorableUntil } from '../../link-end.js';
 import { changedOptions } from '../../option-form.js';
 import { haveEqualRules, type RuleForm, toForm, toRequest } from '../../rules-form.js';
 import { splitTags } from '../../tags.js';
@@ -37,6 +38,16 @@ export const sendChange = (
     headers: { 'If-Match': `"${link.version}"` },
     ...(body !== undefined && { body }),
   });
+
+/** @param path the path and query of the link in `/v2` or `/admin` */
+export const sendRestore = (path: string): Promise<Result<unknown>> =>
+  callApi(path.replace(/\?|$/, '/restore$&'), { method: 'POST' });
+
+/** Why a deleted link does not redirect. */
+export const deletedText = (link: LinkDetails): string => {
+  const until = restorableUntil(link);
+  return until === null ? text.isDeleted : text.isDeletedUntil(formatTime(until));
+};
 
 interface Props {
   readonly link: LinkDetails;
@@ -172,7 +183,16 @@ const Edit = (props: Props) => {
 export const Settings = (props: Props) => {
   const { link, onChanged } = props;
   const tools = useActions(onChanged);
-  if (link.status === 'deleted') return <p class="card">{text.isDeleted}</p>;
+  if (link.status === 'deleted') {
+    const restore = { verb: common.restore, call: () => sendRestore(props.path) };
+    return (
+      <div class="card stack">
+        <p>{deletedText(link)}</p>
+        {tools.feedback}
+        {restorableUntil(link) !== null && <div class="row">{tools.buttons([restore], '')}</div>}
+      </div>
+    );
+  }
   const isDisabled = link.status === 'disabled';
   return (
     <div class="stack">

@@ -21,7 +21,8 @@ type Change =
   | { readonly addTags: readonly string[] }
   | { readonly removeTags: readonly string[] }
   | { readonly disabled: boolean }
-  | { readonly delete: true };
+  | { readonly delete: true }
+  | { readonly restore: true };
 
 type Failed = Extract<BulkResponse['results'][number], { readonly success: false }>;
 
@@ -52,23 +53,39 @@ const Named = ({ selected }: Pick<Props, 'selected'>) => {
 /** Changes the selected links. Each one succeeds or fails separately. */
 const Bulk = ({ selected, onChanged }: Props) => {
   const tools = useActions(() => undefined);
-  const send = (change: Change) => {
-    const body = { shortCodes: selected.map(subjectOfLink), change };
+  /** The links of the last change, if that deleted them. */
+  const [deleted, setDeleted] = useState<readonly LinkDetails[]>([]);
+  const send = (change: Change, links = selected) => {
+    const body = { shortCodes: links.map(subjectOfLink), change };
     return callApi<BulkResponse>('/v2/links/bulk', { method: 'POST', body });
   };
-  const onDone = ({ results }: BulkResponse): void => {
+  const show = ({ results }: BulkResponse, links = selected): readonly LinkDetails[] => {
+    // Without the scope links:read, the response has only a few fields of each link.
+    const changed = results.flatMap((result) => {
+      const link = links[result.index];
+      return result.success && link ? [{ ...link, ...result }] : [];
+    });
     onChanged(
-      // Without the scope links:read, the response has only a few fields of each link.
-      results.flatMap((result) => {
-        const link = selected[result.index];
-        return result.success && link ? [{ ...link, ...result }] : [];
-      }),
+      changed,
       results.filter((result) => !result.success),
     );
+    return changed;
+  };
+  const onDone = (response: BulkResponse): void => {
+    setDeleted(show(response).filter(({ status }) => status === 'deleted'));
+  };
+  const undo: Action = {
+    verb: text.undo,
+    call: () => send({ restore: true }, deleted),
+    onDone: (response: BulkResponse) => {
+      show(response, deleted);
+      setDeleted([]);
+    },
   };
   const tagsIn = (data: FormData) => splitTags(fieldsOf(data)['tags'] ?? '');
   const count = selected.length;
-  const actions: readonly Action[] = [
+  const restore: Action = { verb: common.restore, call: () => send({ restore: true }), onDone };
+  const changes: readonly Action[] = [
     {
       verb: text.addTags,
       dialog: { title: text.addTagsTo(count), verb: text.add, content: <Tags required /> },
@@ -101,12 +118,18 @@ const Bulk = ({ selected, onChanged }: Props) => {
       onDone,
     },
   ];
+  const actions = selected.every(({ status }) => status === 'deleted') ? [restore] : changes;
   return (
     <div class="stack">
       <div class="row bulk" role="group" aria-label={text.changeSelected}>
         <span role="status">{count === 0 ? text.selectSome : text.selected(count)}</span>
         {count > 0 && tools.buttons(actions)}
       </div>
+      {deleted.length > 0 && (
+        <p class="row" role="status">
+          <span>{text.deleted(deleted.length)}</span> {tools.buttons([undo])}
+        </p>
+      )}
       {tools.feedback}
       {tools.dialogs}
     </div>
@@ -150,7 +173,7 @@ export const Links = () => {
   };
   const links = (value?.links ?? [])
     .map(newest)
-    .filter(({ status }) => status !== 'deleted' || filter.status === 'deleted');
+    .filter(({ status }) => (status === 'deleted') === (filter.status === 'deleted'));
   const selected = links.filter((link) => chosen.has(subjectOfLink(link)));
 
   const select = (clicked: readonly string[], isSelected: boolean, isRange = false): void => {
@@ -168,6 +191,8 @@ export const Links = () => {
     setChosen(new Set(notChanged.map(({ shortCode }) => shortCode)));
   };
 
+  // After a change, its report stays, even if no link is left.
+  const isUnchanged = changed.size === 0;
   const isWhole = filter.after === '' && value?.next === null && showsAll(filter) && !isLoading;
   return (
     <Page
@@ -188,7 +213,7 @@ export const Links = () => {
         </div>
       }
     >
-      {isWhole && links.length === 0 && canCreate ? (
+      {isWhole && isUnchanged && links.length === 0 && canCreate ? (
         <Begin />
       ) : (
         <LinkList

@@ -48,7 +48,9 @@ export const links: typeof english.links = (number) => {
     andMore: (count) =>
       count === 1 ? 'und ein weiterer Link' : `und ${number(count)} weitere Links`,
     deleteWarning:
-      'Sie leiten dauerhaft nicht mehr weiter. Ihre Codes werden nie wieder vergeben. Statistik und Verlauf bleiben erhalten.',
+      'Sie leiten nicht mehr weiter. Sie können sie 30 Tage lang wiederherstellen. Ihre Codes erhält nie ein anderer Link.',
+    deleted: (count) => (count === 1 ? 'Ein Link gelöscht.' : `${number(count)} Links gelöscht.`),
+    undo: 'Rückgängig',
   };
 };
 
@@ -72,6 +74,8 @@ export const link: typeof english.link = (number) => ({
     'Er leitet nicht weiter, weil er gesperrt wurde. Wenden Sie sich an den Betreiber dieses Dienstes.',
   isDeleted:
     'Er leitet nicht weiter, weil er gelöscht wurde. Seine Statistik und sein Verlauf bleiben erhalten.',
+  isDeletedUntil: (time) =>
+    `Er leitet nicht weiter, weil er gelöscht wurde. Bis zum ${time} kann er wiederhergestellt werden.`,
   changeStart: 'Beginn ändern',
   changeEnd: 'Ende ändern',
   changeLimit: 'Klicklimit ändern',
@@ -89,7 +93,7 @@ export const link: typeof english.link = (number) => ({
   disableHint: 'Ein deaktivierter Link leitet nicht weiter, bis er wieder aktiviert wird.',
   deleteLink: (link) => `${link} löschen?`,
   deleteWarning:
-    'Er leitet dauerhaft nicht mehr weiter. Sein Code wird nie wieder vergeben. Statistik und Verlauf bleiben erhalten.',
+    'Er leitet nicht mehr weiter. Sie können ihn 30 Tage lang wiederherstellen. Seinen Code erhält nie ein anderer Link.',
   shares: 'Geteilte Statistik',
   sharesHint: 'Eine geheime Adresse zeigt die Statistik des Links ohne Schlüssel.',
   share: 'Statistik teilen',

@@ -30,6 +30,7 @@ export const common: typeof english.common = (number) => ({
   enable: 'Aktivieren',
   disable: 'Deaktivieren',
   delete: 'Löschen',
+  restore: 'Wiederherstellen',
   preview: 'Vorschau',
   noMore: 'Keine weiteren Links passen.',
   search: 'Suchen',

@@ -46,7 +46,10 @@ export const links = (number: FormatNumber) => {
     deleteLinks: (count: number) => `Delete ${linksOf(count)}?`,
     andMore: (count: number) => `and ${linksOf(count)} more`,
     deleteWarning:
-      'They stop redirecting permanently. Their codes are never assigned again. Statistics and history stay.',
+      'They stop redirecting. You can restore them for 30 days. Their codes are never given to other links.',
+    deleted: (count: number) =>
+      count === 1 ? 'One link deleted.' : `${number(count)} links deleted.`,
+    undo: 'Undo',
   };
 };
 
@@ -70,6 +73,8 @@ export const link = (number: FormatNumber) => ({
     `It does not redirect because its click limit of ${limit} was reached on ${time}.`,
   isBlocked: 'It does not redirect because it was blocked. Contact the operator of this service.',
   isDeleted: 'It does not redirect because it was deleted. Its statistics and history stay.',
+  isDeletedUntil: (time: string) =>
+    `It does not redirect because it was deleted. It can be restored until ${time}.`,
   changeStart: 'Change the start',
   changeEnd: 'Change the end',
   changeLimit: 'Change the click limit',
@@ -86,7 +91,7 @@ export const link = (number: FormatNumber) => ({
   disableHint: 'A disabled link does not redirect until it is enabled again.',
   deleteLink: (link: string) => `Delete ${link}?`,
   deleteWarning:
-    'It stops redirecting permanently. Its code is never assigned again. Statistics and history stay.',
+    'It stops redirecting. You can restore it for 30 days. Its code is never given to another link.',
   shares: 'Shared statistics',
   sharesHint: 'A secret address shows the statistics of the link without a key.',
   share: 'Share the statistics',

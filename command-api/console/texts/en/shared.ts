@@ -31,6 +31,7 @@ export const common = (number: FormatNumber) => ({
   enable: 'Enable',
   disable: 'Disable',
   delete: 'Delete',
+  restore: 'Restore',
   preview: 'Preview',
   noMore: 'No more links match.',
   search: 'Search',
