@@ -104,14 +104,13 @@ const reasonOf = (props: Props): readonly [reason: ComponentChildren, way: Compo
     case 'deleted':
       return [
         deletedText(link),
-        <>
-          {canWrite && restorableUntil(link) !== null && (
-            <Revive verb={common.restore} call={restore} onChanged={onChanged} />
-          )}{' '}
-          {canCreate && (
+        canWrite && restorableUntil(link) !== null ? (
+          <Revive verb={common.restore} call={restore} onChanged={onChanged} />
+        ) : (
+          canCreate && (
             <a href={withQuery('/console/new', { url: link.url })}>{text.createAnother}</a>
-          )}
-        </>,
+          )
+        ),
       ];
   }
 };
