@@ -206,6 +206,28 @@ describe('product: domains of accounts', () => {
       expect(await listed(key)).to.deep.equal([]);
     });
 
+    it('keeps a link that is restored later unreachable, until the account has the domain again', async () => {
+      const [{ key }, other] = [await newKey(), await newKey()];
+      const domain = await calls.activate(key);
+      const { shortCode } = await bench.link(key, { domain });
+      const link = `/v2/links/${shortCode}`;
+      const query = `?domain=${domain}`;
+      expect((await bench.api(link + query, key, { method: 'DELETE' })).status).to.equal(204);
+      expect((await remove(key, domain)).status).to.equal(204);
+      expectDomain(await add(domain, other.account), 201);
+      const restored = await bench.api(`${link}/restore${query}`, key, { method: 'POST' });
+      expect(restored.json()).to.include({ domain, status: 'active' });
+      const expectServed = (location: string): Promise<void> =>
+        calls.onEveryEdge(async (edge) => {
+          expect(await locationOf(domain, shortCode, edge)).to.equal(location);
+        });
+      await expectServed('404');
+      expect(expectDomain(await show(other.key, domain), 200).linkCount).to.equal(0);
+      expect((await release(domain)).status).to.equal(200);
+      await calls.activate(key, domain);
+      await expectServed(destination);
+    }).timeout(60_000);
+
     it('never leaves a created link behind, when it races with creations on several nodes', async () => {
       const { key } = await newKey();
       const { apis, edge } = bench.product;
