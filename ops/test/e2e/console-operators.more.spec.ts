@@ -114,6 +114,23 @@ describe('the operators’ console', () => {
     expect(await done(shortCode)).to.deep.equal(['LinkBlocked', 'LinkUnblocked']);
   });
 
+  it('deletes and restores a link', async () => {
+    const { key } = await bench.key('PRO', { account: 'a-customer' });
+    const { shortCode } = await bench.link(key);
+    await console.show(`/links/${shortCode}/settings`);
+    await button('Delete').click();
+    await button('Delete', page.getByRole('dialog')).click();
+    await button('Restore').waitFor();
+    await expectAccessible();
+    await button('Restore').click();
+    await button('Disable').waitFor();
+    await eventually(
+      'the link redirects',
+      async () => (await bench.visit(shortCode)).headers.location === destination,
+    );
+    expect(await done(shortCode)).to.deep.equal(['LinkDeleted', 'LinkRestored']);
+  });
+
   it('switches features and maintenance, with the operator as actor', async () => {
     const { key } = await bench.key('PRO');
     await goTo('Platform');
