@@ -3,7 +3,7 @@
  * sources are unchanged.
  */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { projectFile } from '../../ops/platform/files/project-file.js';
@@ -82,5 +82,8 @@ if (!isBuiltFrom(hash)) {
     writeFileSync(`${file}.br`, brotliCompressSync(content));
     writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }));
   }
+  // The license of the font requires its text beside it.
+  const license = projectFile('node_modules', '@fontsource-variable', 'inter', 'LICENSE');
+  copyFileSync(license, path.join(bundle, 'inter-license.txt'));
   writeFileSync(builtFrom, hash);
 }

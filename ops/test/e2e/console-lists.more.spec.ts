@@ -160,6 +160,52 @@ describe('the console’s lists of links', () => {
     await expectAccessible();
   });
 
+  it('show the whole badge of a password beside three long tags', async () => {
+    const tags = ['one', 'two', 'three', 'four'].map((tag) => `${tag}-${'x'.repeat(30)}`);
+    await bench.link(key.key, { alias: 'with-password', password: 'secret-word', tags });
+    await goTo('Links');
+    await expectListed(1);
+    const edgeOf = async (selector: string): Promise<number> => {
+      const { x = NaN, width = NaN } = (await page.locator(selector).boundingBox()) ?? {};
+      return x + width;
+    };
+    for (const width of [800, 1_280]) {
+      await page.setViewportSize({ width, height: 860 });
+      expect(await edgeOf('.about .badge')).to.be.at.most(await edgeOf('td.about'));
+    }
+  });
+
+  it('have the menu in a bar and filters in a sheet on a phone, and a link in its first screen', async () => {
+    await bench.link(key.key, { alias: 'on-a-phone' });
+    await page.setViewportSize({ width: 375, height: 812 });
+    const menu = page.getByRole('navigation');
+    const bottomOf = async (element: Locator): Promise<number> => {
+      const { y = NaN, height = NaN } = (await element.boundingBox()) ?? {};
+      return y + height;
+    };
+    await menu.getByRole('link', { name: 'Links', exact: true }).click();
+    await expectListed(1);
+    expect(await bottomOf(menu)).to.equal(812);
+    expect(await menu.getByRole('link').allTextContents()).to.deep.equal([
+      'Overview',
+      'Links',
+      'New link',
+    ]);
+    expect(await bottomOf(rows().first())).to.be.below(812 - 56);
+    await button('Filters').click();
+    const sheet = page.locator(':popover-open');
+    await expectAccessible('filters');
+    expect(await bottomOf(sheet)).to.equal(812);
+    await page.keyboard.press('Escape');
+    await button('More').focus();
+    await page.keyboard.press('Enter');
+    await expectAccessible('menu');
+    expect(await bottomOf(sheet)).to.equal(812);
+    await sheet.getByRole('link', { name: 'Webhooks' }).press('Enter');
+    await page.getByRole('heading', { name: 'Webhooks' }).waitFor();
+    expect(await sheet.count()).to.equal(0);
+  });
+
   it('start at the top of the next page, and are where they were after Back', async () => {
     const urls = Array.from({ length: 30 }, () => ({ url: 'https://example.com/' }));
     for (let batch = 0; batch < 2; batch += 1) {

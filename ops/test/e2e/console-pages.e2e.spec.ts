@@ -61,6 +61,23 @@ describe('the console', () => {
     expect(await page.context().cookies()).to.deep.equal([]);
   });
 
+  it('has its own font of at most 60 KB, with the text of its license', async () => {
+    await page.getByLabel('API key').waitFor();
+    await page.evaluate('document.fonts.ready.then(() => undefined)');
+    const fonts = await page.evaluate<string[]>(
+      '[...document.fonts].map(({ family, status }) => `${family} ${status}`)',
+    );
+    expect(fonts).to.deep.equal(['Inter loaded']);
+    const sizes = await page.evaluate<number[]>(
+      `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.woff2'))
+        .map(({ decodedBodySize }) => decodedBodySize)`,
+    );
+    expect(sizes).to.have.length(1);
+    expect(sizes[0]).to.be.within(1, 60_000);
+    const license = await fetch(`${bench.product.api}/console/inter-license.txt`);
+    expect(await license.text()).to.include('SIL Open Font License');
+  });
+
   it('creates a link that redirects immediately', async () => {
     await console.signIn(key.key);
     await goTo('New link');

@@ -7,6 +7,7 @@ import { language } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { Dialog } from '../components/dialog.js';
 import { Check, ZoneField } from '../components/field.js';
+import { closePopover } from '../components/popover.js';
 import { richText } from '../components/rich-text.js';
 import { Changes } from './changes.js';
 import { NeedsScope, type ScopeProps, useOwner } from './owner.js';
@@ -170,6 +171,43 @@ const currentOf = (path: string, at: string): 'page' | 'true' | undefined => {
   return path !== '/console' && at.startsWith(`${path}/`) ? 'true' : undefined;
 };
 
+/** Entries of the bar on a phone, before "More". */
+const barEntries = 3;
+
+/** The menu. On a phone, it is a bar at the bottom, and the other pages are in a sheet. */
+const Menu = ({ pages }: Pick<Props, 'pages'>) => {
+  const { path } = useLocation();
+  const entries = pages.flatMap(({ path: to, title }) =>
+    title === undefined
+      ? []
+      : [
+          <li key={to}>
+            <a href={to} aria-current={currentOf(to, path)}>
+              {title}
+            </a>
+          </li>,
+        ],
+  );
+  return (
+    <nav aria-label={text.pages}>
+      <ul>{entries.slice(0, barEntries)}</ul>
+      <button type="button" class="quiet" popovertarget="more">
+        {text.more}
+      </button>
+      <ul
+        id="more"
+        popover="auto"
+        class="card"
+        onClick={({ target, currentTarget }) => {
+          if (target !== currentTarget) closePopover(currentTarget);
+        }}
+      >
+        {entries.slice(barEntries)}
+      </ul>
+    </nav>
+  );
+};
+
 /** Positions of pages (px), by address. */
 const positions = new Map<string, number>();
 /** How long a page may take until it is as long as before (ms). */
@@ -210,7 +248,6 @@ const useScrollPosition = (): void => {
 
 /** The pages of a console, in a frame with navigation and the user. */
 export const Shell = ({ name, pages, shortcuts, onSignOut, children }: Props) => {
-  const { path } = useLocation();
   const { scopes } = useOwner();
   useScrollPosition();
   const offered = pages.filter(({ scope }) => scope === undefined || scopes.includes(scope));
@@ -226,20 +263,7 @@ export const Shell = ({ name, pages, shortcuts, onSignOut, children }: Props) =>
           <img src={new URL('../icon.svg', import.meta.url).href} alt="" width="28" height="28" />
           {name}
         </a>
-        <nav aria-label={text.pages}>
-          <ul>
-            {offered.map(
-              ({ path: to, title }) =>
-                title !== undefined && (
-                  <li key={to}>
-                    <a href={to} aria-current={currentOf(to, path)}>
-                      {title}
-                    </a>
-                  </li>
-                ),
-            )}
-          </ul>
-        </nav>
+        <Menu pages={offered} />
         <Shortcuts shortcuts={shortcuts.filter(isOffered)} />
         <div class="who">
           <div class="clip">

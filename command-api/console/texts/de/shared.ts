@@ -72,6 +72,7 @@ export const app: typeof english.app = {
   yourNameHint: 'Er wird mit jeder Ihrer Änderungen gespeichert.',
   skip: 'Zum Inhalt springen',
   pages: 'Seiten',
+  more: 'Mehr',
   overview: 'Übersicht',
   import: 'Import',
   domains: 'Domains',

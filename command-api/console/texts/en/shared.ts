@@ -72,6 +72,7 @@ export const app = {
   yourNameHint: 'It is recorded with every change that you make.',
   skip: 'Skip to the content',
   pages: 'Pages',
+  more: 'More',
   overview: 'Overview',
   import: 'Import',
   domains: 'Domains',
