@@ -165,7 +165,7 @@ export const openArchiveStore = (url: string) => {
     reading.on('error', () => undefined);
     const found: StoredEvent[] = [];
     const collect = async (): Promise<void> => {
-      // Never left early: a response that nobody reads to its end would block `close` forever.
+      // Never left early: a response that is not read to its end would block `close` forever.
       for await (const { event } of reading) {
         if (!event) continue;
         const { id, type, data, metadata } = event as ArchivedEvent;
