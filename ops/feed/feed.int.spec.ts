@@ -534,6 +534,34 @@ const describeFeed = (
         expect(streams[1]?.cursor).to.deep.equal(streams[0]?.cursor);
       });
 
+      it('reads a portion of stored events once for streams that start shortly after each other', async () => {
+        const feed = openTestFeed();
+        const run = newRun();
+        const [account] = namesOf(run).accounts;
+        const [code] = namesOf(run).links;
+        const later = Array.from({ length: 300 }, (_, index) =>
+          described(code, index + 2, { note: '' }, { account }),
+        );
+        await append(created(code, {}, { account }), ...later);
+        await project();
+        const filter = filterOf(account, { types: typesOfNames(['LinkCreated', 'LinkDescribed']) });
+        const read = async () => {
+          const stream = feed.follow(filter, startCursor, plenty, true);
+          followers.push(stream);
+          const portions: (readonly FeedEvent[])[] = [];
+          while (portions.flat().length <= later.length) {
+            portions.push(await stream.next(patientMs));
+          }
+          return portions;
+        };
+        const first = read();
+        await sleep(20);
+        const [leading, second] = await Promise.all([first, read()]);
+        expect(leading.flat()).to.have.length(later.length + 1);
+        expect(leading.length).to.be.above(2);
+        for (const [at, portion] of leading.entries()) expect(second[at]).to.equal(portion);
+      });
+
       it('loses nothing if it is slower than the events in memory are replaced', async () => {
         const feed = openTestFeed();
         const run = newRun();

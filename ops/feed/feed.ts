@@ -57,19 +57,36 @@ const concurrentReads = 4;
 /** Followers that are behind in the history pause together after each portion, for this multiple of the time of its read. */
 const pauseFactor = 3;
 
+/**
+ * Events of a follower's portion that has rows of the history: they are parsed, merged and encoded in one step, which delays
+ * redirects of the process (500 events: by 30 ms).
+ */
+const maxHistoryEvents = 100;
+
+/**
+ * How long such a portion is kept for other streams of its group (ms): slower ones catch up with the first one. Since
+ * followers that are behind take turns, all portions of this time have some 10 MB.
+ */
+const sharedMs = 1_000;
+
 /** A follower's portion reads this multiple of its limits, because its partitions have different numbers of events. */
 const surplus = 1.25;
 
 /** How often a follower polls stored events that are not complete yet (ms). */
 const pollMs = 200;
 
-/** Streams with the same filter get the same portions, each of which is encoded once, if their cursors are equal. */
+interface FollowedPortion extends Portion {
+  /** Whether all of it was in memory. */
+  readonly atHead: boolean;
+}
+
+/** Streams with the same filter get the same portions, each of which is read and encoded once, if their cursors are equal. */
 interface Group {
   /** For partitions without events of the filter: where the first stream began. */
   readonly from: Cursor;
   streams: number;
-  /** Portions from memory in this iteration of the event loop, by cursor. */
-  readonly portions: Map<string, Portion>;
+  /** Portions by cursor. */
+  readonly portions: Map<string, Promise<FollowedPortion>>;
 }
 
 /** Takes events of all partitions by time, without reordering a partition, up to the limits. */
@@ -118,12 +135,18 @@ export const openFeed = (deps: {
   const heads: Heads = openHeads(log, logger);
   const limitReads = pLimit(concurrentReads);
   const limitCatchUp = pLimit(1);
-  const catchUp = (read: () => Promise<readonly PartitionEvents[]>) =>
+  let pausedUntil = 0;
+  /** Reads after the pause of the read before, in which followers send their events. */
+  const catchUp = <Value>(read: () => Promise<Value>): Promise<Value> =>
     limitCatchUp(async () => {
+      await sleep(Math.max(0, pausedUntil - performance.now()));
       const startedAt = performance.now();
-      const stored = await read();
-      await sleep((performance.now() - startedAt) * pauseFactor);
-      return stored;
+      try {
+        return await read();
+      } finally {
+        const endedAt = performance.now();
+        pausedUntil = endedAt + (endedAt - startedAt) * pauseFactor;
+      }
     });
   const readAheads = createReadAheads();
   let knownIdentity: string | null = null;
@@ -291,35 +314,49 @@ export const openFeed = (deps: {
       let isClosed = false;
       let isBehind = false;
 
-      const readNext = async (): Promise<{
-        readonly portion: Portion;
-        readonly atHead: boolean;
-      }> => {
-        const key = cursor.join();
+      const share = (key: string, portion: Promise<FollowedPortion>): (() => void) => {
+        if (isStream) group.portions.set(key, portion);
+        return () => group.portions.delete(key);
+      };
+
+      const readNext = async (): Promise<FollowedPortion> => {
+        const start = cursor;
+        const key = start.join();
         const shared = group.portions.get(key);
-        if (shared) return { portion: shared, atHead: true };
+        if (shared) return shared;
         const buffered = indexes.map((index) =>
-          heads.eventsFrom(filter.account, index, cursor[index] ?? 0),
+          heads.eventsFrom(filter.account, index, start[index] ?? 0),
         );
         const missing = indexes.filter((_, at) => buffered[at] === null);
-        const read = () => readStored(filter, cursor, missing, limits, ahead);
-        const isCatchUp = isBehind && !missing.every(isVisitsIndex);
-        const stored =
-          missing.length === 0 ? [] : await (isCatchUp ? catchUp(read) : limitReads(read));
-        const selected = buffered.flatMap((partition) =>
-          partition === null
-            ? []
-            : { ...partition, events: partition.events.filter((event) => selects(filter, event)) },
-        );
-        const portion = mergePartitions(cursor, [...selected, ...stored], limits);
         const atHead = missing.length === 0;
-        isBehind = !portion.atEnd;
-        // Events that come later in this iteration would be missing in an empty portion.
-        if (atHead && portion.events.length > 0) {
-          group.portions.set(key, portion);
-          setImmediate(() => group.portions.delete(key));
+        const readsHistory = !missing.every(isVisitsIndex);
+        const bounds = readsHistory
+          ? { ...limits, events: Math.min(limits.events, maxHistoryEvents) }
+          : limits;
+        const merge = (stored: readonly PartitionEvents[]): FollowedPortion => {
+          const selected = buffered.flatMap((partition) =>
+            partition === null
+              ? []
+              : {
+                  ...partition,
+                  events: partition.events.filter((event) => selects(filter, event)),
+                },
+          );
+          return { ...mergePartitions(start, [...selected, ...stored], bounds), atHead };
+        };
+        if (atHead) {
+          const portion = merge([]);
+          // Events that come later in this iteration would be missing in an empty portion.
+          if (portion.events.length > 0) setImmediate(share(key, Promise.resolve(portion)));
+          return portion;
         }
-        return { portion, atHead };
+        const read = async () => merge(await readStored(filter, start, missing, bounds, ahead));
+        const reading = isBehind && readsHistory ? catchUp(read) : limitReads(read);
+        const drop = share(key, reading);
+        reading.then(({ events }) => {
+          setTimeout(drop, readsHistory && events.length > 0 ? sharedMs : 0).unref();
+        }, drop);
+        return reading;
       };
 
       return {
@@ -336,16 +373,17 @@ export const openFeed = (deps: {
           const deadline = performance.now() + withinMs;
           for (;;) {
             if (isClosed) return [];
-            const { portion, atHead } = await readNext();
+            const portion = await readNext();
+            isBehind = !portion.atEnd;
             cursor = portion.next;
             if (portion.events.length > 0) return portion.events;
             const leftMs = deadline - performance.now();
             if (leftMs <= 0) return [];
             // While stored records follow, only the limit of concurrent reads delays the next portion.
             if (!portion.atEnd) continue;
-            await wakeUp.sleep(atHead ? leftMs : Math.min(pollMs, leftMs));
+            await wakeUp.sleep(portion.atHead ? leftMs : Math.min(pollMs, leftMs));
             // The next call reads events that came at this moment.
-            if (atHead && performance.now() >= deadline) return [];
+            if (portion.atHead && performance.now() >= deadline) return [];
           }
         },
         /** Continues at another cursor. */
