@@ -539,7 +539,7 @@ const describeFeed = (
         const run = newRun();
         const [account] = namesOf(run).accounts;
         const [code] = namesOf(run).links;
-        const later = Array.from({ length: 300 }, (_, index) =>
+        const later = Array.from({ length: 600 }, (_, index) =>
           described(code, index + 2, { note: '' }, { account }),
         );
         await append(created(code, {}, { account }), ...later);

@@ -59,14 +59,11 @@ const pauseFactor = 3;
 
 /**
  * Events of a follower's portion that has rows of the history: they are parsed, merged and encoded in one step, which delays
- * redirects of the process (500 events: by 30 ms).
+ * redirects of the process. With fewer events, the fixed cost of a query is a large part of their cost.
  */
-const maxHistoryEvents = 100;
+const maxHistoryEvents = 250;
 
-/**
- * How long such a portion is kept for other streams of its group (ms): slower ones catch up with the first one. Since
- * followers that are behind take turns, all portions of this time have some 10 MB.
- */
+/** How long such a portion is kept for other streams of its group (ms): slower ones catch up with the first one. */
 const sharedMs = 1_000;
 
 /** A follower's portion reads this multiple of its limits, because its partitions have different numbers of events. */
