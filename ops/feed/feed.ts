@@ -61,7 +61,7 @@ const pauseFactor = 3;
  * Events of a follower's portion that has rows of the history: they are parsed, merged and encoded in one step, which delays
  * redirects of the process. With fewer events, the fixed cost of a query is a large part of their cost.
  */
-const maxHistoryEvents = 250;
+const maxHistoryEvents = 125;
 
 /** How long such a portion is kept for other streams of its group (ms): slower ones catch up with the first one. */
 const sharedMs = 1_000;

@@ -65,7 +65,10 @@ export const selects = (
 
 /** The event of a row of the history. */
 export const feedEventOfRow = (row: HistoryRow, index: number, offset: number): FeedEvent => ({
-  ...{ index, offset, type: row.type, subject: row.subject },
+  index,
+  offset,
+  type: row.type,
+  subject: row.subject,
   time: row.time.toISOString(),
   json: eventOfRow(ownerRowOf(row)),
 });

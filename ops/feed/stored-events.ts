@@ -92,9 +92,12 @@ export const readHistory = async (
   const ofSubject = subject === null ? '' : 'AND subject = $10';
   const { rows } = await pool.query<Row>({
     name: subject === null ? 'feed-history' : 'feed-history-subject',
-    text: `SELECT * FROM (
+    text: `SELECT index, applied, "isRebuildDue", total, "rowOffset", "isSelected", bytes, subject, sequence, time, id, type,
+             account, actor, correlationid, causationid, traceparent, client, data
+           FROM (
            SELECT p.index, c.next_offset AS applied, e.*,
-             ${isRebuildDue} AS "isRebuildDue",
+             -- In a query of its own, which is executed once instead of for each row (20 us).
+             (SELECT ${isRebuildDue}) AS "isRebuildDue",
              count("rowOffset") OVER (PARTITION BY p.index) AS total,
              row_number() OVER (PARTITION BY p.index ORDER BY "rowOffset") AS number,
              row_number() OVER (ORDER BY latest, p.index, "rowOffset") AS rank

@@ -11,12 +11,11 @@ import { markdownTable } from '../support/table.js';
 import { cpuUsSince, productCpu } from './cpu-ms.js';
 
 /**
- * Ten streams of an account that read its events from the first one on, everything in one process: the CPU time of an
- * event, and the 99th percentile of a redirect of another account without and with them:
- * `node dist/ops/test/bench/catch-up.js [EVENTS] [ROUNDS]`. EVENTS is a multiple of 50. Linux only.
+ * Streams of an account that read its events from the first one on, everything in one process: the CPU time of an event
+ * (that of the redirects included), and the 99th percentile of a redirect of another account without and with them:
+ * `node dist/ops/test/bench/catch-up.js [EVENTS] [ROUNDS] [STREAMS]`. EVENTS is a multiple of 50. Linux only.
  */
-const [events = 100_000, rounds = 6] = process.argv.slice(2).map(Number);
-const streams = 10;
+const [events = 100_000, rounds = 6, streams = 10] = process.argv.slice(2).map(Number);
 /** The lengths of the two measurements, and of the pause after them. */
 const seconds = { alone: 4, beside: 6, rest: 3 };
 const projectedMs = 15_000;
