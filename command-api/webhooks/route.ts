@@ -1,11 +1,17 @@
 import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
-import { listDeliveries, retryDelivery } from '../../ops/webhooks/store.js';
+import {
+  listDeliveries,
+  readDelivery,
+  retryDelivery,
+  type Delivery,
+} from '../../ops/webhooks/store.js';
 import { readWebhooks } from '../../ops/ledger/webhooks.js';
 import { exists, type Webhook } from '../../schemas/folds/webhook.js';
 import { messages } from '../../schemas/http/errors.js';
 import {
   deliveryIdPattern,
   type DeliveriesResponse,
+  type DeliveryResponse,
   type WebhookWithSecretResponse,
 } from '../../schemas/http/webhooks.js';
 import { filteredDomain } from '../../schemas/link-subject.js';
@@ -34,6 +40,13 @@ const refusals: Readonly<Record<WebhookRefusal['type'], Reply>> = {
   notFound: unknownWebhook,
   webhooksExhausted: failure(400, `At most ${maxWebhooks} webhooks an account`),
 };
+
+const shownDelivery = ({ types, attempts, nextAttemptAt, ...rest }: Delivery) => ({
+  ...rest,
+  types: [...types],
+  attempts: [...attempts],
+  nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
+});
 
 /** `/v2/webhooks`. */
 export const createWebhookHandlers = (deps: WebhookDeps) => {
@@ -121,15 +134,17 @@ export const createWebhookHandlers = (deps: WebhookDeps) => {
       if (!(await calls.find(state, id))) return unknownWebhook;
       const found = await listDeliveries(pool, id, { status, before: after, limit: limit + 1 });
       const { page, next } = pageOf(found, limit, ({ id: last }) => last);
-      const body: DeliveriesResponse = {
-        deliveries: page.map(({ types, attempts, nextAttemptAt, ...rest }) => ({
-          ...rest,
-          types: [...types],
-          attempts: [...attempts],
-          nextAttemptAt: nextAttemptAt?.toISOString() ?? null,
-        })),
-        next,
-      };
+      const body: DeliveriesResponse = { deliveries: page.map(shownDelivery), next };
+      return json(200, body);
+    },
+
+    async getDelivery({ state, parameter }) {
+      const [id, deliveryId] = [parameter('id'), parameter('deliveryId')];
+      if (!(await calls.find(state, id))) return unknownWebhook;
+      const isId = deliveryIdPattern.test(deliveryId);
+      const delivery = isId ? await readDelivery(pool, id, deliveryId) : null;
+      if (!delivery) return failure(404, messages.deliveryNotFound);
+      const body: DeliveryResponse = { ...shownDelivery(delivery), body: delivery.body };
       return json(200, body);
     },
 

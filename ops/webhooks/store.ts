@@ -2,7 +2,7 @@
 import type { Client, Queryable } from '../platform/postgres/pool.js';
 import type { Attempt } from './sender.js';
 
-interface Delivery {
+export interface Delivery {
   /** UUIDv7: the `webhook-id` of all attempts. */
   readonly id: string;
   readonly types: readonly string[];
@@ -114,6 +114,19 @@ export const listDeliveries = async (
     values: [webhook, query.status, query.before, query.limit],
   });
   return rows;
+};
+
+/** A delivery with the body of its request; `null` if the webhook has none with this ID. */
+export const readDelivery = async (
+  postgres: Queryable,
+  webhook: string,
+  id: string,
+): Promise<(Delivery & { readonly body: string | null }) | null> => {
+  const { rows } = await postgres.query<Delivery & { readonly body: string | null }>(
+    `SELECT ${deliveryColumns}, body FROM delivery.deliveries WHERE webhook = $1 AND id = $2`,
+    [webhook, id],
+  );
+  return rows[0] ?? null;
 };
 
 /** Makes a delivery due now. */

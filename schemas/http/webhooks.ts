@@ -161,6 +161,15 @@ const delivery = named('Delivery', {
   nextAttemptAt: timestamp.nullable().describe('`null`: no further attempt.'),
 });
 
+const deliveryResponse = named('DeliveryWithBody', {
+  ...delivery.shape,
+  body: z
+    .string()
+    .nullable()
+    .describe('The body of the request; `null`: it was delivered, and is not stored any more.'),
+});
+export type DeliveryResponse = z.infer<typeof deliveryResponse>;
+
 const deliveriesResponse = named('DeliveryPage', {
   deliveries: z.array(delivery).describe('The deliveries of the page, the newest first.'),
   next: nextPage,
@@ -282,6 +291,14 @@ export const webhookRoutes = routeGroup(
       returns: {
         200: json('A page of deliveries, the newest first.', deliveriesResponse, {
           deliveries: { deliveries: [exampleDelivery], next: null },
+        }),
+      },
+    }),
+    getDelivery: call('GET /webhooks/:id/deliveries/:deliveryId', 'Get a delivery with its body', {
+      description: 'The body is that of the request: one event, or a list of events.',
+      returns: {
+        200: json('The delivery.', deliveryResponse, {
+          delivery: { ...exampleDelivery, body: null },
         }),
       },
     }),

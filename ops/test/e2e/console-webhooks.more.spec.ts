@@ -125,6 +125,8 @@ describe('the console’s webhooks', () => {
     await page.getByText('One attempt').click();
     await page.getByText(/status 503, \d+ ms/).waitFor();
     await page.getByText('retrying', { exact: true }).waitFor();
+    await page.getByText('Request body').click();
+    await page.getByText('"type": "linklog.LinkCreated.').waitFor();
     await page.getByText(/^failing since /).waitFor();
     await expectAccessible('pending');
     await page.getByRole('link', { name: 'Delivered' }).click();

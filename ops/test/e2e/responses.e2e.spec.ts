@@ -54,6 +54,7 @@ const operations: Readonly<Record<Scope, readonly string[]>> = {
     ...['GET /webhooks', 'POST /webhooks', 'GET /webhooks/{id}', 'PATCH /webhooks/{id}'],
     ...['DELETE /webhooks/{id}', 'POST /webhooks/{id}/rotate', 'POST /webhooks/{id}/test'],
     ...['GET /webhooks/{id}/deliveries', 'POST /webhooks/{id}/replay'],
+    'GET /webhooks/{id}/deliveries/{deliveryId}',
     'POST /webhooks/{id}/deliveries/{deliveryId}/retry',
   ],
 };

@@ -120,6 +120,9 @@ describe('command API: webhooks', () => {
         expect(at).to.match(timestampPattern);
       }
       expect(listed[0]?.nextAttemptAt).to.match(timestampPattern);
+      const single = await send(key, 'GET', `/${webhook.id}/deliveries/${received[0] ?? ''}`);
+      const body = hook.deliveries.at(-1)?.body;
+      expect([single.status, single.json()]).to.deep.equal([200, { ...listed[0], body }]);
       const pending = await deliveries(key, webhook, 'status=pending');
       expect(pending.deliveries).to.deep.equal(listed.slice(0, 1));
       const first = await deliveries(key, webhook, 'limit=1');

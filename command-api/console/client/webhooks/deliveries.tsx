@@ -1,7 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
+import { useState } from 'preact/hooks';
 import type {
   DeliveriesResponse,
+  DeliveryResponse,
   TestedWebhookResponse,
 } from '../../../../schemas/http/webhooks.js';
 import { formatClock, formatDate, formatEventType, formatTime } from '../../format.js';
@@ -9,8 +11,10 @@ import { withQuery } from '../../link-address.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../all-texts.js';
 import { callApi, type Result } from '../app/api.js';
+import { useApi } from '../app/hooks.js';
 import { type Action, useActions } from '../components/actions.js';
 import { ListPages } from '../components/tables.js';
+import { Trouble } from '../components/trouble.js';
 
 const text = texts.webhooks;
 
@@ -97,12 +101,41 @@ const Attempts = ({ attempts }: Pick<Delivery, 'attempts'>) => (
   </details>
 );
 
+/** The body of the request, indented. @param path of the delivery in the API */
+const Body = ({ path }: { readonly path: string }) => {
+  const { value, failure, reload } = useApi<DeliveryResponse>(path);
+  return (
+    <>
+      <Trouble failure={failure} onRetry={reload} />
+      {value?.body === null && <p class="soft">{text.bodyNotStored}</p>}
+      {typeof value?.body === 'string' && (
+        // Scrolls, so that the keyboard must reach it.
+        <pre dir="ltr" tabIndex={0} aria-label={text.body}>
+          {JSON.stringify(JSON.parse(value.body), null, 2)}
+        </pre>
+      )}
+    </>
+  );
+};
+
+const LazyBody = (props: { readonly path: string }) => {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>{text.body}</summary>
+      {isOpen && <Body {...props} />}
+    </details>
+  );
+};
+
 interface RowProps {
+  /** The path of the delivery in the API. */
+  readonly path: string;
   readonly delivery: Delivery;
   readonly button: ComponentChildren;
 }
 
-const Row = ({ delivery, button }: RowProps) => {
+const Row = ({ path, delivery, button }: RowProps) => {
   const { types, count, status, attempts, nextAttemptAt } = delivery;
   return (
     <li>
@@ -120,6 +153,7 @@ const Row = ({ delivery, button }: RowProps) => {
       </div>
       {nextAttemptAt !== null && <p class="soft">{text.nextAttempt(formatTime(nextAttemptAt))}</p>}
       {attempts.length > 0 && <Attempts attempts={attempts} />}
+      <LazyBody path={path} />
     </li>
   );
 };
@@ -180,7 +214,12 @@ export const Deliveries = ({ path, deliveries, next, isLoading, onReload }: Prop
       {deliveries.length === 0 && <p class="soft">{text.noDeliveries}</p>}
       <ol class="plain stack">
         {deliveries.map((delivery) => (
-          <Row key={delivery.id} delivery={delivery} button={tools.buttons([retry(delivery.id)])} />
+          <Row
+            key={delivery.id}
+            path={`${path}/deliveries/${delivery.id}`}
+            delivery={delivery}
+            button={tools.buttons([retry(delivery.id)])}
+          />
         ))}
       </ol>
       <ListPages

@@ -97,6 +97,8 @@ export const webhooks: typeof english.webhooks = (number) => ({
   failingSince: (time) => `schlägt fehl seit ${time}`,
   deliveryStatus: { pending: 'wird zugestellt', delivered: 'zugestellt', failed: 'fehlgeschlagen' },
   retrying: 'wird erneut versucht',
+  body: 'Inhalt der Anfrage',
+  bodyNotStored: 'Der Inhalt wurde zugestellt und ist nicht mehr gespeichert.',
   retryAll: 'Alle wiederholen',
   retryAllCost:
     'Alle Zustellungen, deren letzter Versuch fehlschlug, werden wiederholt. Jede kostet einen Aufruf.',

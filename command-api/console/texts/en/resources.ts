@@ -87,6 +87,8 @@ export const webhooks = (number: FormatNumber) => ({
   failingSince: (time: string) => `failing since ${time}`,
   deliveryStatus: { pending: 'delivering', delivered: 'delivered', failed: 'failed' },
   retrying: 'retrying',
+  body: 'Request body',
+  bodyNotStored: 'The body was delivered, and is not stored any more.',
   retryAll: 'Retry all',
   retryAllCost: 'All deliveries whose last attempt failed are retried. Each costs one call.',
   allRetried: 'The deliveries will be retried.',
