@@ -101,16 +101,14 @@ const LinkName = ({ link }: { readonly link: LinkClicks }) => {
       <a href={hrefOf({ ...noFilters, domain, lists: [] }, linkPage({ shortCode }))}>
         {subjectOfLink(link)}
       </a>
-      <span class="soft">
-        {host === '' ? (
-          clipped
-        ) : (
-          <a href={hrefOf({ destination: host })}>
-            <span class="unseen">{text.linksTo(host)} </span>
-            {clipped}
-          </a>
-        )}
-      </span>
+      {host === '' ? (
+        <span class="soft">{clipped}</span>
+      ) : (
+        <a class="soft" href={hrefOf({ destination: host })}>
+          <span class="unseen">{text.linksTo(host)} </span>
+          {clipped}
+        </a>
+      )}
     </>
   );
 };
@@ -134,8 +132,8 @@ const TopList = ({ list }: { readonly list: List }) => {
     return link ? (
       <LinkName link={link} />
     ) : (
-      <a href={hrefOf({ tag: name ?? '' })}>
-        <bdi>{name}</bdi>
+      <a dir="auto" href={hrefOf({ tag: name ?? '' })}>
+        {name}
       </a>
     );
   };
