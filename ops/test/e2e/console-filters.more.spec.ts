@@ -55,7 +55,7 @@ describe('the filters of the console’s overview', () => {
       clicks.includes(count) ? [[sorted[index] ?? '', count] as const] : [],
     );
   };
-  const all = [
+  const allTags = [
     ['q4', 5],
     ['q3', 4],
     ['Shop & more', 3],
@@ -70,7 +70,7 @@ describe('the filters of the console’s overview', () => {
     await expectNumbers(9, ofLinks(4, 3, 2));
     await card('Live').waitFor();
     await show('Tags');
-    await expectNumbers(9, all);
+    await expectNumbers(9, allTags);
     await page.getByRole('link', { name: 'q4', exact: true }).press('Enter');
     await expectNumbers(5, ofQ4);
     expect(new URL(page.url()).searchParams.get('tag')).to.equal('q4');
@@ -85,12 +85,12 @@ describe('the filters of the console’s overview', () => {
     await page.getByText('before: 0').first().waitFor();
     expect(new URL(page.url()).search).to.equal('?tag=q4&compare=1');
     for (let step = 0; step < 3; step += 1) await page.goBack();
-    await expectNumbers(9, all);
+    await expectNumbers(9, allTags);
     expect(new URL(page.url()).search).to.equal('?lists=tags');
     await page.goForward();
     await expectNumbers(5, ofQ4);
     await page.getByRole('link', { name: 'Without the tag: q4' }).click();
-    await expectNumbers(9, all);
+    await expectNumbers(9, allTags);
     await card('Live').waitFor();
   });
 

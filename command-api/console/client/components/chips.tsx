@@ -9,12 +9,12 @@ interface Props {
     value: string,
     href: string,
   ])[];
-  /** The address without filters. */
-  readonly all: string;
+  /** An address. */
+  readonly withoutFilters: string;
 }
 
 /** The active filters, each with a link that removes it. */
-export const Chips = ({ chips, all }: Props) => (
+export const Chips = ({ chips, withoutFilters }: Props) => (
   <p class="row" role="group" aria-label={text.filters}>
     {chips.map(([name, value, href]) => (
       <a key={`${name} ${value}`} class="tag clip" href={href}>
@@ -22,6 +22,6 @@ export const Chips = ({ chips, all }: Props) => (
         {text.filter[name]}: <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
       </a>
     ))}
-    <a href={all}>{text.showAll}</a>
+    <a href={withoutFilters}>{text.showAll}</a>
   </p>
 );

@@ -71,7 +71,7 @@ const ActiveFilters = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
   return (
     <Chips
       chips={chips.map(([name, value, without]) => [name, value, hrefOf(without)])}
-      all={hrefOf(noFilter)}
+      withoutFilters={hrefOf(noFilter)}
     />
   );
 };

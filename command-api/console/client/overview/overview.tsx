@@ -89,7 +89,7 @@ const Quotas = () => {
 
 type LinkClicks = NonNullable<AccountStatsResponse['links']>[number];
 
-/** A link to the statistics of a link, and one that selects the links to its destination's host. */
+/** The address of a link's statistics, and a filter by the host of its destination. */
 const LinkName = ({ link }: { readonly link: LinkClicks }) => {
   const [, hrefOf] = useView();
   const { shortCode, domain = '', url } = link;
@@ -161,7 +161,7 @@ const ActiveFilters = ({ isEmpty }: { readonly isEmpty: boolean }) => {
     <>
       <Chips
         chips={names.map((name) => [name, view[name], hrefOf({ [name]: '' })])}
-        all={hrefOf(noFilters)}
+        withoutFilters={hrefOf(noFilters)}
       />
       {isEmpty && <p role="status">{text.noMatch}</p>}
     </>
