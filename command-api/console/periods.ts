@@ -33,6 +33,10 @@ export interface StatisticsView extends Days {
   readonly compare: boolean;
   /** The domain of the link, or the filter of the overview; empty: the default domain of a link, all links of the overview. */
   readonly domain: string;
+  /** A filter of the overview; empty: all tags. */
+  readonly tag: string;
+  /** A filter of the overview: a host; empty: all destinations. */
+  readonly destination: string;
   /** The chosen list of each breakdown, if it is not the first one. */
   readonly lists: readonly string[];
 }
@@ -240,8 +244,11 @@ export const readView = (query: Query, now: Date, ownZone: string): StatisticsVi
   const tz = isZone(requestedZone) ? requestedZone : 'UTC';
   const period = query['period'] ?? '30d';
   const preset = presets.find((name) => name === period) ?? '30d';
-  const { domain = '', compare, lists = '' } = query;
-  const rest = { tz, compare: compare === '1', domain, lists: lists.split(',').filter(Boolean) };
+  const { domain = '', tag = '', destination = '', compare, lists = '' } = query;
+  const rest = {
+    ...{ tz, domain, tag, destination },
+    ...{ compare: compare === '1', lists: lists.split(',').filter(Boolean) },
+  };
   const known = preset === 'custom' && !(isDay(from) && isDay(to) && from < to) ? '30d' : preset;
   const days =
     known === 'custom' ? { from: from ?? '', to: to ?? '' } : daysOf(known, dayIn(tz, now));
@@ -250,11 +257,15 @@ export const readView = (query: Query, now: Date, ownZone: string): StatisticsVi
   return { ...rest, preset: known, from: days.from, to: days.to, interval };
 };
 
+export const noFilters = { tag: '', destination: '' } as const;
+
+export const isFiltered = (view: StatisticsView): boolean => view.tag + view.destination !== '';
+
 /** The inverse of `readView`, without defaults. */
 export const writeView = (view: StatisticsView, ownZone: string): string => {
-  const { domain, preset, from, to, interval, tz, compare, lists } = view;
+  const { domain, tag, destination, preset, from, to, interval, tz, compare, lists } = view;
   return withQuery('', {
-    domain,
+    ...{ domain, tag, destination },
     period: preset === '30d' ? '' : preset,
     ...(preset === 'custom' && { from, to }),
     interval: interval === defaultInterval(view) ? '' : interval,

@@ -85,7 +85,7 @@ describe('the console’s live view', () => {
     expect(await rows().count()).to.equal(2);
     expect(await page.getByText('No clicks in this period').count()).to.equal(0);
     await page.getByRole('img', { name: '2 clicks over time.' }).waitFor();
-    await page.getByRole('region', { name: 'Top links' }).getByText(shortCode).waitFor();
+    await page.getByRole('region', { name: 'Most clicked' }).getByText(shortCode).waitFor();
     await page.getByRole('region', { name: 'Devices' }).getByText('Safari').waitFor();
     const seen = await page.evaluate<readonly string[]>('[...globalThis.seenNumbers]');
     expect(seen.map((text) => text.replace(/\s+/g, ' '))).to.deep.equal([

@@ -17,12 +17,13 @@ import { splitTags } from '../../tags.js';
 import { texts } from '../../all-texts.js';
 import { fieldsOf, onSubmit } from '../app/hooks.js';
 import { useOwner } from '../app/owner.js';
+import { Chips } from '../components/chips.js';
 import { Input, Select } from '../components/field.js';
 import { TagInput } from '../components/link-texts.js';
 import { DomainSelect, useActiveDomains } from '../components/own-domains.js';
 import { Popover } from '../components/popover.js';
 
-const { common, links: text } = texts;
+const { common, components, links: text } = texts;
 
 const examples = { host: 'example.com', domain: 'go.example.com' } as const;
 
@@ -53,31 +54,25 @@ const useText = (value: string) => {
   };
 };
 
-const valueOf = (filter: LinkFilter, name: Exclude<keyof typeof text.filter, 'tag'>): string => {
+const chipNames = ['search', 'account', 'domain', 'destination', 'status', 'from', 'to'] as const;
+
+const valueOf = (filter: LinkFilter, name: (typeof chipNames)[number]): string => {
   if (name === 'status') return filter.status === '' ? '' : statuses[filter.status];
   if (name === 'from' || name === 'to') return filter[name] && formatDay(filter[name]);
   return filter[name];
 };
 
-const chipNames = ['search', 'account', 'domain', 'destination', 'status', 'from', 'to'] as const;
-
-/** The active filters, each with a link that removes it. */
-const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
+const ActiveFilters = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
   const { tags } = filter;
   const chips = [
     ...tags.map((tag) => ['tag', tag, { tags: tags.filter((other) => other !== tag) }] as const),
     ...chipNames.map((name) => [name, valueOf(filter, name), { [name]: '' }] as const),
   ].filter(([, value]) => value !== '');
   return (
-    <p class="row" role="group" aria-label={text.filters}>
-      {chips.map(([name, value, without]) => (
-        <a key={`${name} ${value}`} class="tag clip" href={hrefOf(without)}>
-          <span class="unseen">{text.without} </span>
-          {text.filter[name]}: <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
-        </a>
-      ))}
-      <a href={hrefOf(noFilter)}>{text.showAll}</a>
-    </p>
+    <Chips
+      chips={chips.map(([name, value, without]) => [name, value, hrefOf(without)])}
+      withoutFilters={hrefOf(noFilter)}
+    />
   );
 };
 
@@ -137,7 +132,7 @@ export const Filters = (props: Props) => {
           autocomplete="off"
           {...searchText}
         />
-        <Popover label={text.filters}>
+        <Popover label={components.filters}>
           <div class="columns">
             <Select
               label={text.status}
@@ -175,7 +170,7 @@ export const Filters = (props: Props) => {
               <>
                 <Input label={common.account} name="account" {...account} />
                 <Input
-                  label={texts.components.domain}
+                  label={components.domain}
                   name="domain"
                   placeholder={examples.domain}
                   {...domain}
@@ -188,7 +183,7 @@ export const Filters = (props: Props) => {
           <button>{common.search}</button>
         </Popover>
       </form>
-      {!showsAll(filter) && <Chips {...props} />}
+      {!showsAll(filter) && <ActiveFilters {...props} />}
     </search>
   );
 };

@@ -6,10 +6,12 @@ import { compareRows } from '../../comparison.js';
 import { formatDay, formatLimit } from '../../format.js';
 import { linkPage, subjectOfLink } from '../../link-address.js';
 import { formatNumber } from '../../locale.js';
+import { isFiltered, noFilters } from '../../periods.js';
 import { texts } from '../../texts.js';
 import { useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { Begin } from '../components/begin.js';
+import { Chips } from '../components/chips.js';
 import { ClippedUrl } from '../components/clipped.js';
 import { DomainSelect } from '../components/own-domains.js';
 import { NeedsScope, useOwner, useScope } from '../app/owner.js';
@@ -18,7 +20,7 @@ import { Trouble } from '../components/trouble.js';
 import { LiveEvents } from '../live/live-events.js';
 import { fileNameOf, maxValues, usePeriodStats, useView } from '../statistics/period-stats.js';
 import { Statistics } from '../statistics/statistics.js';
-import { ValueList } from '../statistics/value-list.js';
+import { ListChoice, ValueList } from '../statistics/value-list.js';
 
 const { common, components: notes, overview: text } = texts;
 
@@ -85,43 +87,84 @@ const Quotas = () => {
   );
 };
 
-const TopLinks = () => {
-  const stats = usePeriodStats<AccountStatsResponse>(null, { include: 'links' });
+type LinkClicks = NonNullable<AccountStatsResponse['links']>[number];
+
+/** The address of a link's statistics, and a filter by the host of its destination. */
+const LinkName = ({ link }: { readonly link: LinkClicks }) => {
+  const [, hrefOf] = useView();
+  const { shortCode, domain = '', url } = link;
+  // The filter of the API needs a host; a visit received from the stream has no URL.
+  const host = /^https?:/.test(url) ? new URL(url).hostname : '';
+  const clipped = <ClippedUrl url={url} />;
+  return (
+    <>
+      <a href={hrefOf({ ...noFilters, domain, lists: [] }, linkPage({ shortCode }))}>
+        {subjectOfLink(link)}
+      </a>
+      {host === '' ? (
+        <span class="soft">{clipped}</span>
+      ) : (
+        <a class="soft" href={hrefOf({ destination: host })}>
+          <span class="unseen">{text.linksTo(host)} </span>
+          {clipped}
+        </a>
+      )}
+    </>
+  );
+};
+
+const listLabels = { links: text.topLinks, tags: common.tags } as const;
+type List = keyof typeof listLabels;
+
+const TopList = ({ list }: { readonly list: List }) => {
+  const [, hrefOf] = useView();
+  const stats = usePeriodStats<AccountStatsResponse>(null, { include: list });
   const { value, before, failure, isLoading, reload } = stats;
-  const rowsOf = ({ links = [] }: AccountStatsResponse) =>
-    links.map((link) => ({ value: subjectOfLink(link), clicks: link.clicks }));
+  const rowsOf = ({ links = [], tags }: AccountStatsResponse) =>
+    tags?.values ?? links.map((link) => ({ value: subjectOfLink(link), clicks: link.clicks }));
   const links = new Map(
     [before, value].flatMap((loaded) =>
       (loaded?.links ?? []).map((link) => [subjectOfLink(link), link] as const),
     ),
   );
-  const nameOf = (subject: string | null) => {
-    const link = links.get(subject ?? '');
-    return (
-      link && (
-        <>
-          <a href={linkPage(link)}>{subject}</a>
-          <span class="soft">
-            <ClippedUrl url={link.url} />
-          </span>
-        </>
-      )
+  const nameOf = (name: string | null) => {
+    const link = links.get(name ?? '');
+    return link ? (
+      <LinkName link={link} />
+    ) : (
+      <a dir="auto" href={hrefOf({ tag: name ?? '' })}>
+        {name}
+      </a>
     );
   };
   return (
-    <section class="card breakdown" aria-labelledby="top-links" aria-busy={isLoading}>
-      <h2 id="top-links">{text.topLinks}</h2>
+    <div aria-busy={isLoading}>
       <Trouble failure={failure} onRetry={reload} />
       {value && (
         <ValueList
-          title={text.topLinks}
-          fileName={fileNameOf(stats, 'links')}
+          title={listLabels[list]}
+          fileName={fileNameOf(stats, list)}
           rows={compareRows(rowsOf(value), before && rowsOf(before), maxValues)}
           nameOf={nameOf}
           isCompared={before !== undefined}
         />
       )}
-    </section>
+    </div>
+  );
+};
+
+/** The filters that a click set, and whether no link matches. */
+const ActiveFilters = ({ isEmpty }: { readonly isEmpty: boolean }) => {
+  const [view, hrefOf] = useView();
+  const names = (['tag', 'destination'] as const).filter((name) => view[name] !== '');
+  return (
+    <>
+      <Chips
+        chips={names.map((name) => [name, view[name], hrefOf({ [name]: '' })])}
+        withoutFilters={hrefOf(noFilters)}
+      />
+      {isEmpty && <p role="status">{text.noMatch}</p>}
+    </>
   );
 };
 
@@ -131,8 +174,11 @@ const Clicks = ({ canCreate }: { readonly canCreate: boolean }) => {
   /** Decided when the statistics are loaded, because those of another domain are shown until then. */
   const isEmpty = useRef(false);
   const { route } = useLocation();
-  const [{ domain }, hrefOf] = useView();
-  if (!stats.isLoading) isEmpty.current = domain === '' && stats.value?.linkCount === 0;
+  const [view, hrefOf] = useView();
+  const { domain } = view;
+  const isNarrowed = isFiltered(view);
+  const hasNoLinks = !stats.isLoading && stats.value?.linkCount === 0;
+  if (!stats.isLoading) isEmpty.current = hasNoLinks && domain === '' && !isNarrowed;
   if (isEmpty.current && canCreate) return <Begin />;
   const filter = (
     <DomainSelect
@@ -142,15 +188,20 @@ const Clicks = ({ canCreate }: { readonly canCreate: boolean }) => {
     />
   );
   return (
-    <Statistics stats={stats} filter={filter}>
-      <TopLinks />
-    </Statistics>
+    <>
+      {isNarrowed && <ActiveFilters isEmpty={hasNoLinks} />}
+      <Statistics stats={stats} filter={filter}>
+        <ListChoice title={text.mostClicked} names={['links', 'tags']} labels={listLabels}>
+          {(list) => <TopList key={list} list={list} />}
+        </ListChoice>
+      </Statistics>
+    </>
   );
 };
 
 /** The statistics and quotas of the account. */
 export const Overview = () => {
-  const [{ domain }] = useView();
+  const [view] = useView();
   const canCreate = useScope('links:create');
   return (
     <Page
@@ -166,7 +217,8 @@ export const Overview = () => {
       <NeedsScope scope="stats:read">
         <Clicks canCreate={canCreate} />
       </NeedsScope>
-      <LiveEvents domain={domain} />
+      {/* The stream of the API has no filter by tag or destination. */}
+      {!isFiltered(view) && <LiveEvents domain={view.domain} />}
       <Quotas />
     </Page>
   );

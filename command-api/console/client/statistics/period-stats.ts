@@ -6,6 +6,7 @@ import { withQuery } from '../../link-address.js';
 import {
   addDays,
   comparedDays,
+  isFiltered,
   readView,
   writeView,
   type Days,
@@ -19,30 +20,33 @@ import { useReceived } from '../live/recent-visits.js';
 /** The maximum of values of a list. */
 export const maxValues = 200;
 
-/** The period in the address, and the addresses of other periods. */
+/** The period and the filters in the address, and the addresses of others, by default on the same page. */
 export const useView = (): readonly [
   StatisticsView,
-  hrefOf: (change: Partial<StatisticsView>) => string,
+  hrefOf: (change: Partial<StatisticsView>, page?: string) => string,
 ] => {
   const { path, query } = useLocation();
   const ownZone = ownZoneOf();
   const view = readView(query, new Date(), ownZone);
   return [
     view,
-    (change) => {
+    (change, page = path) => {
       const next = { ...view, ...change };
       // Another preset has other days and another default interval.
       const keepsDays = change.preset === undefined || change.preset === 'custom';
-      if (keepsDays) return path + writeView(next, ownZone);
-      const { preset, tz, compare, domain, lists } = next;
+      if (keepsDays) return page + writeView(next, ownZone);
+      const { preset, tz, compare, domain, tag, destination, lists } = next;
       const now = new Date();
       const read = readView(
-        { period: preset, tz, compare: compare ? '1' : '', domain, lists: lists.join() },
+        {
+          ...{ period: preset, tz, compare: compare ? '1' : '' },
+          ...{ domain, tag, destination, lists: lists.join() },
+        },
         now,
         ownZone,
       );
       const days = preset === 'custom' ? view : read;
-      return path + writeView({ ...read, preset, from: days.from, to: days.to }, ownZone);
+      return page + writeView({ ...read, preset, from: days.from, to: days.to }, ownZone);
     },
   ];
 };
@@ -51,7 +55,7 @@ export const useView = (): readonly [
 export interface LoadedStats<Stats extends PeriodStats = PeriodStats> {
   /** The code of a link; `null`: all links. */
   readonly shortCode: string | null;
-  readonly domain: string;
+  readonly view: StatisticsView;
   readonly value: Stats | undefined;
   /** The compared period, if it is compared. */
   readonly before: Stats | undefined;
@@ -61,7 +65,8 @@ export interface LoadedStats<Stats extends PeriodStats = PeriodStats> {
 }
 
 /** Whether the API counts clicks of a list by the day: such a list of a part of a day cannot be compared. */
-const isDaily = (include: string): boolean => include === 'links';
+const isDaily = (include: string, view: StatisticsView): boolean =>
+  include === 'links' && !isFiltered(view);
 
 /**
  * After this time, statistics with received visits are loaded again (ms): they lack the visitor-days, and visits that were
@@ -94,6 +99,8 @@ const useReceivedVisits = <Stats extends PeriodStats>(
 };
 
 interface ComparedPeriods<Stats> {
+  /** Identifies the requests. */
+  readonly key: string;
   readonly value: Stats;
   readonly before: Stats | undefined;
 }
@@ -109,15 +116,19 @@ export const usePeriodStats = <Stats extends PeriodStats>(
   { include = 'all', base = '/v2/stats' }: StatsOptions = {},
 ): LoadedStats<Stats> => {
   const [view] = useView();
-  const { interval, tz, domain, compare, preset } = view;
+  const { interval, tz, domain, tag, destination, compare, preset } = view;
   const pathOf = ({ from, to }: Days): string => {
     const subject = shortCode === null ? '' : `/${encodeURIComponent(shortCode)}`;
     const limit = String(maxValues);
-    return withQuery(base + subject, { include, from, to, interval, tz, limit, domain });
+    return withQuery(base + subject, {
+      ...{ include, from, to, interval, tz, limit, domain },
+      ...(shortCode === null && { tag, destination }),
+    });
   };
-  const hasBefore = compare && !(isDaily(include) && preset === 'today');
+  const hasBefore = compare && !(isDaily(include, view) && preset === 'today');
   const earlier = hasBefore ? pathOf(comparedDays(view, new Date())) : null;
   const now = pathOf(view);
+  const key = `${now} ${earlier}`;
   const load = async (): Promise<Result<ComparedPeriods<Stats>>> => {
     const [value, before] = await Promise.all([
       callApi<Stats>(now),
@@ -125,18 +136,22 @@ export const usePeriodStats = <Stats extends PeriodStats>(
     ]);
     if (!value.ok) return value;
     if (before?.ok === false) return before;
-    return { ...value, value: { value: value.value, before: before?.value } };
+    return { ...value, value: { key, value: value.value, before: before?.value } };
   };
-  const { value: periods, ...loaded } = useLoad(load, `${now} ${earlier}`);
+  const { value: last, ...loaded } = useLoad(load, key);
+  // After a failure, the last statistics may be those of another filter.
+  const periods = loaded.isLoading || last?.key === key ? last : undefined;
   useReloadOnReturn({ value: undefined, ...loaded });
   const value = useReceivedVisits(periods?.value, loaded.reload);
-  return { ...loaded, shortCode, domain, value, before: periods?.before };
+  return { ...loaded, shortCode, view, value, before: periods?.before };
 };
 
 /** The last day of a period whose end is exclusive. */
 const lastDayOf = (end: string): string => addDays(end.slice(0, 10), -1);
 
-export const fileNameOf = ({ shortCode, domain, value }: LoadedStats, list: string): string => {
+export const fileNameOf = ({ shortCode, view, value }: LoadedStats, list: string): string => {
   const days = value ? [value.period.from.slice(0, 10), lastDayOf(value.period.to)] : [];
-  return [domain, shortCode ?? 'all-links', list, ...days].filter(Boolean).join('-');
+  const { domain, tag, destination } = view;
+  const links = shortCode === null ? [destination, tag || 'all-links'] : [shortCode];
+  return [domain, ...links, list, ...days].filter(Boolean).join('-');
 };

@@ -194,7 +194,7 @@ export const Statistics = ({ stats, children, filter }: Props) => {
               before={before?.period.clickCount}
             >
               <NowMark
-                key={`${stats.domain} ${stats.shortCode}`}
+                key={[view.domain, view.tag, view.destination, stats.shortCode].join(' ')}
                 clickCount={value?.period.clickCount ?? 0}
               />
             </Figure>

@@ -12,52 +12,71 @@ import { fileNameOf, type LoadedStats, useView } from './period-stats.js';
 
 const text = texts.statistics;
 
-interface BreakdownProps {
+interface ChoiceProps<Name extends string> {
   readonly title: string;
   /** Shown one at a time. */
+  readonly names: readonly Name[];
+  readonly labels: Readonly<Record<Name, string>>;
+  readonly children: (shown: Name) => ComponentChildren;
+}
+
+/** A card with one of several lists. The address has the choice. */
+export const ListChoice = <Name extends string>(props: ChoiceProps<Name>) => {
+  const { title, names, labels, children } = props;
+  const { route } = useLocation();
+  const [view, hrefOf] = useView();
+  const [first] = names;
+  const shown = names.find((name) => view.lists.includes(name)) ?? first;
+  const choose = (chosen: Name): void => {
+    const others = view.lists.filter((name) => !names.some((own) => own === name));
+    route(hrefOf({ lists: chosen === first ? others : [...others, chosen] }));
+  };
+  return (
+    <section class="card breakdown" aria-label={title}>
+      <h2 class="unseen">{title}</h2>
+      <div class="row choice" role="group" aria-label={title}>
+        {names.map((option) => (
+          <button
+            key={option}
+            type="button"
+            class="quiet small"
+            aria-pressed={option === shown}
+            onClick={() => choose(option)}
+          >
+            {labels[option]}
+          </button>
+        ))}
+      </div>
+      {shown !== undefined && children(shown)}
+    </section>
+  );
+};
+
+interface BreakdownProps {
+  readonly title: string;
   readonly dimensions: readonly Dimension[];
   readonly stats: LoadedStats;
 }
 
 /** The clicks of a period by a selected dimension. */
 export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
-  const { route } = useLocation();
-  const [view, hrefOf] = useView();
-  const [first = 'referrers'] = dimensions;
-  const dimension = dimensions.find((name) => view.lists.includes(name)) ?? first;
-  const choose = (chosen: Dimension): void => {
-    const others = view.lists.filter((name) => !dimensions.some((own) => own === name));
-    route(hrefOf({ lists: chosen === first ? others : [...others, chosen] }));
-  };
   const { value, before } = stats;
   return (
-    <section class="card breakdown" aria-label={title}>
-      <h2 class="unseen">{title}</h2>
-      <div class="row choice" role="group" aria-label={title}>
-        {dimensions.map((option) => (
-          <button
-            key={option}
-            type="button"
-            class="quiet small"
-            aria-pressed={option === dimension}
-            onClick={() => choose(option)}
-          >
-            {text.dimensions[option]}
-          </button>
-        ))}
-      </div>
-      {value && (
-        <ValueList
-          title={text.dimensions[dimension]}
-          fileName={fileNameOf(stats, dimension)}
-          rows={compareRows(listOf(value, dimension), before && listOf(before, dimension))}
-          nameOf={(name) => <bdi>{formatValue(dimension, name)}</bdi>}
-          noValue={formatValue(dimension, null)}
-          clickCount={value.period.clickCount}
-          isCompared={before !== undefined}
-        />
-      )}
-    </section>
+    <ListChoice title={title} names={dimensions} labels={text.dimensions}>
+      {(dimension) =>
+        value && (
+          <ValueList
+            title={text.dimensions[dimension]}
+            fileName={fileNameOf(stats, dimension)}
+            rows={compareRows(listOf(value, dimension), before && listOf(before, dimension))}
+            nameOf={(name) => <bdi>{formatValue(dimension, name)}</bdi>}
+            noValue={formatValue(dimension, null)}
+            clickCount={value.period.clickCount}
+            isCompared={before !== undefined}
+          />
+        )
+      }
+    </ListChoice>
   );
 };
 

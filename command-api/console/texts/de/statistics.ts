@@ -14,6 +14,9 @@ export const overview: typeof english.overview = {
   qrCodesAtLimit:
     'An der Grenze werden bis zur Zurücksetzung keine QR-Codes mehr erstellt. Vorhandene gelten weiter.',
   topLinks: 'Meistgeklickte Links',
+  mostClicked: 'Meistgeklickt',
+  noMatch: 'Keine Links passen.',
+  linksTo: (host) => `Nur Links zu ${host}:`,
 };
 
 export const statistics: typeof english.statistics = (number) => ({

@@ -15,6 +15,9 @@ export const overview = {
   qrCodesAtLimit:
     'At the limit, no more QR codes are created until the reset. Existing ones continue to work.',
   topLinks: 'Top links',
+  mostClicked: 'Most clicked',
+  noMatch: 'No links match.',
+  linksTo: (host: string) => `Only links to ${host}:`,
 };
 
 export const statistics = (number: FormatNumber) => ({
