@@ -7,6 +7,7 @@ import { language } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { Dialog } from '../components/dialog.js';
 import { Check, ZoneField } from '../components/field.js';
+import { Icon } from '../components/icon.js';
 import { closePopover } from '../components/popover.js';
 import { richText } from '../components/rich-text.js';
 import { Changes } from './changes.js';
@@ -192,6 +193,7 @@ const Menu = ({ pages }: Pick<Props, 'pages'>) => {
       : [
           <li key={to}>
             <a href={to} aria-current={currentOf(to, path)}>
+              <Icon name={to} />
               {title}
             </a>
           </li>,
@@ -201,6 +203,7 @@ const Menu = ({ pages }: Pick<Props, 'pages'>) => {
     <nav aria-label={text.pages}>
       <ul>{entries.slice(0, barEntries)}</ul>
       <button type="button" class="quiet" popovertarget="more">
+        <Icon name="more" />
         {text.more}
       </button>
       <ul
