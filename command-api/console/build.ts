@@ -82,8 +82,9 @@ if (!isBuiltFrom(hash)) {
     writeFileSync(`${file}.br`, brotliCompressSync(content));
     writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }));
   }
-  // The license of the font requires its text beside it.
+  // The licenses of the font and of the icons require their texts beside them.
   const license = projectFile('node_modules', '@fontsource-variable', 'inter', 'LICENSE');
   copyFileSync(license, path.join(bundle, 'inter-license.txt'));
+  copyFileSync(path.join(root, 'lucide-license.txt'), path.join(bundle, 'lucide-license.txt'));
   writeFileSync(builtFrom, hash);
 }

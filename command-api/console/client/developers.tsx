@@ -12,6 +12,7 @@ import { OwnDomains } from './components/own-domains.js';
 import { richText } from './components/rich-text.js';
 import { leaveTo } from './components/unsaved.js';
 import { Overview } from './overview/overview.js';
+import { Palette } from './palette/palette.js';
 
 const { common, app: text } = texts;
 
@@ -33,6 +34,15 @@ const pages: readonly ConsolePage[] = [
   { path: '/console/imports/:id', ...laterPage('ImportPage'), scope: 'links:import' },
   { path: '/console/webhooks/:id', ...laterPage('WebhookPage'), scope: 'webhooks:manage' },
   { path: '/console/sessions', ...laterPage('Sessions') },
+];
+
+/** What the command palette offers beside the menu. */
+const otherPages: readonly ConsolePage[] = [
+  { path: '/console/new?many', title: texts.components.manyLinks, scope: 'links:create' },
+  { path: '/console/keys', title: common.newKey, scope: 'keys:manage' },
+  { path: '/console/people', title: texts.people.inviteTitle, scope: 'people:manage' },
+  { path: '/console/tags', title: common.tags, scope: 'links:read' },
+  { path: '/console/sessions', title: texts.sessions.title },
 ];
 
 const shortcuts = [
@@ -114,7 +124,12 @@ startConsole(
         }}
       >
         <OwnDomains>
-          <Shell name="Linklog" pages={pages} shortcuts={shortcuts} onSignOut={signOut}>
+          <Shell
+            name="Linklog"
+            {...{ pages, shortcuts }}
+            palette={<Palette pages={[...pages, ...otherPages]} />}
+            onSignOut={signOut}
+          >
             <bdi>{key.name}</bdi>
             <br />
             {person && person.accounts.length > 1 ? (

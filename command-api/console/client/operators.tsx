@@ -6,6 +6,7 @@ import { Shell, startConsole, type ConsolePage } from './app/shell.js';
 import { Input } from './components/field.js';
 import { lazyPages } from './components/lazy.js';
 import { richText } from './components/rich-text.js';
+import { Palette } from './palette/palette.js';
 
 const { common, app: text } = texts;
 
@@ -62,7 +63,12 @@ startConsole(
           isReadOnly: role === 'auditor',
         }}
       >
-        <Shell name={text.operators} pages={pages} shortcuts={shortcuts} onSignOut={signOut}>
+        <Shell
+          name={text.operators}
+          {...{ pages, shortcuts }}
+          palette={<Palette pages={pages} />}
+          onSignOut={signOut}
+        >
           <bdi>{actor}</bdi>
           {role && <span class="soft"> {texts.people.installation[role]}</span>}
         </Shell>

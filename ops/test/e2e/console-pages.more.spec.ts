@@ -132,6 +132,19 @@ describe('the console’s pages', () => {
     await period('Last 30 days').waitFor();
   });
 
+  it('have an icon for each entry of the menus, of both consoles', async () => {
+    const expectIcons = async (count: number): Promise<void> => {
+      const entries = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+      expect(await entries.count()).to.equal(count);
+      expect(await entries.locator('path[d^=M]:visible').count()).to.equal(count);
+    };
+    await expectIcons(9);
+    await console.openAsOperator();
+    await expectIcons(8);
+    const license = await fetch(`${bench.product.api}/console/lucide-license.txt`);
+    expect(await license.text()).to.include('Lucide Icons and Contributors');
+  });
+
   it('choose the period by keyboard and in a calendar', async () => {
     await bench.link(key.key);
     const period = (name: string) => page.getByRole('button', { name: `Period: ${name}` });

@@ -7,6 +7,7 @@ import { language } from '../../locale.js';
 import { texts } from '../../texts.js';
 import { Dialog } from '../components/dialog.js';
 import { Check, ZoneField } from '../components/field.js';
+import { Icon } from '../components/icon.js';
 import { closePopover } from '../components/popover.js';
 import { richText } from '../components/rich-text.js';
 import { Changes } from './changes.js';
@@ -28,7 +29,11 @@ const sequenceMs = 1_500;
 
 const storageKey = 'linklog-shortcuts';
 
-const isOff = (): boolean => localStorage.getItem(storageKey) === 'off';
+export const isApple = /Mac|iP(?:ad|hone)/.test(navigator.userAgent);
+/** The keys of the command palette. */
+export const paletteKeys = isApple ? '⌘ K' : text.controlK;
+
+export const areShortcutsOff = (): boolean => localStorage.getItem(storageKey) === 'off';
 
 /** Whether keys are input of the focused element. */
 const isTyping = (target: EventTarget | null): boolean =>
@@ -54,7 +59,7 @@ export const useKeys = (
   useEffect(() => {
     const handleUnlessTyping = (event: KeyboardEvent): void => {
       const hasModifier = event.ctrlKey || event.metaKey || event.altKey;
-      if (!hasModifier && !isTyping(event.target) && !isOff()) handle(event);
+      if (!hasModifier && !isTyping(event.target) && !areShortcutsOff()) handle(event);
     };
     document.addEventListener('keydown', handleUnlessTyping);
     return () => document.removeEventListener('keydown', handleUnlessTyping);
@@ -94,7 +99,11 @@ const Shortcuts = ({ shortcuts }: { readonly shortcuts: readonly Shortcut[] }) =
       {isOpen && (
         <Dialog title={text.shortcuts} onClose={() => setOpen(false)}>
           <dl class="data">
-            {[...shortcuts, { keys: '?', title: text.shortcuts }].map(({ keys, title }) => (
+            {[
+              ...shortcuts,
+              { keys: paletteKeys, title: common.search },
+              { keys: '?', title: text.shortcuts },
+            ].map(({ keys, title }) => (
               <div key={keys}>
                 <dt>
                   <kbd>{keys}</kbd>
@@ -104,7 +113,7 @@ const Shortcuts = ({ shortcuts }: { readonly shortcuts: readonly Shortcut[] }) =
             ))}
           </dl>
           <Check
-            defaultChecked={!isOff()}
+            defaultChecked={!areShortcutsOff()}
             onChecked={(isChecked) => localStorage.setItem(storageKey, isChecked ? 'on' : 'off')}
             label={text.useShortcuts}
           />
@@ -160,6 +169,7 @@ interface Props {
   readonly name: string;
   readonly pages: readonly ConsolePage[];
   readonly shortcuts: readonly Shortcut[];
+  readonly palette: ComponentChildren;
   readonly onSignOut: () => void;
   /** The user. */
   readonly children: ComponentChildren;
@@ -183,6 +193,7 @@ const Menu = ({ pages }: Pick<Props, 'pages'>) => {
       : [
           <li key={to}>
             <a href={to} aria-current={currentOf(to, path)}>
+              <Icon name={to} />
               {title}
             </a>
           </li>,
@@ -192,6 +203,7 @@ const Menu = ({ pages }: Pick<Props, 'pages'>) => {
     <nav aria-label={text.pages}>
       <ul>{entries.slice(0, barEntries)}</ul>
       <button type="button" class="quiet" popovertarget="more">
+        <Icon name="more" />
         {text.more}
       </button>
       <ul
@@ -246,11 +258,16 @@ const useScrollPosition = (): void => {
   }, [url]);
 };
 
-/** The pages of a console, in a frame with navigation and the user. */
-export const Shell = ({ name, pages, shortcuts, onSignOut, children }: Props) => {
+/** The pages that the scopes allow. */
+export const useOffered = (pages: readonly ConsolePage[]): readonly ConsolePage[] => {
   const { scopes } = useOwner();
+  return pages.filter(({ scope }) => scope === undefined || scopes.includes(scope));
+};
+
+/** The pages of a console, in a frame with navigation and the user. */
+export const Shell = ({ name, pages, shortcuts, palette, onSignOut, children }: Props) => {
   useScrollPosition();
-  const offered = pages.filter(({ scope }) => scope === undefined || scopes.includes(scope));
+  const offered = useOffered(pages);
   const isOffered = (shortcut: Shortcut): boolean =>
     offered.some((page) => page.path === shortcut.path);
   return (
@@ -263,8 +280,9 @@ export const Shell = ({ name, pages, shortcuts, onSignOut, children }: Props) =>
           <img src={new URL('../icon.svg', import.meta.url).href} alt="" width="28" height="28" />
           {name}
         </a>
-        <Menu pages={offered} />
         <Shortcuts shortcuts={shortcuts.filter(isOffered)} />
+        {palette}
+        <Menu pages={offered} />
         <div class="who">
           <div class="clip">
             {children}
@@ -280,13 +298,14 @@ export const Shell = ({ name, pages, shortcuts, onSignOut, children }: Props) =>
         <MaintenanceBanner />
         <ZoneBanner />
         <Router>
-          {pages.map(({ path: at, title, scope, component = NoPage }) =>
-            scope === undefined || scopes.includes(scope) ? (
+          {pages.map((page) => {
+            const { path: at, title, scope, component = NoPage } = page;
+            return scope === undefined || offered.includes(page) ? (
               <Route key={at} path={at} component={component} />
             ) : (
               <Route key={at} path={at} component={LackingPage} {...{ title, scope }} />
-            ),
-          )}
+            );
+          })}
           <Route default component={NoPage} />
         </Router>
       </main>

@@ -12,6 +12,8 @@ interface Props {
   readonly failure: Failure | undefined;
   /** Retries. Without it, the user can submit the form again. Not offered if a retry cannot succeed. */
   readonly onRetry?: () => void;
+  /** Whether the user is typing, and must not lose the focus. */
+  readonly keepsFocus?: boolean;
   /** Details, after the message. */
   readonly children?: ComponentChildren;
 }
@@ -85,13 +87,13 @@ const fieldOf = (box: HTMLElement | null, failure: Failure): HTMLElement | undef
 };
 
 /** The message of a failure. The field that it names gets the focus, or the message, so that the user notices it. */
-export const Trouble = ({ failure, onRetry, children }: Props) => {
+export const Trouble = ({ failure, onRetry, keepsFocus = false, children }: Props) => {
   const left = useCountdown(failure);
   const { plansUrl } = useOwner();
   const box = useRef<HTMLDivElement>(null);
   const id = useId();
   useEffect(() => {
-    if (!failure) return undefined;
+    if (!failure || keepsFocus) return undefined;
     const field = fieldOf(box.current, failure);
     field?.closest('details')?.setAttribute('open', '');
     (field ?? box.current)?.focus();

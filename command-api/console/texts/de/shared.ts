@@ -85,6 +85,8 @@ export const app: typeof english.app = {
   platform: 'Plattform',
   changes: 'Änderungen',
   search: 'Links suchen',
+  nothingFound: 'Nichts gefunden.',
+  controlK: 'Strg K',
   shortcuts: 'Tastenkürzel',
   useShortcuts: 'Tastenkürzel verwenden',
   maintenance: 'Wartung seit {since}: Die API und alle Kurzlinks antworten mit 503.',

@@ -85,6 +85,8 @@ export const app = {
   platform: 'Platform',
   changes: 'Changes',
   search: 'Search links',
+  nothingFound: 'Nothing found.',
+  controlK: 'Ctrl K',
   shortcuts: 'Keyboard shortcuts',
   useShortcuts: 'Use keyboard shortcuts',
   maintenance: 'Maintenance since {since}: the API and all short links return 503.',
