@@ -259,6 +259,10 @@ describe('the console’s lists of links', () => {
       await bench.link(key.key, { alias, url });
       await bench.visit(alias);
       await bench.expectClicks(alias, key.key, 1);
+      await eventuallyPasses(async () => {
+        const listed = await bench.api(`/v2/links?search=${alias}`, key.key);
+        expect(listed.json()).to.have.nested.property('links.length', 2);
+      });
       await console.open(undefined, { locale, viewport: { width, height: 800 } });
       await console.signIn(key.key);
       /** The width of the visible text of an element, and of its whole text. */
