@@ -63,7 +63,7 @@ export const selects = (
   return domain === null || (linkOfSubject(event.subject).domain ?? '') === domain;
 };
 
-/** The event of a row of the history. */
+/** The event of a row of the history. Without a spread of an object, which would take half of the time. */
 export const feedEventOfRow = (row: HistoryRow, index: number, offset: number): FeedEvent => ({
   index,
   offset,

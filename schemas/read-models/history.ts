@@ -66,13 +66,12 @@ export const eventOfRow = (row: HistoryRow): string => {
     time: row.time.toISOString(),
     datacontenttype: 'application/json',
     sequence: writeSequence(row.sequence),
-    // `JSON.stringify` omits undefined members. Spreads of conditional objects would cost five times as much.
-    account: row.account ?? undefined,
-    actor: row.actor ?? undefined,
-    correlationid: row.correlationid ?? undefined,
-    causationid: row.causationid ?? undefined,
-    traceparent: row.traceparent ?? undefined,
-    client: row.client ?? undefined,
+    ...(row.account !== null && { account: row.account }),
+    ...(row.actor !== null && { actor: row.actor }),
+    ...(row.correlationid !== null && { correlationid: row.correlationid }),
+    ...(row.causationid !== null && { causationid: row.causationid }),
+    ...(row.traceparent !== null && { traceparent: row.traceparent }),
+    ...(row.client !== null && { client: row.client }),
   });
   return `${attributes.slice(0, -1)},"data":${row.data}}`;
 };

@@ -121,7 +121,7 @@ export const Entries = ({ pages, onClose }: Props) => {
       <div ref={list} id={id} role="listbox" aria-label={common.search} onClick={onClose}>
         {options.map(({ href, name, about }, index) => (
           <a
-            key={href}
+            key={`${href} ${name}`}
             {...{ id: `${id}-${index}`, href, tabIndex: -1 }}
             role="option"
             onPointerMove={() => setActive(index)}
