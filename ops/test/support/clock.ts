@@ -7,9 +7,15 @@ import { endTestServer, startTestServer, testDatabase } from './database.js';
 /** The path on Debian; the loader expands `$LIB`. */
 const library = path.join('/usr/$LIB', 'faketime', 'libfaketime.so.1');
 
-/** The environment of a process whose clock `setClock` sets. A relative file is one of its working directory. */
+/**
+ * The environment of a process whose clock `setClock` sets. A relative file is one of its working directory.
+ *
+ * libfaketime shares a semaphore with the children of a process, and a child that is killed while it holds the semaphore
+ * would stop the others for ever. Node.js therefore does not pass its name on.
+ */
 export const clockEnvironment = (file: string): Readonly<Record<string, string>> => ({
   LD_PRELOAD: library,
+  NODE_OPTIONS: '--import=data:text/javascript,delete(process.env.FAKETIME_SHARED)',
   FAKETIME_TIMESTAMP_FILE: file,
   FAKETIME_DONT_FAKE_MONOTONIC: '1',
   FAKETIME_CACHE_DURATION: '1',
