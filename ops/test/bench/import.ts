@@ -1,17 +1,17 @@
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { ImportResponse } from '../../../schemas/http/imports.js';
-import { hasCode } from '../../platform/errors.js';
 import { createLinks } from '../support/create-links.js';
 import { sendRequest } from '../support/http.js';
 import { median } from '../support/median.js';
 import { wholeNumber } from '../support/options.js';
 import { generousPlansFile } from '../support/plans.js';
 import { temporaryDir } from '../support/process.js';
-import { postgresOf, startEmbeddedProduct } from '../support/product.js';
+import { startEmbeddedProduct } from '../support/product.js';
 import { openStatusClient } from '../support/status-client.js';
 import { markdownTable } from '../support/table.js';
+import { readMemory } from './memory.js';
 
 /**
  * Imports a CSV file into everything in one process: links a second, memory, and redirects of other links meanwhile,
@@ -77,30 +77,14 @@ const measureRedirects = async (): Promise<number> => {
   return (redirects * 1_000) / (performance.now() - startedAt);
 };
 
-/** The proportional set size of a process in MiB: PostgreSQL's processes share buffers. 0 after its end. */
-const pssOf = async (pid: number): Promise<number> => {
-  try {
-    const text = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8');
-    return Number(/^Pss:\s+(\d+) kB$/m.exec(text)?.[1]) / 1_024;
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ESRCH')) return 0;
-    throw error;
-  }
-};
-
-const readMemory = async (): Promise<{ readonly node: number; readonly postgres: number }> => {
-  const sizes = await Promise.all((await postgresOf(dataDir)).map(pssOf));
-  return { node: await product.rssMiB(), postgres: sizes.reduce((sum, size) => sum + size, 0) };
-};
-
 /** Reads the memory until `stop`. */
 const watchMemory = async () => {
-  const before = await readMemory();
+  const before = await readMemory(product);
   const most = { ...before };
   let isStopped = false;
   const watch = async (): Promise<void> => {
     while (!isStopped) {
-      const now = await readMemory();
+      const now = await readMemory(product);
       most.node = Math.max(most.node, now.node);
       most.postgres = Math.max(most.postgres, now.postgres);
       await sleep(memoryEveryMs);
