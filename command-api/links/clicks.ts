@@ -1,4 +1,5 @@
 import type { Queryable, Client } from '../../ops/platform/postgres/pool.js';
+import { dailyClicksDays } from '../../schemas/http/links.js';
 import type { ListCursor } from './list/link-query.js';
 
 export interface ClickedLink {
@@ -34,6 +35,7 @@ export interface ClicksOfLink {
 }
 
 export const noClicks: ClicksOfLink = { clicks: 0, lastAccessed: null };
+export const noDailyClicks = (): number[] => Array<number>(dailyClicksDays).fill(0);
 
 /** The total clicks of links, from the statistics projection. Links without visits are absent. */
 export const readClicks = async (
@@ -50,6 +52,34 @@ export const readClicks = async (
   return new Map(
     rows.map(({ subject, clicks, lastAccessed }) => [subject, { clicks, lastAccessed }]),
   );
+};
+
+/** SQL: the clicks of the newest quarter of a link, which is not yet added to its day. */
+export const newestClicks = `split_part(series, ',', 2)`;
+
+/** The clicks of each of the last days in UTC, today last. Links without any are absent. */
+export const readDailyClicks = async (
+  postgres: Queryable,
+  subjects: readonly string[],
+  now: Date,
+): Promise<ReadonlyMap<string, readonly number[]>> => {
+  const first = Math.floor(now.getTime() / 86_400_000) - dailyClicksDays + 1;
+  const { rows } = await postgres.query<{ subject: string; day: number; clicks: number }>({
+    name: 'link-daily-clicks',
+    text: `SELECT subject, day - $2 AS day, clicks FROM projection_stats.days
+           WHERE subject = ANY ($1::text[]) AND day >= $2 AND day < $3
+           UNION ALL
+           SELECT subject, day - $2, ${newestClicks}::integer FROM projection_stats.links
+           WHERE subject = ANY ($1::text[]) AND day >= $2 AND day < $3 AND ${newestClicks} > '0'`,
+    values: [subjects, first, first + dailyClicksDays],
+  });
+  const daily = new Map<string, number[]>();
+  for (const { subject, day, clicks } of rows) {
+    const days = daily.get(subject) ?? noDailyClicks();
+    days[day] = (days[day] ?? 0) + clicks;
+    daily.set(subject, days);
+  }
+  return daily;
 };
 
 /** The exact clicks that count against a limit, from the ledger. */

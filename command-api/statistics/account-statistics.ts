@@ -6,7 +6,7 @@ import type { AccountStatsResponse, StatisticsRequest } from '../../schemas/http
 import { linkOfSubject, subjectRangeOf } from '../../schemas/link-subject.js';
 import { domainKeyOf } from '../../schemas/statistics/summed-visits.js';
 import { coverageOf } from './breakdowns.js';
-import { type ClickedLink, nextByClicks } from '../links/clicks.js';
+import { type ClickedLink, newestClicks, nextByClicks } from '../links/clicks.js';
 import { startSnapshot } from '../links/list/link-list.js';
 import { areIncomplete, readAccountStatistics } from './statistics.js';
 import { bounds, existingLinks, matchingLinks, sumLinks } from './summed-links.js';
@@ -31,8 +31,6 @@ const valuesOf = ({ account, domain, days }: Clicked): readonly unknown[] => [
 const ofPeriod = ({ domain }: Clicked): string =>
   `account = $1 AND day >= $2 AND day < $3 ${domain === null ? '' : 'AND subject > $4 AND subject < $5'}`;
 
-/** The newest quarter of a link is not yet added to its day. */
-const newestClicks = `split_part(series, ',', 2)`;
 const parts = (clicked: Clicked, condition = 'true', limit = ''): string => `
   (SELECT subject, day, clicks FROM projection_stats.days
    WHERE ${ofPeriod(clicked)} AND clicks > 0 AND ${condition} ${limit})

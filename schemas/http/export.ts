@@ -10,7 +10,7 @@ export type ExportFormat = (typeof exportFormats)[number];
 
 /** GET /v2/export: the filters of GET /v2/links. */
 export const exportQuery = listLinksQuery
-  .omit({ limit: true, after: true, sort: true, count: true })
+  .omit({ limit: true, after: true, sort: true, count: true, dailyClicks: true })
   .extend({
     format: z
       .enum(exportFormats, { error: `format must be either ${exportFormats.join(' or ')}` })

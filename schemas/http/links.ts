@@ -62,6 +62,9 @@ export const changeLinkRequest = (accepted: Destinations, now: () => number = Da
     .register(requestParts, { id: 'ChangeLinkRequest' });
 export type ChangeLinkRequest = z.output<ReturnType<typeof changeLinkRequest>>;
 
+/** The days of `dailyClicks`, including today. */
+export const dailyClicksDays = 30;
+
 /** A key without the scope links:read gets only these fields of a link that it changes: neither texts nor clicks. */
 const changedFields = { shortCode: true, domain: true, version: true, status: true } as const;
 
@@ -98,6 +101,15 @@ export const linkDetails = z
     hasPassword: z.boolean().describe('Whether visitors must enter a password.'),
     clickCount: z.int().min(0).describe('Clicks of all time, without bots and HEAD requests.'),
     clicksLeft: z.int().min(0).nullable().describe('Redirects left; `null` without a limit.'),
+    dailyClicks: z
+      .array(z.int().min(0))
+      .length(dailyClicksDays)
+      .readonly()
+      .exactOptional()
+      .describe(
+        'In lists with `dailyClicks=1`: the clicks of the last 30 days in UTC, today last. Absent without the scope ' +
+          '`stats:read`, and while the statistics are built.',
+      ),
     lastAccessed: timestamp.nullable().describe('The last click, not of a bot; `null`: none yet.'),
     updatedAt: timestamp.describe('Clicks do not change it.'),
     ...shownOptions,
@@ -107,7 +119,7 @@ export const linkDetails = z
   })
   .meta({
     description:
-      'Every property is present, except options that the link lacks, `warning`, and in responses to changes by a key ' +
+      'Every property is present, except options that the link lacks, `warning`, `dailyClicks`, and in responses to changes by a key ' +
       'without the scope `links:read`: they have only the required ones and `warning`.',
     required: Object.keys(changedFields),
   })

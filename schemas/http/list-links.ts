@@ -109,11 +109,15 @@ export const listLinksQuery = z.object({
     .literal('1', { error: 'count must be 1' })
     .optional()
     .describe('`1`: the response has the number of matches.'),
+  dailyClicks: z
+    .literal('1', { error: 'dailyClicks must be 1' })
+    .optional()
+    .describe('`1`: the links have `dailyClicks`.'),
   tz: timeZone('The time zone of the dates in `createdAfter` and `createdBefore`.'),
 });
 /** The filters and the order of a list. */
 export type LinkQuery = Readonly<
-  Omit<z.output<typeof listLinksQuery>, 'after' | 'limit' | 'count'>
+  Omit<z.output<typeof listLinksQuery>, 'after' | 'limit' | 'count' | 'dailyClicks'>
 >;
 
 /** Matches are counted up to this number. */

@@ -50,4 +50,31 @@ describe('command API: pages of links', () => {
     }
     expect(found).to.deep.equal(subjects.reverse());
   });
+
+  it('have the clicks of the last 30 days, with those of the newest quarter hour', async () => {
+    const { pool } = database;
+    const events = ['daily-clicked', 'daily-silent'].map((subject, index) =>
+      created(subject, {}, { account: 'acme', time: at(index) }),
+    );
+    await recordHistory(node, ...events);
+    await feed(pool, redirects).events(...events);
+    const today = Math.floor(at(10_000).getTime() / 86_400_000);
+    await pool.query(
+      `INSERT INTO projection_stats.days
+       SELECT 'daily-clicked', $1 - ago, 'acme', ago + 1, 9, 0, '[]', '[]' FROM unnest('{-1,0,29,30}'::integer[]) ago`,
+      [today],
+    );
+    const newest = `INSERT INTO projection_stats.links
+      (subject, account, clicks, bots, day, uniques, series, document)
+      VALUES ($1, 'acme', 99, 9, $2, 0, $3, '[]')`;
+    await pool.query(newest, ['daily-clicked', today, '[90,5,3]']);
+    await pool.query(newest, ['daily-silent', today, '[]']);
+    const none = Array.from({ length: 30 }, () => 0);
+    const { page } = await read({ search: 'daily-', dailyClicks: '1' });
+    expect(page.links.map((link) => [link.shortCode, link.dailyClicks])).to.deep.equal([
+      ['daily-silent', none],
+      ['daily-clicked', [30, ...none.slice(2), 6]],
+    ]);
+    expect((await read({ search: 'daily-' })).page.links[0]).not.to.have.property('dailyClicks');
+  });
 });

@@ -7,7 +7,7 @@ import { firstWithin } from '../../../ops/platform/collections.js';
 import type { LinkDetails } from '../../../schemas/http/links.js';
 import { linkDetailsOf } from '../view.js';
 import { readCursor, writeCursor } from './link-query.js';
-import { readClicksTaken } from '../clicks.js';
+import { noDailyClicks, readClicksTaken, readDailyClicks } from '../clicks.js';
 import { countLinks, listLinks, type ListedLink } from './link-list.js';
 import { areIncomplete } from '../../statistics/statistics.js';
 import { failure, json, type Reply } from '../../http/reply.js';
@@ -27,7 +27,7 @@ interface ListRequest extends Omit<z.output<typeof listLinksQuery>, 'domain'> {
 /** The response with a page of links. @param toItem converts the details that the owner sees */
 export const respondWithList = async (
   { pool, outbox, shortUrlHost }: Pick<ManagedLinksDeps, 'pool' | 'outbox' | 'shortUrlHost'>,
-  { after: cursor, limit, count, ...query }: ListRequest,
+  { after: cursor, limit, count, dailyClicks, ...query }: ListRequest,
   now: Date,
   toItem: (details: LinkDetails, listed: ListedLink) => LinkDetails,
 ): Promise<Reply> => {
@@ -40,11 +40,16 @@ export const respondWithList = async (
     pool,
     limited.map(({ link }) => link.link.subject),
   );
+  const subjects = page.links.map(({ link }) => link.link.subject);
+  const hasDays = dailyClicks !== undefined && !(await areIncomplete(pool));
+  const daily = hasDays ? await readDailyClicks(pool, subjects, now) : null;
   const texts = page.links.map((listed) => {
     const { link, version, clicks } = listed;
-    const clicksTaken = taken.get(link.link.subject) ?? 0;
+    const { subject } = link.link;
+    const clicksTaken = taken.get(subject) ?? 0;
     const known = { version, clicks, clicksTaken, shortUrlHost, now };
-    return JSON.stringify(toItem(linkDetailsOf(link, known), listed));
+    const days = daily && { dailyClicks: daily.get(subject) ?? noDailyClicks() };
+    return JSON.stringify(toItem({ ...linkDetailsOf(link, known), ...days }, listed));
   });
   const items = firstWithin(
     texts,
@@ -62,8 +67,12 @@ export const respondWithList = async (
 /** `GET /v2/links`. */
 export const createListHandler =
   (deps: ManagedLinksDeps): V2Handler<'listLinks'> =>
-  ({ query, state }) => {
+  ({ query: { dailyClicks, ...query }, state }) => {
     const { key, now } = state.call;
-    const request = { ...withNamedDomain(query, state), account: key.account };
+    const request = {
+      ...withNamedDomain(query, state),
+      account: key.account,
+      dailyClicks: key.scopes.includes('stats:read') ? dailyClicks : undefined,
+    };
     return respondWithList(deps, request, now, (details) => details);
   };

@@ -59,6 +59,24 @@ describe('GET /v2/links', () => {
     expect(await count('?count=1&tag=sale&sort=clicks')).to.equal(2);
   });
 
+  it('has the daily clicks on request, with the scope stats:read', async () => {
+    const { key: own } = await bench.key('PRO', { account: 'daily-clicks' });
+    const { shortCode } = await bench.link(own);
+    await bench.visit(shortCode);
+    await bench.expectClicks(shortCode, own, 1);
+    const daily = async (query: string, as = own): Promise<unknown> =>
+      ((await ask(query, as)).json() as Page).links[0]?.['dailyClicks'];
+    await eventuallyPasses(async () => {
+      const days = await daily('?dailyClicks=1');
+      // The test may end on the day after the visit.
+      expect(days).to.be.an('array').with.lengthOf(30);
+      expect((days as number[]).slice(-2).reduce((sum, clicks) => sum + clicks)).to.equal(1);
+    });
+    expect(await daily('')).to.equal(undefined);
+    const reader = await bench.key('PRO', { account: 'daily-clicks', scopes: ['links:read'] });
+    expect(await daily('?dailyClicks=1', reader.key)).to.equal(undefined);
+  });
+
   it('continues after the previous page, also when links are created meanwhile', async () => {
     const first = await page('?limit=3');
     expect(first.links.map(({ shortCode }) => shortCode)).to.deep.equal([
