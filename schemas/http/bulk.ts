@@ -11,6 +11,8 @@ import { changedLink, disabled, linkDetails, nothingToChange } from './links.js'
 const maxShortCodes = 100;
 export const shortCodesMessage = `shortCodes must be 1 to ${maxShortCodes} texts, none of them twice`;
 
+export const versionsMessage = 'versions must have a positive whole number for each short code';
+
 const bulkChange = objectOf(nothingToChange, {
   addTags: given(tagsIn('addTags')).describe('Tags that each link gets in addition.'),
   removeTags: given(tagsIn('removeTags')).describe('Tags that each link loses.'),
@@ -58,6 +60,11 @@ export const bulkRequest = request('BulkRequest', shortCodesMessage, {
       description:
         'Short codes on the default domain, and `domain/code` for links on other domains.',
     }),
+  versions: listOf(z.int({ error: versionsMessage }).min(1, versionsMessage), {
+    ...{ min: 1, max: maxShortCodes, error: versionsMessage },
+  })
+    .optional()
+    .describe('The version of each link, in the same order: links with another one fail with 412.'),
   change: bulkChange.describe('What to do with each link.'),
 });
 

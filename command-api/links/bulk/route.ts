@@ -1,6 +1,6 @@
 import { linksWithCodes } from '../../../ops/ledger/codes.js';
 import { EventLoopShare } from '../../../ops/platform/concurrency/periodic.js';
-import { shortCodesMessage, type BulkResult } from '../../../schemas/http/bulk.js';
+import { shortCodesMessage, type BulkResult, versionsMessage } from '../../../schemas/http/bulk.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   createManagedLinks,
@@ -20,10 +20,11 @@ import { callerOf } from '../change/route.js';
 export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): V2Handler<'changeLinks'> => {
   const links = createManagedLinks(deps);
 
-  return async ({ body: { shortCodes, change: requested }, state }) => {
+  return async ({ body: { shortCodes, versions, change: requested }, state }) => {
     const { delete: deletes, restore: restores, ...edit } = requested;
     const change = deletes ? 'delete' : restores ? 'restore' : edit;
     const { call } = state;
+    if (versions && versions.length !== shortCodes.length) return failure(400, versionsMessage);
 
     const { defaultDomain, ignoresCase } = state;
     const named = shortCodes.map((address) => subjectIn(address, defaultDomain, ignoresCase));
@@ -46,9 +47,12 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): V2Handler<
     const subjects = named
       .map((code) => (code === null ? null : (linkOf.get(code) ?? code)))
       .slice(0, paid.length);
-    const changes = subjects.flatMap((subject): readonly RequestedChange[] =>
-      subject === null ? [] : [{ subject, versions: null, change }],
-    );
+    const changes = subjects.flatMap((subject, index): readonly RequestedChange[] => {
+      const version = versions?.[index];
+      return subject === null
+        ? []
+        : [{ subject, versions: version === undefined ? null : [version], change }];
+    });
     const decided = [...(await links.change(changes, caller))];
     const unknown = { type: 'refused', reply: failure(404, messages.codeNotFound) } as const;
     const outcomes = subjects.map((subject) => (subject === null ? unknown : decided.shift()));

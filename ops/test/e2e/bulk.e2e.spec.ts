@@ -88,6 +88,27 @@ describe('POST /v2/links/bulk', () => {
     });
   });
 
+  it('changes only links that have the required version', async () => {
+    const [same = '', changed = ''] = await links(2);
+    await bench.change(changed, pro.key, { title: 'theirs' });
+    const send = (versions: readonly number[]): Promise<HttpResponse> => {
+      const body = { shortCodes: [same, changed], versions, change: { disabled: true } };
+      return bench.api(path, pro.key, { method: 'POST', body });
+    };
+    const [first, second] = resultsOf(await send([1, 1]));
+    expect(first).to.include({ success: true, version: 2, status: 'disabled' });
+    expect(second).to.deep.equal(failed(1, changed, 412, 'The link was changed meanwhile'));
+    for (const versions of [[2], [0, 1], [1, 2, 3]]) {
+      expectError(await send(versions), {
+        ...{
+          status: 400,
+          message: 'versions must have a positive whole number for each short code',
+        },
+        ...{ path, method: 'POST' },
+      });
+    }
+  });
+
   it('costs one monthly call per code and one call of the minute, also if it is rejected', async () => {
     const { key } = await bench.key('PRO', { account });
     const response = await bulk(key, [...(await links(2)), 'no code!'], { disabled: true });
