@@ -65,11 +65,11 @@ describe('the console’s lists of links', () => {
     });
     expect((await bench.visit('bulk-three')).json()).to.include({ errorType: 'DISABLED' });
 
-    await page.getByText('2 links deleted.').waitFor();
+    await page.getByText('2 links changed.').waitFor();
     await expectAccessible('undo');
     await button('Undo').click();
     await select('bulk-two').waitFor();
-    await page.getByText('2 links deleted.').waitFor({ state: 'detached' });
+    await page.getByText('2 links changed.').waitFor({ state: 'detached' });
     await eventuallyPasses(async () => {
       expect((await bench.visit('bulk-two')).status).to.equal(302);
     });
@@ -83,6 +83,65 @@ describe('the console’s lists of links', () => {
     await eventuallyPasses(async () => {
       expect((await bench.visit('bulk-three')).json()).to.include({ errorType: 'DISABLED' });
     });
+  });
+
+  it('undo changes, except of links that were changed since', async () => {
+    await bench.link(key.key, { alias: 'undo-one', tags: ['kept'] });
+    await bench.link(key.key, { alias: 'undo-two', tags: ['kept', 'new'] });
+    await bench.link(key.key, { alias: 'undo-three' });
+    const expectLink = async (code: string, expected: object): Promise<void> => {
+      expect((await bench.api(`/v2/links/${code}`, key.key)).json()).to.deep.include(expected);
+    };
+    await goTo('Links');
+    await expectListed(3);
+    const selectAll = () => page.getByLabel('Select all on this page').check();
+    const undo = async (changed: string): Promise<void> => {
+      await page.getByText(changed).waitFor();
+      await button('Undo').press('Enter');
+      await page.getByText(changed).waitFor({ state: 'detached' });
+    };
+    await selectAll();
+    await button('Add tags').click();
+    await dialog().getByLabel('Tags').fill('new, newer');
+    await page.keyboard.press('Enter');
+    await undo('3 links changed.');
+    await expectLink('undo-one', { tags: ['kept'] });
+    await expectLink('undo-two', { tags: ['kept', 'new'] });
+    await expectLink('undo-three', { tags: [] });
+    await selectAll();
+    await button('Remove tags').click();
+    await dialog().getByLabel('Tags').fill('new');
+    await page.keyboard.press('Enter');
+    await undo('One link changed.');
+    await expectLink('undo-two', { tags: ['kept', 'new'] });
+    await selectAll();
+    await button('Disable').click();
+    await page.getByText('3 links changed.').waitFor();
+    await bench.change('undo-two', key.key, { title: 'theirs' });
+    await undo('3 links changed.');
+    await page.getByRole('alert').getByText('undo-two: The link was changed meanwhile').waitFor();
+    await expectLink('undo-one', { status: 'active' });
+    await expectLink('undo-two', { status: 'disabled', title: 'theirs' });
+    await expectAccessible('undone');
+  });
+
+  it('have the clicks of the last 30 days, in a line by the day', async () => {
+    const { shortCode } = await bench.link(key.key);
+    for (let visit = 0; visit < 3; visit += 1) await bench.visit(shortCode);
+    await bench.expectClicks(shortCode, key.key, 3);
+    await goTo('Links');
+    await expectListed(1);
+    await page.getByRole('columnheader', { name: 'Clicks in 30 days' }).waitFor();
+    const cell = rows().first().locator('.number');
+    const drawn = await cell.locator('path').getAttribute('d');
+    const heights = (drawn ?? '').split('L').map((point) => Number(point.split(' ')[1]));
+    expect(heights.reduce((sum, height) => sum + 3 - height, 0)).to.equal(3);
+    expect(heights).to.have.lengthOf(30);
+    const [number, numbers] = /^(\d+)Clicks of the last 30 days: ([\d, ]+)\. In total: 3$/
+      .exec((await cell.textContent()) ?? '')
+      ?.slice(1) as [string, string];
+    expect(number).to.equal('3');
+    expect(numbers.split(', ').map((clicks) => 3 - Number(clicks))).to.deep.equal(heights);
   });
 
   it('have tags that are renamed and removed on all of them', async () => {
@@ -229,6 +288,36 @@ describe('the console’s lists of links', () => {
     expect(await top()).to.equal(0);
     await page.goBack();
     await eventually('the position is restored', async () => (await top()) === left);
+  });
+
+  it('of statistics have the flags of countries and the icons of browsers', async () => {
+    const { shortCode } = await bench.link(key.key);
+    const value = [{ value: 'DE', clicks: 1 }];
+    await page.route('**/v2/stats/**', async (route) => {
+      const response = await route.fetch();
+      const stats = (await response.json()) as object;
+      const browsers = [...value, { value: 'Firefox', clicks: 1 }];
+      await route.fulfill({ response, json: { ...stats, countries: value, browsers } });
+    });
+    await show(`/links/${shortCode}`);
+    for (const [list, name] of [
+      ['Countries', 'Germany'],
+      ['Browsers', 'Firefox'],
+    ] as const) {
+      await button(list).click();
+      const row = page.getByRole('listitem').filter({ hasText: name });
+      await row.scrollIntoViewIfNeeded();
+      const picture = row.locator('img');
+      await eventually(`${name} has a picture`, () =>
+        picture.evaluate((image: unknown) => (image as { naturalWidth: number }).naturalWidth > 0),
+      );
+      expect(await picture.getAttribute('alt')).to.equal('');
+    }
+    await expectAccessible();
+    for (const file of ['flags', 'brands']) {
+      const license = await fetch(`${bench.product.api}/console/${file}/license.txt`);
+      expect(await license.text()).to.include('MIT License');
+    }
   });
 
   it('of statistics are in the address', async () => {

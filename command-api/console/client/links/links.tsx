@@ -6,7 +6,7 @@ import { subjectOfLink } from '../../link-address.js';
 import { apiQueryOf, type LinkFilter, showsAll } from '../../link-filter.js';
 import { splitTags } from '../../tags.js';
 import { texts } from '../../all-texts.js';
-import { callApi } from '../app/api.js';
+import { callApi, type Result } from '../app/api.js';
 import { fieldsOf } from '../app/hooks.js';
 import { useScope } from '../app/owner.js';
 import { Page } from '../app/shell.js';
@@ -50,46 +50,89 @@ const Named = ({ selected }: Pick<Props, 'selected'>) => {
   );
 };
 
+/** A change of some links. */
+interface Step {
+  readonly change: Change;
+  readonly links: readonly LinkDetails[];
+}
+
+interface Outcome {
+  readonly changed: readonly LinkDetails[];
+  readonly failed: readonly Failed[];
+  /** The steps that undo it. */
+  readonly inverse: readonly Step[];
+}
+
+/** The change that undoes another one; `null`: the link was not changed, or by others too. */
+const inverseOf = (change: Change, before: LinkDetails, after: LinkDetails): Change | null => {
+  if (after.version !== before.version + 1) return null;
+  if ('disabled' in change) return { disabled: !change.disabled };
+  if ('delete' in change) return { restore: true };
+  if ('restore' in change) return { delete: true };
+  const without = (tags: readonly string[], others: readonly string[]) =>
+    tags.filter((tag) => !others.includes(tag));
+  return 'addTags' in change
+    ? { removeTags: without(after.tags, before.tags) }
+    : { addTags: without(before.tags, after.tags) };
+};
+
+/** @param isUndo whether links that were changed since are refused */
+const send = async ({ change, links }: Step, isUndo = false): Promise<Result<Outcome>> => {
+  const shortCodes = links.map(subjectOfLink);
+  const versions = isUndo && { versions: links.map(({ version }) => version) };
+  const body = { shortCodes, change, ...versions };
+  const response = await callApi<BulkResponse>('/v2/links/bulk', { method: 'POST', body });
+  if (!response.ok) return response;
+  const { results } = response.value;
+  const steps = new Map<string, Step>();
+  // Without the scope links:read, the response has only a few fields of each link.
+  const changed = results.flatMap((result) => {
+    const before = links[result.index];
+    if (!result.success || !before) return [];
+    const after = { ...before, ...result };
+    const inverse = inverseOf(change, before, after);
+    const key = JSON.stringify(inverse);
+    const others = steps.get(key)?.links ?? [];
+    if (inverse) steps.set(key, { change: inverse, links: [...others, after] });
+    return [after];
+  });
+  const failed = results.filter((result) => !result.success);
+  return { ...response, value: { changed, failed, inverse: [...steps.values()] } };
+};
+
+/** Undoes a change, unless a request fails. */
+const undoAll = async (steps: readonly Step[]): Promise<Result<Outcome>> => {
+  const results = await Promise.all(steps.map((step) => send(step, true)));
+  const outcomes: Outcome[] = [];
+  for (const result of results) {
+    if (!result.ok) return result;
+    outcomes.push(result.value);
+  }
+  const changed = outcomes.flatMap((outcome) => outcome.changed);
+  const failed = outcomes.flatMap((outcome) => outcome.failed);
+  return { ok: true, status: 200, value: { changed, failed, inverse: [] } };
+};
+
 /** Changes the selected links. Each one succeeds or fails separately. */
 const Bulk = ({ selected, onChanged }: Props) => {
   const tools = useActions(() => undefined);
-  /** The links of the last change, if that deleted them. */
-  const [deleted, setDeleted] = useState<readonly LinkDetails[]>([]);
-  const send = (change: Change, links = selected) => {
-    const body = { shortCodes: links.map(subjectOfLink), change };
-    return callApi<BulkResponse>('/v2/links/bulk', { method: 'POST', body });
+  /** The steps that undo the last change. */
+  const [steps, setSteps] = useState<readonly Step[]>([]);
+  const onDone = ({ changed, failed, inverse }: Outcome): void => {
+    setSteps(inverse);
+    onChanged(changed, failed);
   };
-  const show = ({ results }: BulkResponse, links = selected): readonly LinkDetails[] => {
-    // Without the scope links:read, the response has only a few fields of each link.
-    const changed = results.flatMap((result) => {
-      const link = links[result.index];
-      return result.success && link ? [{ ...link, ...result }] : [];
-    });
-    onChanged(
-      changed,
-      results.filter((result) => !result.success),
-    );
-    return changed;
-  };
-  const onDone = (response: BulkResponse): void => {
-    setDeleted(show(response).filter(({ status }) => status === 'deleted'));
-  };
-  const undo: Action = {
-    verb: text.undo,
-    call: () => send({ restore: true }, deleted),
-    onDone: (response: BulkResponse) => {
-      show(response, deleted);
-      setDeleted([]);
-    },
-  };
+  const call = (change: Change) => send({ change, links: selected });
   const tagsIn = (data: FormData) => splitTags(fieldsOf(data)['tags'] ?? '');
   const count = selected.length;
-  const restore: Action = { verb: common.restore, call: () => send({ restore: true }), onDone };
+  const undoable = steps.flatMap(({ links }) => links).length;
+  const undo: Action = { verb: text.undo, call: () => undoAll(steps), onDone };
+  const restore: Action = { verb: common.restore, call: () => call({ restore: true }), onDone };
   const changes: readonly Action[] = [
     {
       verb: text.addTags,
       dialog: { title: text.addTagsTo(count), verb: text.add, content: <Tags required /> },
-      call: (data) => send({ addTags: tagsIn(data) }),
+      call: (data) => call({ addTags: tagsIn(data) }),
       onDone,
     },
     {
@@ -99,11 +142,11 @@ const Bulk = ({ selected, onChanged }: Props) => {
         verb: common.remove,
         content: <Tags required />,
       },
-      call: (data) => send({ removeTags: tagsIn(data) }),
+      call: (data) => call({ removeTags: tagsIn(data) }),
       onDone,
     },
-    { verb: common.disable, call: () => send({ disabled: true }), onDone },
-    { verb: common.enable, call: () => send({ disabled: false }), onDone },
+    { verb: common.disable, call: () => call({ disabled: true }), onDone },
+    { verb: common.enable, call: () => call({ disabled: false }), onDone },
     {
       verb: common.delete,
       isDanger: true,
@@ -114,7 +157,7 @@ const Bulk = ({ selected, onChanged }: Props) => {
           <p>{text.deleteWarning}</p>
         </>,
       ),
-      call: () => send({ delete: true }),
+      call: () => call({ delete: true }),
       onDone,
     },
   ];
@@ -125,9 +168,9 @@ const Bulk = ({ selected, onChanged }: Props) => {
         <span role="status">{count === 0 ? text.selectSome : text.selected(count)}</span>
         {count > 0 && tools.buttons(actions)}
       </div>
-      {deleted.length > 0 && (
+      {undoable > 0 && (
         <p class="row" role="status">
-          <span>{text.deleted(deleted.length)}</span> {tools.buttons([undo])}
+          <span>{text.changed(undoable)}</span> {tools.buttons([undo])}
         </p>
       )}
       {tools.feedback}

@@ -12,6 +12,9 @@ export const links: typeof english.links = (number) => {
     onThisPage: (count) =>
       count === 1 ? 'Ein Link auf dieser Seite' : `${number(count)} Links auf dieser Seite`,
     noneOfThese: 'Keiner dieser Links passt.',
+    clicksOf30Days: 'Klicks in 30 Tagen',
+    byDay: (numbers, clicks) =>
+      `Klicks der letzten 30 Tage: ${numbers}. Insgesamt: ${number(clicks)}`,
     titleOrDestination: 'Titel oder Ziel',
     searchHint: 'Link, Titel, Notiz, Tag',
     status: 'Status',
@@ -36,7 +39,7 @@ export const links: typeof english.links = (number) => {
       count === 1 ? 'und ein weiterer Link' : `und ${number(count)} weitere Links`,
     deleteWarning:
       'Sie leiten nicht mehr weiter. Sie können sie 30 Tage lang wiederherstellen. Ihre Codes erhält nie ein anderer Link.',
-    deleted: (count) => (count === 1 ? 'Ein Link gelöscht.' : `${number(count)} Links gelöscht.`),
+    changed: (count) => (count === 1 ? 'Ein Link geändert.' : `${number(count)} Links geändert.`),
     undo: 'Rückgängig',
   };
 };

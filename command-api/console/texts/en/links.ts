@@ -11,6 +11,10 @@ export const links = (number: FormatNumber) => {
     onThisPage: (count: number) =>
       count === 1 ? 'One link on this page' : `${number(count)} links on this page`,
     noneOfThese: 'None of these match.',
+    clicksOf30Days: 'Clicks in 30 days',
+    /** @param clicks those of all time */
+    byDay: (numbers: string, clicks: number) =>
+      `Clicks of the last 30 days: ${numbers}. In total: ${number(clicks)}`,
     titleOrDestination: 'Title or destination',
     searchHint: 'Link, title, note, tag',
     status: 'Status',
@@ -33,8 +37,8 @@ export const links = (number: FormatNumber) => {
     andMore: (count: number) => `and ${linksOf(count)} more`,
     deleteWarning:
       'They stop redirecting. You can restore them for 30 days. Their codes are never given to other links.',
-    deleted: (count: number) =>
-      count === 1 ? 'One link deleted.' : `${number(count)} links deleted.`,
+    changed: (count: number) =>
+      count === 1 ? 'One link changed.' : `${number(count)} links changed.`,
     undo: 'Undo',
   };
 };
