@@ -3,7 +3,7 @@
  * sources are unchanged.
  */
 import { createHash } from 'node:crypto';
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { projectFile } from '../../ops/platform/files/project-file.js';
@@ -82,9 +82,17 @@ if (!isBuiltFrom(hash)) {
     writeFileSync(`${file}.br`, brotliCompressSync(content));
     writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }));
   }
-  // The licenses of the font and of the icons require their texts beside them.
-  const license = projectFile('node_modules', '@fontsource-variable', 'inter', 'LICENSE');
+  const modules = projectFile('node_modules');
+  const flags = path.join(modules, 'country-flag-icons');
+  cpSync(path.join(flags, '3x2'), path.join(bundle, 'flags'), {
+    recursive: true,
+    filter: (name) => /(?:3x2|\.svg)$/.test(name),
+  });
+  cpSync(path.join(root, 'brands'), path.join(bundle, 'brands'), { recursive: true });
+  // The licenses of the font, of the flags and of the icons require their texts beside them.
+  const license = path.join(modules, '@fontsource-variable', 'inter', 'LICENSE');
   copyFileSync(license, path.join(bundle, 'inter-license.txt'));
+  copyFileSync(path.join(flags, 'LICENSE'), path.join(bundle, 'flags', 'license.txt'));
   copyFileSync(path.join(root, 'lucide-license.txt'), path.join(bundle, 'lucide-license.txt'));
   writeFileSync(builtFrom, hash);
 }

@@ -52,6 +52,31 @@ export const ListChoice = <Name extends string>(props: ChoiceProps<Name>) => {
   );
 };
 
+/** Icons of Tabler 3.52.0, in `brands`. */
+const brands: ReadonlyMap<string, string> = new Map([
+  ['Microsoft Edge', 'edge'],
+  ['iOS', 'apple'],
+  ['macOS', 'apple'],
+  ...['Android', 'Chrome', 'Firefox', 'Opera', 'Safari', 'Windows'].map(
+    (name) => [name, name.toLowerCase()] as const,
+  ),
+]);
+
+/** The folder of the pictures of a dimension's values. */
+const folders: Partial<Record<Dimension, string>> = {
+  ...{ countries: 'flags', browsers: 'brands', os: 'brands' },
+};
+
+const Picture = ({ folder, value }: { readonly folder: string; readonly value: string | null }) => {
+  const flag = value !== null && /^[A-Z]{2}$/.test(value) ? value : undefined;
+  const file = folder === 'flags' ? flag : brands.get(value ?? '');
+  return (
+    <span class={`picture ${folder}`}>
+      {file !== undefined && <img loading="lazy" alt="" src={`/console/${folder}/${file}.svg`} />}
+    </span>
+  );
+};
+
 interface BreakdownProps {
   readonly title: string;
   readonly dimensions: readonly Dimension[];
@@ -69,7 +94,14 @@ export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
             title={text.dimensions[dimension]}
             fileName={fileNameOf(stats, dimension)}
             rows={compareRows(listOf(value, dimension), before && listOf(before, dimension))}
-            nameOf={(name) => <bdi>{formatValue(dimension, name)}</bdi>}
+            nameOf={(name) => (
+              <>
+                {folders[dimension] !== undefined && (
+                  <Picture folder={folders[dimension]} value={name} />
+                )}
+                <bdi>{formatValue(dimension, name)}</bdi>
+              </>
+            )}
             noValue={formatValue(dimension, null)}
             clickCount={value.period.clickCount}
             isCompared={before !== undefined}
