@@ -143,14 +143,16 @@ describe('the command palette of the console', () => {
     expect(await options().count()).to.equal(0);
   });
 
-  it('opens from its button on a wide screen, and has the pages of operators', async () => {
+  it('opens from its button on every screen, and has the pages of operators', async () => {
     await console.openAsOperator();
     await button('Search…').click();
     await field().waitFor();
     await page.keyboard.type('proj');
     await page.keyboard.press('Enter');
     await heading('Projections').waitFor();
-    await page.setViewportSize({ width: 1_000, height: 700 });
-    expect(await button('Search…').isVisible()).to.equal(false);
+    await page.setViewportSize({ width: 375, height: 812 });
+    await button('Search…').click();
+    await dialog().getByRole('group', { name: 'Pages' }).waitFor();
+    await expectAccessible('on a phone');
   });
 });

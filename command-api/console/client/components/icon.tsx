@@ -22,10 +22,11 @@ const icons: Readonly<Record<string, string>> = {
   '/console/changes':
     'M15 12h-5M15 8h-5M19 17V5a2 2 0 0 0-2-2H4M8 21h12a2 2 0 0 0 2-2v-1a1 1 0 0 0-1-1H11a1 1 0 0 0-1 1v1a2 2 0 1 1-4 0V5a2 2 0 1 0-4 0v2a1 1 0 0 0 1 1h3',
   '/console/platform': 'M10 5H3M12 19H3M14 3v4M16 17v4M21 12h-9M21 19h-5M21 5h-7M8 10v4M8 12H3',
+  search: 'M21 21l-4.34-4.34M3 11a8 8 0 1 0 16 0 8 8 0 1 0-16 0',
   more: 'M11 12a1 1 0 1 0 2 0 1 1 0 1 0-2 0M18 12a1 1 0 1 0 2 0 1 1 0 1 0-2 0M4 12a1 1 0 1 0 2 0 1 1 0 1 0-2 0',
 };
 
-/** @param name the path of a page, or `more`. A page without an icon has none. */
+/** @param name the path of a page, `search` or `more`. A page without an icon has none. */
 export const Icon = ({ name }: { readonly name: string }) => (
   <svg class="icon" viewBox="0 0 24 24" aria-hidden="true">
     <path d={icons[name]} />

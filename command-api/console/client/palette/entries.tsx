@@ -71,11 +71,13 @@ export const Entries = ({ pages, onClose }: Props) => {
       : [],
   );
   const links = failure ? [] : (value?.links ?? []);
-  const options = [
-    ...found,
-    ...links.map((link) => ({
-      ...{ href: linkPage(link), name: subjectOfLink(link), about: link.title ?? link.url },
-    })),
+  const foundLinks = links.map((link) => ({
+    ...{ href: linkPage(link), name: subjectOfLink(link), about: link.title ?? link.url },
+  }));
+  const options = [...found, ...foundLinks];
+  const groups = [
+    { title: text.pages, entries: found, first: 0 },
+    { title: common.links, entries: foundLinks, first: found.length },
   ];
   const selected = Math.min(active, options.length - 1);
   /** Whether the first option is a link, and may be another one after the search. */
@@ -119,17 +121,29 @@ export const Entries = ({ pages, onClose }: Props) => {
       <p role="status">{options.length === 0 && !isLoading && !failure && text.nothingFound}</p>
       <Trouble failure={failure} onRetry={reload} keepsFocus />
       <div ref={list} id={id} role="listbox" aria-label={common.search} onClick={onClose}>
-        {options.map(({ href, name, about }, index) => (
-          <a
-            key={`${href} ${name}`}
-            {...{ id: `${id}-${index}`, href, tabIndex: -1 }}
-            role="option"
-            onPointerMove={() => setActive(index)}
-            aria-selected={index === selected}
-          >
-            <bdi class="clip">{name}</bdi> <bdi class="clip soft">{about}</bdi>
-          </a>
-        ))}
+        {groups.map(({ title, entries, first }) =>
+          entries.length === 0 ? null : (
+            <div key={title} role="group" aria-label={title}>
+              <div class="hint" aria-hidden="true">
+                {title}
+              </div>
+              {entries.map(({ href, name, about }, position) => {
+                const index = first + position;
+                return (
+                  <a
+                    key={`${href} ${name}`}
+                    {...{ id: `${id}-${index}`, href, tabIndex: -1 }}
+                    role="option"
+                    onPointerMove={() => setActive(index)}
+                    aria-selected={index === selected}
+                  >
+                    <bdi class="clip">{name}</bdi> <bdi class="clip soft">{about}</bdi>
+                  </a>
+                );
+              })}
+            </div>
+          ),
+        )}
       </div>
     </div>
   );

@@ -9,6 +9,7 @@ import {
   useOffered,
 } from '../app/shell.js';
 import { Dialog } from '../components/dialog.js';
+import { Icon } from '../components/icon.js';
 import { lazy } from '../components/lazy.js';
 
 const text = texts.common;
@@ -38,7 +39,9 @@ export const Palette = ({ pages }: { readonly pages: readonly ConsolePage[] }) =
   return (
     <>
       <button type="button" class="search" onClick={() => setOpen(true)}>
-        {text.search}… <kbd aria-hidden="true">{paletteKeys}</kbd>
+        <Icon name="search" />
+        <span>{text.search}…</span>
+        <kbd aria-hidden="true">{paletteKeys}</kbd>
       </button>
       {isOpen && (
         <Dialog title={text.search} onClose={close}>
