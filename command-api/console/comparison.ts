@@ -15,6 +15,13 @@ export interface ComparedRow extends Row {
 
 export const others = '(other)';
 
+/** The values of a campaign as one text, in which each has its place: `spring / – / email`. */
+const campaignText = (values: readonly (string | null)[]): string | null => {
+  const last = values.findLastIndex((value) => value !== null);
+  const text = values.slice(0, last + 1).map((value) => value ?? '–');
+  return text.length === 0 ? null : text.join(' / ');
+};
+
 /** The list of a dimension. The three values of a campaign are one text. */
 export const listOf = (
   stats: Omit<PeriodStats, 'period'> | undefined,
@@ -22,7 +29,7 @@ export const listOf = (
 ): readonly Row[] =>
   name === 'campaigns'
     ? (stats?.campaigns ?? []).map(({ campaign, source, medium, clicks }) => ({
-        value: [campaign, source, medium].flatMap((text) => text ?? []).join(' / ') || null,
+        value: campaignText([campaign, source, medium]),
         clicks,
       }))
     : (stats?.[name] ?? []);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { compareRows, type Row } from './comparison.js';
+import { compareRows, listOf, type Row } from './comparison.js';
 
 const rowsOf = (clicks: Readonly<Record<string, number>>): Row[] =>
   Object.entries(clicks).map(([value, count]) => ({ value, clicks: count }));
@@ -32,6 +32,21 @@ describe('the comparison of a breakdown', () => {
       { value: 'a', clicks: 1, before: 2 },
       { value: 'b', clicks: 1, before: null },
     ]);
+  });
+
+  it('distinguishes campaigns by the place of their values', () => {
+    const none = { campaign: null, source: null, medium: null, clicks: 1 };
+    const campaigns = [
+      { ...none, campaign: 'a', source: 'b' },
+      { ...none, campaign: 'a', medium: 'b' },
+      { ...none, source: 'a', medium: 'b' },
+      { ...none, campaign: '(other)' },
+      none,
+    ];
+    const texts = ['a / b', 'a / – / b', '– / a / b', '(other)', null];
+    expect(listOf({ campaigns }, 'campaigns')).to.deep.equal(
+      texts.map((value) => ({ value, clicks: 1 })),
+    );
   });
 
   it('is empty without a compared period', () => {
