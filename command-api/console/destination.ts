@@ -1,4 +1,5 @@
 /** The destination of a link, as users type it. */
+import { utmNames, type UtmName } from '../../schemas/utm.js';
 
 /** A host with a dot or `localhost`, and what may follow it. */
 const hostFirst =
@@ -10,9 +11,7 @@ export const withScheme = (text: string): string => {
   return hostFirst.test(url) ? `https://${url.replace(/^\/\//, '')}` : url;
 };
 
-/** The parameters that analytics tools read, without `utm_`. */
-export const utmNames = ['source', 'medium', 'campaign', 'term', 'content'] as const;
-export type UtmValues = Readonly<Partial<Record<(typeof utmNames)[number], string>>>;
+export type UtmValues = Readonly<Partial<Record<UtmName, string>>>;
 
 /** Sets the parameters that have a value. Everything else of the URL stays as it is. */
 export const withUtm = (url: string, values: UtmValues): string => {

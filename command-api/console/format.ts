@@ -76,7 +76,7 @@ export const linkEventNames = allNames.filter((name) => name.startsWith('Link'))
 
 /** The event types that a webhook can select: `feedEventNames` of schemas/feed.ts, which would add zod to the client. */
 export const eventNames = allNames.filter((name) =>
-  /^(?:Link|ApiKey|Domain|Webhook|Person|Invitation|.*Share)/.test(name),
+  /^(?:Link|ApiKey|Domain|Webhook|Person|Invitation|Utm|.*Share)/.test(name),
 );
 
 /** `linklog.LinkCreated.v1` or `LinkCreated` in words: `Link created`. */

@@ -36,6 +36,7 @@ import { createShortenHandlers, type ShortenDeps } from '../links/create/route.j
 import { createWebhookHandlers, type WebhookDeps } from '../webhooks/route.js';
 import { createShareHandlers, type ShareDeps } from '../shared-statistics/route.js';
 import { createPeopleHandlers, type PeopleDeps } from '../people/route.js';
+import { createUtmTemplateHandlers } from '../utm-templates/route.js';
 import { createStatsHandlers } from '../statistics/route.js';
 
 export type V2Deps = ShortenDeps &
@@ -73,6 +74,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     ...createLinkHandlers(deps),
     ...createCodeHandlers(deps),
     ...createShareHandlers(deps),
+    ...createUtmTemplateHandlers(deps),
     ...createDomainHandlers(deps),
     ...createKeyHandlers(deps),
     ...createPeopleHandlers(deps),

@@ -54,6 +54,7 @@ const forbidden: Readonly<Partial<Record<Role, readonly string[]>>> = {
     'SELECT name FROM ledger.people',
     'SELECT hash FROM ledger.roles',
     'SELECT token_hash FROM ledger.invitations',
+    'SELECT source FROM ledger.utm_templates',
     'UPDATE ledger.domains SET account = NULL',
     'UPDATE ledger.key_meters SET window_calls = 0',
     'UPDATE ledger.platform SET maintenance = true',

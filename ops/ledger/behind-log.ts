@@ -32,7 +32,7 @@ class LedgerBehindLog extends ConfigError {
 /** The column of the subject in each table of the topic of accounts. */
 const accountTables = {
   ...{ api_keys: 'id', alias_overrides: 'alias', domains: 'domain', webhooks: 'id', shares: 'id' },
-  ...{ people: 'id', invitations: 'id' },
+  ...{ people: 'id', invitations: 'id', utm_templates: 'id' },
 };
 
 /** Statements that select the highest sequences of the subjects $1, by topic. */

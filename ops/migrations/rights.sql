@@ -23,8 +23,9 @@ GRANT SELECT ON ledger.links, ledger.platform TO linklog_edge, linklog_projector
 GRANT SELECT (domain, account, root_redirect, not_found_redirect, expired_redirect, case_insensitive, sequence)
   ON ledger.domains TO linklog_edge, linklog_projectors;
 
--- The relay compares the sequences of shares, people and webhooks too; projectors deliver, and disable webhooks whose receivers fail.
-GRANT SELECT (id, sequence) ON ledger.shares, ledger.people, ledger.invitations TO linklog_edge, linklog_projectors;
+-- The relay compares the sequences of these tables too; projectors deliver, and disable webhooks whose receivers fail.
+GRANT SELECT (id, sequence) ON ledger.shares, ledger.people, ledger.invitations, ledger.utm_templates
+  TO linklog_edge, linklog_projectors;
 GRANT SELECT (id, sequence) ON ledger.webhooks TO linklog_edge;
 GRANT SELECT, INSERT, UPDATE ON ledger.webhooks TO linklog_projectors;
 GRANT USAGE ON SCHEMA delivery TO linklog_api, linklog_projectors;

@@ -7,6 +7,7 @@ import { timestamp } from './envelope.js';
 import { responseParts } from '../components.js';
 import { anyRole, roleName, roleSource } from '../roles.js';
 import { createdOptions, editedOptions } from '../link-options.js';
+import { byUtmName } from '../utm.js';
 import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
 
@@ -579,6 +580,19 @@ const invitationEvents = defineEvents('accounts', {
   InvitationWithdrawn: { version: 1, description: 'The invitation was withdrawn.', data: noData },
 });
 
+/** Subject: `account:name`. */
+const utmTemplateEvents = defineEvents('accounts', {
+  UtmTemplateSaved: {
+    description: 'A template of UTM parameters was created or replaced.',
+    version: 1,
+    data: z.strictObject({
+      name: z.string().describe('The name of the template.'),
+      ...byUtmName((name) => z.string().nullable().describe(`\`utm_${name}\`; \`null\`: none.`)),
+    }),
+  },
+  UtmTemplateDeleted: { version: 1, description: 'The template was deleted.', data: noData },
+});
+
 /** Subject: the key's id. */
 const usageEvents = defineEvents('usage', {
   CallsMetered: {
@@ -641,6 +655,7 @@ export const catalogue = {
   ...shareEvents,
   ...personEvents,
   ...invitationEvents,
+  ...utmTemplateEvents,
   ...usageEvents,
   ...platformEvents,
 };
@@ -668,6 +683,7 @@ export type WebhookEvent = EventNamed<keyof typeof webhookEvents>;
 export type ShareEvent = EventNamed<keyof typeof shareEvents>;
 export type PersonEvent = EventNamed<keyof typeof personEvents>;
 export type InvitationEvent = EventNamed<keyof typeof invitationEvents>;
+export type UtmTemplateEvent = EventNamed<keyof typeof utmTemplateEvents>;
 export type UsageEvent = EventNamed<keyof typeof usageEvents>;
 export type PlatformEvent = EventNamed<keyof typeof platformEvents>;
 
@@ -688,5 +704,6 @@ export const isWebhookEvent = isOneOf(webhookEvents);
 export const isShareEvent = isOneOf(shareEvents);
 export const isPersonEvent = isOneOf(personEvents);
 export const isInvitationEvent = isOneOf(invitationEvents);
+export const isUtmTemplateEvent = isOneOf(utmTemplateEvents);
 export const isUsageEvent = isOneOf(usageEvents);
 export const isPlatformEvent = isOneOf(platformEvents);

@@ -34,7 +34,7 @@ export const envelope = z.strictObject({
     .string()
     .min(1)
     .describe(
-      'A link (`code`, on own domains `domain/code`), key ID, alias, domain, webhook ID, share ID, ID of a person or an invitation, or `platform`.',
+      'A link (`code`, on own domains `domain/code`), key ID, alias, domain, webhook ID, share ID, ID of a person or an invitation, UTM template (`account:name`), or `platform`.',
     ),
   time: timestamp.describe('When it happened, UTC; of imported visits, at the other service.'),
   datacontenttype: z.literal('application/json').describe('The media type of `data`.'),

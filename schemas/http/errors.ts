@@ -143,6 +143,7 @@ export const messages = {
   importEncoding: 'Content-Encoding must be gzip',
   shareNotFound: 'Share not found',
   sharePassword: 'The password of these statistics is missing or wrong',
+  utmTemplateNotFound: 'UTM template not found',
   webhookNotFound: 'Webhook not found',
   webhookUrlRefused: 'The webhook URL is not allowed',
   deliveryNotFound: 'Delivery not found',

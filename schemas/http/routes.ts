@@ -19,6 +19,7 @@ import { shareRoutes } from './shares.js';
 import { linkResponse, shortenRequest } from './shorten.js';
 import { statisticsRoutes } from './statistics.js';
 import { listTagsQuery, tagPage } from './tags.js';
+import { utmTemplateRoutes } from './utm-templates.js';
 import { webhookRoutes } from './webhooks.js';
 
 const exampleLink = {
@@ -310,6 +311,7 @@ export const v2Table = {
   ...qrRoutes,
   ...statisticsRoutes,
   ...shareRoutes,
+  ...utmTemplateRoutes,
   ...domainRoutes,
   ...importRoutes,
   ...eventRoutes,

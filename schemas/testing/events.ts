@@ -276,6 +276,14 @@ export const invitationCreated = firstEvent('InvitationCreated', someInvitation)
 export const invitationAccepted = eventWithData('InvitationAccepted', acme);
 export const invitationWithdrawn = constantEvent('InvitationWithdrawn', {}, acme);
 
+export const someUtmTemplate: Data<'UtmTemplateSaved'> = {
+  ...{ name: 'Newsletter', source: 'letter', medium: 'email', campaign: null },
+  ...{ term: null, content: null },
+};
+
+export const utmTemplateSaved = laterEvent('UtmTemplateSaved', someUtmTemplate);
+export const utmTemplateDeleted = constantEvent('UtmTemplateDeleted', {}, acme);
+
 export const metered = (keyId: string, sequence: number, calls: number, minute = noon) =>
   eventOf(
     'CallsMetered',

@@ -34,6 +34,7 @@ import { evolveInvitation } from '../../../schemas/folds/invitation.js';
 import { evolvePerson, noPerson } from '../../../schemas/folds/person.js';
 import { evolvePlatform, initialPlatform } from '../../../schemas/folds/platform.js';
 import { evolveShare } from '../../../schemas/folds/share.js';
+import { evolveUtmTemplate } from '../../../schemas/folds/utm-template.js';
 import { evolveWebhook } from '../../../schemas/folds/webhook.js';
 import { noSubject } from '../../../schemas/folds/subject-state.js';
 
@@ -80,6 +81,7 @@ export const foldWebhooks = foldSubjects(noSubject, evolveWebhook);
 export const foldShares = foldSubjects(noSubject, evolveShare);
 export const foldPeople = foldSubjects(noPerson, evolvePerson);
 export const foldInvitations = foldSubjects(noSubject, evolveInvitation);
+export const foldUtmTemplates = foldSubjects(noSubject, evolveUtmTemplate);
 export const foldPlatform = foldSubjects(initialPlatform, evolvePlatform);
 
 export const foldKeys = foldOf<ApiKeyState, ApiKeyEvent>({

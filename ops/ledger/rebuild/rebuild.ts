@@ -9,6 +9,7 @@ import {
   isPlatformEvent,
   isUsageEvent,
   isShareEvent,
+  isUtmTemplateEvent,
   isWebhookEvent,
   type LinklogEvent,
 } from '../../../schemas/events/catalogue.js';
@@ -22,6 +23,7 @@ import { insertLinks, ledgerLinks, lockLinks } from '../links.js';
 import { invitations } from '../invitations.js';
 import { people } from '../people.js';
 import { shares } from '../shares.js';
+import { utmTemplates } from '../utm-templates.js';
 import { webhooks } from '../webhooks.js';
 import { meterRows } from '../meters.js';
 import { readableEvents } from '../readable-events.js';
@@ -41,6 +43,7 @@ import {
   foldPeople,
   foldPlatform,
   foldShares,
+  foldUtmTemplates,
   foldWebhooks,
   isLimitedVisit,
   spenderOf,
@@ -104,6 +107,7 @@ const steps: Readonly<Record<TopicName, readonly Add[]>> = {
     into(shares, isShareEvent, foldShares),
     into(people, isPersonEvent, foldPeople),
     into(invitations, isInvitationEvent, foldInvitations),
+    into(utmTemplates, isUtmTemplateEvent, foldUtmTemplates),
   ],
   [topics.platform.name]: [into(platformSwitches, isPlatformEvent, foldPlatform)],
   [topics.links.name]: [addLinks],

@@ -45,6 +45,7 @@ export const foldedTables = [
   'people',
   'roles',
   'invitations',
+  'utm_templates',
   'platform',
   'links',
   'key_meters',

@@ -97,6 +97,38 @@ describe('the console’s links', () => {
     expect(await page.getByLabel('Source').inputValue()).to.equal('news letter');
   });
 
+  it('are created with the values of a template, which is saved and deleted in the form', async () => {
+    await show('/new');
+    await page.getByText('Campaign parameters').click();
+    await page.getByLabel('Source').fill('news letter');
+    await page.getByLabel('Medium').fill('email');
+    await page.getByLabel('Save as template').fill('Spring');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('The template was saved.').waitFor();
+    await page.getByLabel('Template', { exact: true }).selectOption('–');
+    await page.getByLabel('Source').fill('is replaced, too');
+    await page.getByLabel('Content').fill('is replaced');
+    await page.getByLabel('Template', { exact: true }).selectOption('Spring');
+    expect(await page.getByLabel('Content').inputValue()).to.equal('');
+    await expectAccessible();
+    await page.getByLabel('Destination').fill(destination);
+    await page.getByLabel('Alias').fill(`templated-${Date.now()}`);
+    const alias = await page.getByLabel('Alias').inputValue();
+    await button('Create the link').click();
+    await page.getByText('Your link is live').waitFor();
+    expect(await detailsOf(alias)).to.include({
+      url: `${destination}&utm_source=news%20letter&utm_medium=email`,
+    });
+    await page.getByText('Campaign parameters').click();
+    await page.getByLabel('Template', { exact: true }).selectOption('Spring');
+    await button('Delete Spring').click();
+    await page.getByText('The template was deleted.').waitFor();
+    expect(await page.getByLabel('Medium').inputValue()).to.equal('email');
+    expect((await bench.api('/v2/utm-templates', key.key)).json()).to.deep.equal({ templates: [] });
+  });
+
   it('are rejected with the reason, and the input is kept', async () => {
     await show('/new');
     for (const [url, alias, message] of [

@@ -21,13 +21,14 @@ const operations: Readonly<Record<Scope, readonly string[]>> = {
   'links:read': [
     ...['GET /links', 'GET /tags', 'GET /export', 'GET /links/{shortCode}'],
     ...['GET /links/{shortCode}/history', 'GET /domains', 'GET /domains/{domain}'],
-    'GET /links/{shortCode}/share',
+    ...['GET /links/{shortCode}/share', 'GET /utm-templates'],
   ],
   'links:write': [
     ...['PATCH /links/{shortCode}', 'DELETE /links/{shortCode}', 'POST /links/bulk'],
     ...['POST /links/{shortCode}/restore'],
     ...['POST /links/{shortCode}/share', 'DELETE /links/{shortCode}/share/{id}'],
     ...['POST /links/{shortCode}/codes', 'DELETE /links/{shortCode}/codes/{code}'],
+    ...['PUT /utm-templates/{name}', 'DELETE /utm-templates/{name}'],
   ],
   'links:import': [
     ...['POST /imports', 'GET /imports', 'GET /imports/{id}', 'DELETE /imports/{id}'],
@@ -119,7 +120,7 @@ describe('responses of all listeners', () => {
   describe('of each operation under /v2', () => {
     const send = (operation: string, key: string | null): Promise<HttpResponse> => {
       const [method = '', path = ''] = operation.split(' ');
-      const body = ['POST', 'PATCH'].includes(method) ? { body: {} } : {};
+      const body = ['POST', 'PUT', 'PATCH'].includes(method) ? { body: {} } : {};
       return bench.api(`/v2${path.replaceAll(/\{\w+\}/g, 'an-id')}`, key, { method, ...body });
     };
     const operationList = Object.values(operations).flat();
@@ -127,7 +128,7 @@ describe('responses of all listeners', () => {
     it('are checked here', () => {
       const documented = Object.entries(openApiDocument().paths).flatMap(([path, item]) =>
         Object.keys(item)
-          .filter((name) => ['get', 'post', 'patch', 'delete'].includes(name))
+          .filter((name) => ['get', 'post', 'put', 'patch', 'delete'].includes(name))
           .map((method) => `${method.toUpperCase()} ${path.replace(/^\/v2/, '')}`),
       );
       const others = ['GET /usage', 'GET /me', 'GET /health', 'GET /health/ready'];

@@ -15,6 +15,7 @@ import {
   isPlatformEvent,
   isShareEvent,
   isUsageEvent,
+  isUtmTemplateEvent,
   isWebhookEvent,
   type LinklogEvent,
 } from '../../../schemas/events/catalogue.js';
@@ -44,6 +45,7 @@ export const streamOf = (event: LinklogEvent): string => {
   if (isShareEvent(event)) return `share-${subject}`;
   if (isPersonEvent(event)) return `person-${subject}`;
   if (isInvitationEvent(event)) return `invitation-${subject}`;
+  if (isUtmTemplateEvent(event)) return `template-${subject}`;
   if (isUsageEvent(event)) return `usage-${subject}`;
   if (isPlatformEvent(event)) return 'platform';
   const unknown: never = event;
@@ -52,7 +54,7 @@ export const streamOf = (event: LinklogEvent): string => {
 
 /** Whether `streamOf` returns such names; a server may have other streams. */
 export const isArchived = (stream: string): boolean =>
-  /^(?:platform$|(?:link|visits|key|usage|alias|domain|webhook|share|person|invitation)-)/.test(
+  /^(?:platform$|(?:link|visits|key|usage|alias|domain|webhook|share|person|invitation|template)-)/.test(
     stream,
   );
 

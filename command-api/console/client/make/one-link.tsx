@@ -1,15 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LinkResponse } from '../../../../schemas/http/shorten.js';
-import {
-  bookmarkletOf,
-  readUtm,
-  utmNames,
-  type UtmValues,
-  withScheme,
-  withUtm,
-  writeUtm,
-} from '../../destination.js';
+import { bookmarkletOf, type UtmValues, withScheme, withUtm } from '../../destination.js';
 import { linkPage } from '../../link-address.js';
 import { readEnd } from '../../link-end.js';
 import { changedOptions } from '../../option-form.js';
@@ -28,63 +20,9 @@ import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 import { LeaveGuard } from '../components/unsaved.js';
 import { RuleEditor } from '../rules/rule-editor.js';
+import { rememberUtm, UtmFields } from './utm-fields.js';
 
 const { common, make: text } = texts;
-
-const storageKey = 'linklog.utm';
-
-const readLast = (): UtmValues => {
-  try {
-    return readUtm(localStorage.getItem(storageKey));
-  } catch {
-    // Storage is disabled.
-    return {};
-  }
-};
-
-/** Remembers the values, unless there are none. */
-const rememberUtm = (values: UtmValues): void => {
-  if (Object.values(values).every((value) => value === '')) return;
-  try {
-    localStorage.setItem(storageKey, writeUtm(values));
-  } catch {
-    // Storage is disabled or full: the values are not offered again.
-  }
-};
-
-interface UtmProps {
-  readonly values: UtmValues;
-  readonly onChange: (values: UtmValues) => void;
-}
-
-/** The campaign parameters of the destination. */
-const UtmFields = ({ values, onChange }: UtmProps) => {
-  const [last] = useState(readLast);
-  return (
-    <details>
-      <summary>{text.utm}</summary>
-      <div class="stack">
-        <p class="hint">{text.utmHint}</p>
-        <div class="columns">
-          {utmNames.map((name) => (
-            <Input
-              key={name}
-              label={text.utmNames[name]}
-              maxLength={200}
-              value={values[name] ?? ''}
-              onInput={withValue((value) => onChange({ ...values, [name]: value }))}
-            />
-          ))}
-        </div>
-        {Object.keys(last).length > 0 && (
-          <button type="button" class="small" onClick={() => onChange(last)}>
-            {text.useLast}
-          </button>
-        )}
-      </div>
-    </details>
-  );
-};
 
 /** A link for the bookmarks bar. The content security policy of this page forbids its code, but not that of others. */
 const Bookmarklet = () => {

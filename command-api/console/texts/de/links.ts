@@ -150,6 +150,11 @@ export const make: typeof english.make = (number) => ({
     content: 'Inhalt',
   },
   useLast: 'Letzte Werte verwenden',
+  template: 'Vorlage',
+  saveTemplate: 'Als Vorlage speichern',
+  templateHint: 'Ein Name für diese Werte. Alle im Konto können sie verwenden.',
+  templateSaved: 'Die Vorlage wurde gespeichert.',
+  templateDeleted: 'Die Vorlage wurde gelöscht. Ihre Werte bleiben in diesem Formular.',
   bookmarklet: 'Links von jeder Seite aus erstellen',
   bookmarkletHint:
     'Ziehen Sie diesen Link in Ihre Lesezeichenleiste. Ein Klick darauf öffnet dieses Formular für die Seite, die Sie gerade lesen.',

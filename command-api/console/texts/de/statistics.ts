@@ -132,6 +132,8 @@ export const values: typeof english.values = {
     InvitationCreated: 'Einladung erstellt',
     InvitationAccepted: 'Einladung angenommen',
     InvitationWithdrawn: 'Einladung zurückgezogen',
+    UtmTemplateSaved: 'UTM-Vorlage gespeichert',
+    UtmTemplateDeleted: 'UTM-Vorlage gelöscht',
     CallsMetered: 'Aufrufe gezählt',
     QrRendered: 'QR-Code erzeugt',
     MaintenanceSwitched: 'Wartung umgeschaltet',

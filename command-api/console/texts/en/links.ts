@@ -148,6 +148,11 @@ export const make = (number: FormatNumber) => ({
     content: 'Content',
   },
   useLast: 'Use the last values',
+  template: 'Template',
+  saveTemplate: 'Save as template',
+  templateHint: 'A name for these values. All of the account can use them.',
+  templateSaved: 'The template was saved.',
+  templateDeleted: 'The template was deleted. Its values stay in this form.',
   bookmarklet: 'Create links from any page',
   bookmarkletHint:
     'Drag this link to your bookmarks bar. A click on it opens this form for the page that you are reading.',

@@ -132,6 +132,8 @@ export const values = {
     InvitationCreated: 'Invitation created',
     InvitationAccepted: 'Invitation accepted',
     InvitationWithdrawn: 'Invitation withdrawn',
+    UtmTemplateSaved: 'UTM template saved',
+    UtmTemplateDeleted: 'UTM template deleted',
     CallsMetered: 'Calls metered',
     QrRendered: 'QR code rendered',
     MaintenanceSwitched: 'Maintenance switched',

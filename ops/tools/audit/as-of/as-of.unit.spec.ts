@@ -25,8 +25,11 @@ import {
   overrideRevoked,
   recordOf,
   rendered,
+  someUtmTemplate,
   spooledVisit,
   unblocked,
+  utmTemplateDeleted,
+  utmTemplateSaved,
   visited,
 } from '../../../../schemas/testing/events.js';
 import type { EventLog, NewRecord } from '../../../event-log/port.js';
@@ -260,19 +263,27 @@ describe('audit as-of', () => {
         domainVerified('go.example', 2, { time: at(10) }),
         domainReleased('go.example', 3, { time: at(20) }),
         domainClaimed('b.example', 1, 'token', { time: at(10) }),
+        utmTemplateSaved('acme:Newsletter', 1, {}, { time: at(10) }),
+        utmTemplateDeleted('acme:Newsletter', 2, { time: at(20) }),
       );
       const early = await platform(10);
       expect(early).to.deep.include({
         maintenance: false,
         overrides: [{ alias: 'admin', account: 'acme' }],
         domains: [{ domain: 'go.example', account: 'acme' }],
+        utmTemplates: [{ ...someUtmTemplate, account: 'acme' }],
         links: { active: 0, expired: 0, blocked: 0 },
       });
       expect(early.features).to.include({ passwords: false, aliases: true });
       expect(early.keys.map(({ name }) => name)).to.deep.equal(['website']);
       expect(JSON.stringify(early)).to.not.match(/hash|abab/);
       const late = await platform(50);
-      expect(late).to.deep.include({ maintenance: true, overrides: [], domains: [] });
+      expect(late).to.deep.include({
+        maintenance: true,
+        overrides: [],
+        domains: [],
+        utmTemplates: [],
+      });
       expect(late.keys).to.have.length(2);
     });
 

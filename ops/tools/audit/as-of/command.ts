@@ -123,6 +123,7 @@ const platformText = (snapshot: PlatformSnapshot): string => {
       ['links', `${count(active)} active, ${count(expired)} expired, ${count(blocked)} blocked`],
       ['reserved aliases', aliases.join(', ') || 'none'],
       ['domains', domains.join(', ') || 'none'],
+      ['UTM templates', count(snapshot.utmTemplates.length)],
     ]),
     '',
     keys.length === 0

@@ -4,6 +4,7 @@ import {
   isCreation,
   isDomainEvent,
   isPlatformEvent,
+  isUtmTemplateEvent,
   type CreationEvent,
   type LinklogEvent,
 } from '../../../../schemas/events/catalogue.js';
@@ -14,6 +15,7 @@ import { spendingOf, type KeyMeter } from '../../../../schemas/folds/key-meter.j
 import { rootIdOf } from '../../../../schemas/folds/api-key.js';
 import type { PlanName, PlanTable } from '../../../../schemas/plans.js';
 import type { PlatformState } from '../../../../schemas/folds/platform.js';
+import type { UtmTemplateState } from '../../../../schemas/folds/utm-template.js';
 import type { KnownKey } from '../../../ledger/api-keys.js';
 import {
   foldDomains,
@@ -21,6 +23,7 @@ import {
   foldMeters,
   foldOverrides,
   foldPlatform,
+  foldUtmTemplates,
   type Fold,
   type SpendingEvent,
 } from '../../../ledger/rebuild/folds.js';
@@ -40,6 +43,7 @@ export class LedgerAt {
   readonly keys = new Map<string, KnownKey>();
   readonly overrides = new Map<string, AliasOverride>();
   readonly domains = new Map<string, Domain>();
+  readonly utmTemplates = new Map<string, UtmTemplateState>();
   readonly platform = new Map<string, PlatformState>();
   /** The actor of each key's last change. */
   readonly lastActors = new Map<string, string>();
@@ -53,6 +57,7 @@ export class LedgerAt {
     }
     addTo(this.overrides, foldOverrides, events.filter(isAliasOverrideEvent));
     addTo(this.domains, foldDomains, events.filter(isDomainEvent));
+    addTo(this.utmTemplates, foldUtmTemplates, events.filter(isUtmTemplateEvent));
     addTo(this.platform, foldPlatform, events.filter(isPlatformEvent));
   }
 }

@@ -51,7 +51,7 @@ class LinkCounts {
 }
 
 /**
- * Returns the switches, overrides, domains, keys and numbers of links at a moment. Links of `sliceRecords` records are in memory
+ * Returns the switches, overrides, domains, UTM templates, keys and numbers of links at a moment. Links of `sliceRecords` records are in memory
  * together.
  */
 export const platformAsOf = async (query: AsOfQuery, sliceRecords = maxSliceRecords) => {
@@ -87,6 +87,11 @@ export const platformAsOf = async (query: AsOfQuery, sliceRecords = maxSliceReco
     domains: [...ledger.domains].flatMap(([domain, { owner }]) =>
       owner ? [{ domain, account: owner.account }] : [],
     ),
+    utmTemplates: [...ledger.utmTemplates.values()].flatMap((template) => {
+      if (template.status !== 'saved') return [];
+      const { account, name, source, medium, campaign, term, content } = template;
+      return [{ account, name, source, medium, campaign, term, content }];
+    }),
     links: links.counts,
     keys: [...ledger.keys.values()].map((key) => shownKey(ledger, key)),
     ...summary,
