@@ -32,6 +32,7 @@ import { platformHandlers } from '../platform/route.js';
 import { createShareHandlers } from '../shared-statistics/route.js';
 import { statsHandlers } from '../statistics/operator-route.js';
 import { peopleHandlers } from '../people/operator-route.js';
+import { abuseHandlers } from '../abuse/route.js';
 import { changeHandlers } from '../changes/route.js';
 import { projectionHandlers } from '../projections/route.js';
 import { documentText, operatorsDocument } from './openapi/document.js';
@@ -73,6 +74,7 @@ export const adminRoutes = (deps: AdminDeps): readonly Route<AdminState>[] => {
     ...statsHandlers(deps),
     ...createShareHandlers(deps),
     ...changeHandlers(deps),
+    ...abuseHandlers(deps),
     ...peopleHandlers(deps),
     exportLinks: createExportHandler(deps),
     getLinkHistory: createHistoryHandler(deps),

@@ -1,6 +1,7 @@
 /** The table of operators' calls, under /admin. */
 import { z } from 'zod';
 import { responseParts } from '../components.js';
+import { abuseRoutes } from './abuse.js';
 import { consoleAddressRequest, consoleAddressResponse } from './console.js';
 import { operatorsDomainRoutes } from './domains.js';
 import { eventsResponse, operatorsEventsQuery } from './events.js';
@@ -48,6 +49,7 @@ export const operatorTable = {
   ...operatorsImportRoutes,
   ...projectionRoutes,
   ...doctorRoutes,
+  ...abuseRoutes,
   ...operatorsShareRoutes,
   ...operatorsPeopleRoutes,
   createKey: call('POST /keys', 'Create a key, whose secret is shown once', {

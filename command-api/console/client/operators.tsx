@@ -16,6 +16,7 @@ const pages: readonly ConsolePage[] = [
   { path: '/console', ...page('Health', text.health) },
   { path: '/console/keys', ...page('AllKeys', text.keys) },
   { path: '/console/links', ...page('AllLinks', common.links) },
+  { path: '/console/abuse', ...page('Abuse', text.abuse) },
   { path: '/console/domains', ...page('AllDomains', text.domains) },
   { path: '/console/people', ...page('AllPeople', text.people) },
   { path: '/console/projections', ...page('Projections', text.projections) },

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { linklogVersion } from '../../platform/files/project-file.js';
+import type { AbuseReport } from '../../../schemas/http/abuse.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { sendRequest } from '../support/http.js';
 import { withLedger } from '../support/ledger-events.js';
@@ -245,6 +246,33 @@ describe('command API: operators', () => {
     const path = '/admin/changes';
     const refused = await admin('GET', `${path}?after=x`);
     expectError(refused, { status: 400, message: 'after must be the next of a page', path });
+  });
+
+  it('see the most clicked links, the newest accounts and shared destinations', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    const path = '/admin/abuse';
+    for (let visits = 0; visits < 3; visits += 1) await bench.visit(shortCode);
+    await eventuallyPasses(async () => {
+      const { period, links } = await done<AbuseReport>('GET', `${path}?period=hour&limit=100`);
+      expect(period).to.equal('hour');
+      const link = links.find((found) => found.shortCode === shortCode);
+      expect(link).to.include({ url: destination, status: 'active', clicks: 3, before: 0 });
+    });
+    const { account } = await bench.key('PRO', { account: `abuse-${Date.now()}` });
+    const report = await done<AbuseReport>('GET', `${path}?limit=1`);
+    expect(report).to.include({ period: 'day' });
+    expect(report.links).to.have.length(1);
+    expect(report.accounts.map((found) => found.account)).to.deep.equal([account]);
+    for (const [query, message] of [
+      ['period=month', 'period must be one of hour, day, week'],
+      ['limit=101', 'limit must be between 1 and 100'],
+      ['limit=0', 'limit must be between 1 and 100'],
+    ] as const) {
+      expectError(await admin('GET', `${path}?${query}`), { status: 400, message, path });
+    }
+    expect((await sendRequest(bench.product.admin + path)).status).to.equal(401);
+    const headers = { Authorization: `Bearer ${pro.key}` };
+    expect((await sendRequest(bench.product.admin + path, { headers })).status).to.equal(401);
   });
 
   it('see the statistics of a link of any account, running processes and their calls', async () => {

@@ -18,6 +18,16 @@ const { common, operators: text } = texts;
 
 const base = '/admin/links';
 
+export const BlockReason = ({ isBlocked }: { readonly isBlocked: boolean }) => (
+  <Input
+    label={isBlocked ? text.unblockReason : text.blockReason}
+    name="reason"
+    required
+    maxLength={500}
+    hint={text.reasonHint}
+  />
+);
+
 const Block = (props: {
   readonly address: AddressedLink;
   readonly isBlocked: boolean;
@@ -36,13 +46,7 @@ const Block = (props: {
         onChanged();
       }}
     >
-      <Input
-        label={isBlocked ? text.unblockReason : text.blockReason}
-        name="reason"
-        required
-        maxLength={500}
-        hint={text.reasonHint}
-      />
+      <BlockReason isBlocked={isBlocked} />
     </CallForm>
   );
 };

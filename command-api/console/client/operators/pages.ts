@@ -1,5 +1,6 @@
 /** The pages of operators, which are loaded after the sign-in. */
 export { Sessions } from '../sessions/sessions.js';
+export { Abuse } from './abuse.js';
 export { AllChanges } from './all-changes.js';
 export { AllDomains } from './all-domains.js';
 export { AllKeys } from './all-keys.js';

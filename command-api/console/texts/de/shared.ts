@@ -80,6 +80,7 @@ export const app: typeof english.app = {
   keys: 'Schlüssel',
   people: 'Personen',
   api: 'API',
+  abuse: 'Missbrauch',
   health: 'Zustand',
   projections: 'Projektionen',
   platform: 'Plattform',

@@ -80,6 +80,7 @@ export const app = {
   keys: 'Keys',
   people: 'People',
   api: 'API',
+  abuse: 'Abuse',
   health: 'Health',
   projections: 'Projections',
   platform: 'Platform',

@@ -1,0 +1,158 @@
+import { useLocation } from 'preact-iso/router';
+import type { AbuseReport } from '../../../../schemas/http/abuse.js';
+import { formatTime } from '../../format.js';
+import { linkPage, linkPath, subjectOfLink } from '../../link-address.js';
+import { noFilter, statuses, writeFilter } from '../../link-filter.js';
+import { formatNumber } from '../../locale.js';
+import { texts } from '../../all-texts.js';
+import { callApi } from '../app/api.js';
+import { fieldsOf, useAddressedPage } from '../app/hooks.js';
+import { useOwner } from '../app/owner.js';
+import { Page } from '../app/shell.js';
+import { type Action, useActions } from '../components/actions.js';
+import { ClippedUrl } from '../components/clipped.js';
+import { ScrollTable } from '../components/tables.js';
+import { Trouble } from '../components/trouble.js';
+import { changeOf } from '../statistics/value-list.js';
+import { BlockReason } from './any-link.js';
+
+const { common, operators: text } = texts;
+
+const linksOf = (filter: { readonly account?: string; readonly destination?: string }): string =>
+  `/console/links?${writeFilter({ ...noFilter, sort: filter.account === undefined ? 'created' : 'clicks', after: '', ...filter })}`;
+
+const AccountLink = ({ account }: { readonly account: string }) => (
+  <td>
+    <a href={linksOf({ account })}>{account}</a>
+  </td>
+);
+
+const Number = ({ value }: { readonly value: number }) => (
+  <td class="number">{formatNumber(value)}</td>
+);
+
+const block = (link: AbuseReport['links'][number]): Action => {
+  const subject = subjectOfLink(link);
+  return {
+    verb: `${text.block} …`,
+    unseen: subject,
+    isDanger: true,
+    dialog: {
+      title: text.blockLink(subject),
+      verb: text.block,
+      isDanger: true,
+      content: <BlockReason isBlocked={false} />,
+    },
+    call: (data) =>
+      callApi(linkPath('/admin/links', link, '/block'), { method: 'POST', body: fieldsOf(data) }),
+    done: text.blockedLink(subject),
+  };
+};
+
+/** The links, accounts and destinations that may be abuse, across accounts. */
+export const Abuse = () => {
+  const { query, route } = useLocation();
+  const { isReadOnly } = useOwner();
+  const { value, failure, isLoading, reload } = useAddressedPage<AbuseReport>('/admin/abuse');
+  const tools = useActions(reload);
+  const { period = 'day' } = query;
+  return (
+    <Page title={texts.app.abuse}>
+      <div class="row choice" role="group" aria-label={texts.components.period}>
+        {(['hour', 'day', 'week'] as const).map((name) => (
+          <button
+            key={name}
+            type="button"
+            class="quiet small"
+            aria-pressed={name === period}
+            onClick={() => route(`/console/abuse?period=${name}`)}
+          >
+            {text.abusePeriods[name]}
+          </button>
+        ))}
+      </div>
+      {tools.feedback}
+      <Trouble failure={failure} onRetry={reload} />
+      {value && (
+        <>
+          <section class="card stack" aria-labelledby="clicked" aria-busy={isLoading}>
+            <h2 id="clicked">{text.clickedLinks}</h2>
+            <ScrollTable
+              label={text.clickedLinks}
+              columns={[
+                ...[common.shortLink, common.account, common.destination],
+                ...[{ number: common.clicks }, { number: text.growth }],
+                ...[text.state, ...(isReadOnly ? [] : [common.actions])],
+              ]}
+            >
+              {value.links.map((link) => (
+                <tr key={subjectOfLink(link)}>
+                  <td>
+                    <a href={linkPage(link)}>{subjectOfLink(link)}</a>
+                  </td>
+                  <AccountLink account={link.account} />
+                  <td>
+                    <ClippedUrl url={link.url} />
+                  </td>
+                  <Number value={link.clicks} />
+                  <td class="number">{changeOf(link.clicks, link.before)}</td>
+                  <td>
+                    <span class={`badge ${link.status}`}>{statuses[link.status]}</span>
+                  </td>
+                  {!isReadOnly && (
+                    <td>
+                      {link.status !== 'blocked' &&
+                        link.status !== 'deleted' &&
+                        tools.buttons([block(link)])}
+                    </td>
+                  )}
+                </tr>
+              ))}
+            </ScrollTable>
+          </section>
+          <section class="card stack" aria-labelledby="newest">
+            <h2 id="newest">{text.newestAccounts}</h2>
+            <ScrollTable
+              label={text.newestAccounts}
+              columns={[
+                ...[common.account, common.created],
+                ...[{ number: common.links }, { number: common.clicks }],
+              ]}
+            >
+              {value.accounts.map(({ account, createdAt, links, clicks }) => (
+                <tr key={account}>
+                  <AccountLink account={account} />
+                  <td>{formatTime(createdAt)}</td>
+                  <Number value={links} />
+                  <Number value={clicks} />
+                </tr>
+              ))}
+            </ScrollTable>
+          </section>
+          <section class="card stack" aria-labelledby="shared">
+            <h2 id="shared">{text.sharedDestinations}</h2>
+            <p class="soft">{text.sharedHint}</p>
+            <ScrollTable
+              label={text.sharedDestinations}
+              columns={[
+                common.destination,
+                ...[{ number: text.accounts }, { number: common.links }],
+              ]}
+            >
+              {value.destinations.map(({ host, accounts, links }) => (
+                <tr key={host}>
+                  <td>
+                    <a href={linksOf({ destination: host })}>{host}</a>
+                  </td>
+                  <Number value={accounts} />
+                  <Number value={links} />
+                </tr>
+              ))}
+            </ScrollTable>
+          </section>
+        </>
+      )}
+      {tools.dialogs}
+    </Page>
+  );
+};
