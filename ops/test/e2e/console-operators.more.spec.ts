@@ -114,6 +114,39 @@ describe('the operators’ console', () => {
     expect(await done(shortCode)).to.deep.equal(['LinkBlocked', 'LinkUnblocked']);
   });
 
+  it('blocks one of the most clicked links from its row, with a reason', async () => {
+    const account = `abuse-${Date.now()}`;
+    const { key } = await bench.key('PRO', { account });
+    const { shortCode } = await bench.link(key);
+    for (let visits = 0; visits < 3; visits += 1) await bench.visit(shortCode);
+    await eventually('the clicks are counted', async () =>
+      (await bench.admin('GET', '/admin/abuse?period=hour')).text.includes(`"${shortCode}"`),
+    );
+    await goTo('Abuse');
+    await button('Last hour').click();
+    await page.waitForURL(/period=hour$/);
+    await page.getByRole('button', { name: 'Last hour', pressed: true }).waitFor();
+    const links = page.getByRole('region', { name: 'Most clicked links' }).last();
+    const row = links.getByRole('row').filter({ hasText: shortCode });
+    await expectAccessible();
+    await row.getByRole('button', { name: `Block … ${shortCode}` }).click();
+    const dialog = page.getByRole('dialog', { name: `Block ${shortCode}?` });
+    await button('Block', dialog).click();
+    await dialog.getByLabel('Reason for the block').and(page.locator(':focus')).waitFor();
+    expect(await done(shortCode)).to.deep.equal([]);
+    await dialog.getByLabel('Reason for the block').fill('phishing');
+    await expectAccessible();
+    await button('Block', dialog).click();
+    await row.getByText('blocked').waitFor();
+    expect(await row.getByRole('button').count()).to.equal(0);
+    await page.getByText(`${shortCode} is blocked.`).waitFor();
+    expect(await done(shortCode)).to.deep.equal(['LinkBlocked']);
+    const accounts = page.getByRole('region', { name: 'Newest accounts' }).last();
+    await accounts.getByRole('link', { name: account }).click();
+    await page.getByText('One link', { exact: true }).waitFor();
+    await page.waitForURL(new RegExp(`account=${account}&sort=clicks`));
+  });
+
   it('deletes and restores a link', async () => {
     const { key } = await bench.key('PRO', { account: 'a-customer' });
     const { shortCode } = await bench.link(key);

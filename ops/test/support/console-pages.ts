@@ -36,6 +36,7 @@ export const operatorRoutes = (code: string): readonly ConsoleRoute[] => [
   { name: 'links of all accounts', path: '/links', needs: ['tbody tr'] },
   { name: 'a link of any account', path: `/links/${code}`, needs: ['.history li'] },
   { name: 'its settings', path: `/links/${code}/settings`, needs: ['input[name=url]'] },
+  { name: 'abuse', path: '/abuse', needs: ['tbody tr'] },
   { name: 'domains of all accounts', path: '/domains', needs: ['main p.soft'] },
   { name: 'people of all accounts', path: '/people', needs: ['main dl'] },
   { name: 'projections', path: '/projections', needs: ['li.card'] },
