@@ -75,8 +75,8 @@ export const Abuse = () => {
       <Trouble failure={failure} onRetry={reload} />
       {value && (
         <>
-          <section class="card stack" aria-labelledby="clicked" aria-busy={isLoading}>
-            <h2 id="clicked">{text.clickedLinks}</h2>
+          <div class="card stack" aria-busy={isLoading}>
+            <h2>{text.clickedLinks}</h2>
             <ScrollTable
               label={text.clickedLinks}
               columns={[
@@ -91,7 +91,7 @@ export const Abuse = () => {
                     <a href={linkPage(link)}>{subjectOfLink(link)}</a>
                   </td>
                   <AccountLink account={link.account} />
-                  <td>
+                  <td class="clip">
                     <ClippedUrl url={link.url} />
                   </td>
                   <Number value={link.clicks} />
@@ -109,9 +109,9 @@ export const Abuse = () => {
                 </tr>
               ))}
             </ScrollTable>
-          </section>
-          <section class="card stack" aria-labelledby="newest">
-            <h2 id="newest">{text.newestAccounts}</h2>
+          </div>
+          <div class="card stack">
+            <h2>{text.newestAccounts}</h2>
             <ScrollTable
               label={text.newestAccounts}
               columns={[
@@ -128,9 +128,9 @@ export const Abuse = () => {
                 </tr>
               ))}
             </ScrollTable>
-          </section>
-          <section class="card stack" aria-labelledby="shared">
-            <h2 id="shared">{text.sharedDestinations}</h2>
+          </div>
+          <div class="card stack">
+            <h2>{text.sharedDestinations}</h2>
             <p class="soft">{text.sharedHint}</p>
             <ScrollTable
               label={text.sharedDestinations}
@@ -149,7 +149,7 @@ export const Abuse = () => {
                 </tr>
               ))}
             </ScrollTable>
-          </section>
+          </div>
         </>
       )}
       {tools.dialogs}
