@@ -5,7 +5,7 @@ import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { redirects } from '../../projectors/links/projection.js';
 import { stats } from '../../projectors/statistics/projection.js';
 import { feed } from '../../projectors/testing/harness.js';
-import { abusePeriods } from '../../schemas/http/abuse.js';
+import type { abusePeriods } from '../../schemas/http/abuse.js';
 import { quarterMs } from '../../schemas/statistics/calendar.js';
 import { blocked, created, deleted, spooledVisit } from '../../schemas/testing/events.js';
 import { derivedKey, newKey } from '../testing/keys.js';
