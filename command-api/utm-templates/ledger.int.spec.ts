@@ -57,15 +57,15 @@ describe('command API: UTM templates in the ledger', () => {
   });
 
   it('are rebuilt from the log, and repeats change nothing', async () => {
-    const [kept, gone] = ['acme:Newsletter', 'acme:Gone'];
+    const [saved, gone] = ['acme:Newsletter', 'acme:Gone'];
     const events = [
-      utmTemplateSaved(kept, 1, {}),
+      utmTemplateSaved(saved, 1, {}),
       utmTemplateSaved(gone, 1, { name: 'Gone' }),
       utmTemplateDeleted(gone, 2),
-      utmTemplateSaved(kept, 1, { source: 'repeated' }),
+      utmTemplateSaved(saved, 1, { source: 'repeated' }),
     ];
     const records = events.map((event, offset) => ({ ...recordOf(event), offset }));
-    const read = () => transaction(database.pool, (tx) => utmTemplates.lock(tx, [kept, gone]));
+    const read = () => transaction(database.pool, (tx) => utmTemplates.lock(tx, [saved, gone]));
     const add = async () => {
       await transaction(database.pool, (tx) =>
         addToLedger(tx, 'ledger', topics.accounts.name, records),
@@ -74,7 +74,7 @@ describe('command API: UTM templates in the ledger', () => {
     };
     const states = await add();
     expect(states.get(gone)).to.deep.include({ status: 'deleted', account: 'acme', sequence: 2 });
-    expect(states.get(kept)).to.deep.include({ ...someUtmTemplate, status: 'saved', sequence: 1 });
+    expect(states.get(saved)).to.deep.include({ ...someUtmTemplate, status: 'saved', sequence: 1 });
     expect(await add()).to.deep.equal(states);
   });
 });
