@@ -223,7 +223,10 @@ describe('command API: rules of the operations in the OpenAPI document', () => {
 
   it('have a schema for a type of each body that client generators read', () => {
     const readable = /^(?:application\/(?:json|octet-stream)|text\/\w+)$/;
-    const bodies = openApi.filter(({ json }) => 'content' in json);
+    // A schema can have a property with this name.
+    const bodies = openApi.filter(
+      ({ at, json }) => 'content' in json && !at.endsWith('/properties'),
+    );
     expect(bodies).to.have.length.above(60);
     for (const { at, json } of bodies) {
       const schemas = Object.entries(json['content'] as Readonly<Record<string, Json>>).filter(
