@@ -29,23 +29,6 @@ export const withUtm = (url: string, values: UtmValues): string => {
   return `${base}?${[...others, ...added].join('&')}${fragment}`;
 };
 
-/** Reads remembered values, which users and other versions can change. */
-export const readUtm = (text: string | null): UtmValues => {
-  const query = new URLSearchParams(text ?? '');
-  return Object.fromEntries(
-    utmNames.flatMap((name) => {
-      const value = query.get(name) ?? '';
-      return value === '' ? [] : [[name, value]];
-    }),
-  );
-};
-
-/** The inverse of `readUtm`. */
-export const writeUtm = (values: UtmValues): string =>
-  new URLSearchParams(
-    Object.fromEntries(utmNames.map((name) => [name, values[name] ?? ''])),
-  ).toString();
-
 /** Code for the bookmarks bar: opens the form of a new link for the current page. */
 export const bookmarkletOf = (origin: string): string =>
   `javascript:void open('${origin}/console/new?url='+encodeURIComponent(location.href)+` +

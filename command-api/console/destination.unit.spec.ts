@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { bookmarkletOf, readUtm, withScheme, withUtm, writeUtm } from './destination.js';
+import { bookmarkletOf, withScheme, withUtm } from './destination.js';
 
 describe('the destination of a new link', () => {
   for (const [typed, url] of [
@@ -32,13 +32,6 @@ describe('the destination of a new link', () => {
     expect(withUtm('https://example.com/?a=%20&b#c', {})).to.equal(
       'https://example.com/?a=%20&b#c',
     );
-  });
-
-  it('remembers campaign parameters as written, and ignores others', () => {
-    const values = { source: 'a b', content: '=&#' };
-    expect(readUtm(writeUtm(values))).to.deep.equal(values);
-    expect(readUtm('utm_source=x&unknown=1')).to.deep.equal({});
-    expect(readUtm(null)).to.deep.equal({});
   });
 
   it('is the current page in the bookmarklet', () => {

@@ -91,10 +91,6 @@ describe('the console’s links', () => {
 
     await page.getByText('Campaign parameters').click();
     expect(await page.getByLabel('Source').inputValue()).to.equal('');
-    await page.reload();
-    await page.getByText('Campaign parameters').click();
-    await button('Use the last values').click();
-    expect(await page.getByLabel('Source').inputValue()).to.equal('news letter');
   });
 
   it('are created with the values of a template, which is saved and deleted in the form', async () => {

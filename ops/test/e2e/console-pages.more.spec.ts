@@ -140,7 +140,7 @@ describe('the console’s pages', () => {
     };
     await expectIcons(9);
     await console.openAsOperator();
-    await expectIcons(8);
+    await expectIcons(9);
     const license = await fetch(`${bench.product.api}/console/lucide-license.txt`);
     expect(await license.text()).to.include('Lucide Icons and Contributors');
   });
@@ -189,7 +189,11 @@ describe('the console’s pages', () => {
       await openRoute(page, bench.product.api, route);
       await expectAccessible(route.name);
       expect(
-        await page.locator('main img, main script, main b, main :not(.plot > div) > svg').count(),
+        await page
+          .locator(
+            'main :not(.picture) > img, main script, main b, main :not(.plot > div) > svg:not(.spark)',
+          )
+          .count(),
       ).to.equal(0);
     }
     await show(`/links/${shortCode}/settings`);

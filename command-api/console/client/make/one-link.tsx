@@ -20,7 +20,7 @@ import { richText } from '../components/rich-text.js';
 import { Trouble } from '../components/trouble.js';
 import { LeaveGuard } from '../components/unsaved.js';
 import { RuleEditor } from '../rules/rule-editor.js';
-import { rememberUtm, UtmFields } from './utm-fields.js';
+import { UtmFields } from './utm-fields.js';
 
 const { common, make: text } = texts;
 
@@ -137,7 +137,6 @@ const Form = (props: {
     } as const;
     const done = await run(() => callApi<LinkResponse>('/v2/shorten', call));
     if (!done) return;
-    rememberUtm(utm);
     onCreated(done.value);
   });
 

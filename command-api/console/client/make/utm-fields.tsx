@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { UtmTemplateList } from '../../../../schemas/http/utm-templates.js';
 import { utmNames } from '../../../../schemas/utm.js';
-import { readUtm, type UtmValues, writeUtm } from '../../destination.js';
+import type { UtmValues } from '../../destination.js';
 import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { useApi } from '../app/hooks.js';
@@ -11,27 +11,6 @@ import { Input, Select, withValue } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
 
 const { common, make: text } = texts;
-
-const storageKey = 'linklog.utm';
-
-const readLast = (): UtmValues => {
-  try {
-    return readUtm(localStorage.getItem(storageKey));
-  } catch {
-    // Storage is disabled.
-    return {};
-  }
-};
-
-/** Remembers the values, unless there are none. */
-export const rememberUtm = (values: UtmValues): void => {
-  if (Object.values(values).every((value) => value === '')) return;
-  try {
-    localStorage.setItem(storageKey, writeUtm(values));
-  } catch {
-    // Storage is disabled or full: the values are not offered again.
-  }
-};
 
 interface Props {
   readonly values: UtmValues;
@@ -49,11 +28,11 @@ const Templates = ({ values, onChange }: Props) => {
   const names = value?.templates.map((template) => template.name) ?? [];
   const chosen = names.includes(wanted) ? wanted : '';
   const address = `${path}/${encodeURIComponent(wanted)}`;
+  const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
   const saving: Action = {
     verb: common.save,
     unseen: wanted,
-    // Empty values are absent.
-    call: () => callApi(address, { method: 'PUT', body: readUtm(writeUtm(values)) }),
+    call: () => callApi(address, { method: 'PUT', body: given }),
     done: text.templateSaved,
   };
   const removal: Action = {
@@ -100,7 +79,6 @@ const Templates = ({ values, onChange }: Props) => {
 
 /** The campaign parameters of the destination. */
 export const UtmFields = ({ values, onChange }: Props) => {
-  const [last] = useState(readLast);
   const [isOpen, setOpen] = useState(false);
   const canRead = useScope('links:read');
   return (
@@ -119,11 +97,6 @@ export const UtmFields = ({ values, onChange }: Props) => {
             />
           ))}
         </div>
-        {Object.keys(last).length > 0 && (
-          <button type="button" class="small" onClick={() => onChange(last)}>
-            {text.useLast}
-          </button>
-        )}
         {isOpen && canRead && <Templates values={values} onChange={onChange} />}
       </div>
     </details>

@@ -149,7 +149,6 @@ export const make: typeof english.make = (number) => ({
     term: 'Suchbegriff',
     content: 'Inhalt',
   },
-  useLast: 'Letzte Werte verwenden',
   template: 'Vorlage',
   saveTemplate: 'Als Vorlage speichern',
   templateHint: 'Ein Name für diese Werte. Alle im Konto können sie verwenden.',

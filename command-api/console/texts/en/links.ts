@@ -147,7 +147,6 @@ export const make = (number: FormatNumber) => ({
     term: 'Term',
     content: 'Content',
   },
-  useLast: 'Use the last values',
   template: 'Template',
   saveTemplate: 'Save as template',
   templateHint: 'A name for these values. All of the account can use them.',

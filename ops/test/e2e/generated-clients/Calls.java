@@ -82,10 +82,10 @@ class Calls {
     LinkDetails changed = links.changeLink(code, change, "\"" + found.getVersion() + "\"", null);
     LinkPage page;
     do { // Lists are up to date within a second.
-      page = links.listLinks(1, null, null, null, tags, null, null, null, null, null, null, null);
+      page = links.listLinks(1, null, null, null, tags, null, null, null, null, null, null, null, null);
     } while (page.getNext() == null);
     LinkPage lastPage =
-        links.listLinks(1, page.getNext(), null, null, tags, null, null, null, null, null, null, null);
+        links.listLinks(1, page.getNext(), null, null, tags, null, null, null, null, null, null, null, null);
     Stats stats = new ReportsApi(client).getStats(code, List.of("countries"), null, null, null, null, null, null);
     EventPage events = new EventsApi(client).getEvents("LinkCreated", null, 1, null, null, null);
     byte[] qrCode = Files.readAllBytes(
