@@ -51,8 +51,8 @@ class LinkCounts {
 }
 
 /**
- * Returns the switches, overrides, domains, UTM templates, keys and numbers of links at a moment. Links of `sliceRecords` records are in memory
- * together.
+ * Returns the switches, overrides, domains, UTM templates, keys and numbers of links at a moment. Links of `sliceRecords`
+ * records are in memory together.
  */
 export const platformAsOf = async (query: AsOfQuery, sliceRecords = maxSliceRecords) => {
   const { log, moment } = query;
