@@ -90,8 +90,9 @@ describe('projectors: projection history', () => {
     );
     const distinct = {
       selector: ({ subject }: LinklogEvent) => subject,
-      minLength: 1,
-      maxLength: 20,
+      // So many that each type occurs.
+      minLength: 30,
+      maxLength: 40,
     };
     const types = new Set<string>();
     await fc.assert(
