@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { ImportResponse } from '../../../schemas/http/imports.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { recordOf, spooledVisit } from '../../../schemas/testing/events.js';
@@ -25,17 +25,25 @@ import { printGrowth, readTableSizes } from './table-sizes.js';
 /**
  * One installation with many links and visits, everything in one process: how long it takes to fill, what it needs, how it
  * starts, responds, serves a constant load of visits, and is copied:
- * `node dist/ops/test/bench/scale.js [--links N] [--visits N] [--rate N] [--minutes N]`
+ * `node dist/ops/test/bench/scale.js [--links N] [--visits N] [--rate N] [--minutes N] [--popularity zipf|uniform]`
  *
- * The links are imported. The visits are appended to the log, with the times of a year, and projected by the product.
+ * The links are imported. The visits are appended to the log, with the times of a year, and projected by the product. By
+ * default, the link of rank n has 1/n of the visits of the first one; `uniform` is the worst case for caches and projections.
  */
-const { links, visits, rate, minutes } = new Command('scale')
+const { links, visits, rate, minutes, popularity } = new Command('scale')
   .option('--links <count>', 'imported links', wholeNumber, 10_000_000)
   .option('--visits <count>', 'visits before the load', wholeNumberOrZero, 100_000_000)
   .option('--rate <count>', 'visits a second of the load', wholeNumber, 5_000)
   .option('--minutes <count>', 'duration of the load', wholeNumberOrZero, 60)
+  .addOption(
+    new Option('--popularity <law>', 'how visits are spread over the links')
+      .choices(['zipf', 'uniform'])
+      .default('zipf'),
+  )
   .parse()
-  .opts<Record<'links' | 'visits' | 'rate' | 'minutes', number>>();
+  .opts<
+    Record<'links' | 'visits' | 'rate' | 'minutes', number> & { readonly popularity: string }
+  >();
 
 const account = 'own';
 const rowsOfImport = 1_000_000;
@@ -57,6 +65,9 @@ const headers = { Authorization: `Bearer ${key}` };
 
 const codeOf = (index: number): string => `s${String(index).padStart(8, '0')}`;
 const randomCode = (): string => codeOf(Math.floor(Math.random() * links));
+/** The logarithm of a rank by Zipf's law is uniform. */
+const visitedCode = (): string =>
+  popularity === 'zipf' ? codeOf(Math.floor(links ** Math.random() - 1)) : randomCode();
 const rows: (readonly (string | number)[])[] = [];
 const add = (...row: readonly (string | number)[]): void => {
   rows.push(row);
@@ -122,7 +133,7 @@ const appendVisits = async (): Promise<void> => {
       const number = done + index;
       const time = new Date(begin + (yearMs * number) / visits);
       const { data } = randomVisit();
-      const visit = spooledVisit(randomCode(), { sequence: number + 1, account, time });
+      const visit = spooledVisit(visitedCode(), { sequence: number + 1, account, time });
       return recordOf({ ...visit, data: { click: null, ...data } });
     });
     await append(topics.visits.name, records);
@@ -189,7 +200,7 @@ const load = async (): Promise<void> => {
     for (let number = first; number < total; number += connections) {
       const dueAt = startedAt + (number * 1_000) / rate;
       if (dueAt > performance.now()) await sleep(dueAt - performance.now());
-      const status = await client.send(`GET /${randomCode()} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      const status = await client.send(`GET /${visitedCode()} HTTP/1.1\r\nHost: a\r\n\r\n`);
       if (status !== '302') throw new Error(`a visit got ${status}`);
       times.push(performance.now() - dueAt);
     }
