@@ -82,8 +82,6 @@ export interface SubscribeOptions {
   /** Readers of a group share the partitions; each group gets every record. */
   readonly group: string;
   readonly topics: readonly TopicName[];
-  /** Whether the group ends with the subscription. Tools must not show its lag afterwards. */
-  readonly isEphemeral?: boolean;
   /** Returns the reader's checkpoint; `null` for the start of the partition. */
   readonly position: (topic: TopicName, partition: number) => Promise<Position | null>;
   /**

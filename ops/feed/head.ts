@@ -145,7 +145,6 @@ export class TopicHead {
     const subscription: Subscription = this.log.subscribe({
       // Each process reads all records.
       group: `feed-${randomUUID()}`,
-      isEphemeral: true,
       topics: [this.topic],
       mayWaitMs,
       position: (_topic, partition) =>

@@ -1,7 +1,5 @@
-import type { Batch, Consumer, EachBatchPayload, Kafka, TopicPartitionOffset } from 'kafkajs';
-import { endsWithin } from '../../platform/concurrency/deadline.js';
+import type { Batch, EachBatchPayload, Kafka } from 'kafkajs';
 import { coalesce, untilAborted } from '../../platform/concurrency/deferred.js';
-import { periodically } from '../../platform/concurrency/periodic.js';
 import { retry } from '../../platform/concurrency/retry.js';
 import type { Logger } from '../../platform/logging.js';
 import { outageOf, PartitionCursor, pauses, startFollowing } from '../following.js';
@@ -28,59 +26,10 @@ interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
   readonly ready: Promise<void>;
 }
 
-/** Interval of the commits of a member (ms). */
-const commitEveryMs = 5_000;
-/** Time for the commit of a member that leaves its group (ms). */
-const lastCommitMs = 1_000;
-
 /**
- * Commits the offsets of a member to Kafka, for tools that show the lag of consumer groups. Linklog never reads them: the
- * checkpoints are in PostgreSQL. A failed commit is logged and has no other effect.
- */
-const commitPeriodically = (options: {
-  readonly consumer: Pick<Consumer, 'commitOffsets'>;
-  /** Returns the next offset of each assigned partition. */
-  readonly offsets: () => readonly TopicPartitionOffset[];
-  readonly group: string;
-  readonly logger: Logger;
-}) => {
-  const { consumer, offsets, group, logger } = options;
-  let committed = '';
-
-  const commit = async (): Promise<void> => {
-    const current = offsets();
-    const text = JSON.stringify(current);
-    // All partitions, because a member that had one before may have committed a lower offset of it in a rebalance.
-    if (current.length > 0 && text !== committed) await consumer.commitOffsets([...current]);
-    committed = text;
-  };
-
-  const commits = periodically({
-    name: `commit the offsets of ${group} to kafka`,
-    everyMs: commitEveryMs,
-    task: commit,
-    logger,
-  });
-  return {
-    /** Commits once more, but does not wait for an unresponsive cluster. */
-    async stop(): Promise<void> {
-      const last = async (): Promise<void> => {
-        await commits.stop();
-        await commit();
-      };
-      const ended = last().catch((err: unknown) => {
-        logger.debug({ err, group }, 'the last offsets could not be committed to kafka');
-      });
-      await endsWithin(ended, lastCommitMs);
-    },
-  };
-};
-
-/**
- * Follows topics as a member of a group. Kafka's committed offsets are only for lag tools: a partition starts at the
- * reader's checkpoint, and a batch is handled only if it begins at the expected offset; otherwise the consumer seeks there. So
- * kafkajs, which resets offsets that are out of range and fetches from a default before a seek, cannot skip or repeat a
- * record.
+ * Follows topics as a member of a group, which commits no offsets: a partition starts at the reader's checkpoint, and a
+ * batch is handled only if it begins at the expected offset; otherwise the consumer seeks there. So kafkajs, which resets
+ * offsets that are out of range and fetches from a default before a seek, cannot skip or repeat a record.
  */
 export const startKafkaSubscription = (
   options: SubscribeOptions,
@@ -91,7 +40,7 @@ export const startKafkaSubscription = (
   relocate(): void;
 } => {
   const { kafka, settings, logger } = context;
-  const { group, isEphemeral = false, maxBatch = 1_000 } = options;
+  const { group, maxBatch = 1_000 } = options;
   const outage = outageOf(options, logger);
   const topics = new Map(options.topics.map((topic) => [topicIn(settings, topic), topic]));
   let relocate: (() => void) | null = null;
@@ -241,24 +190,10 @@ export const startKafkaSubscription = (
       },
       handle: handleBatch,
     });
-    let commits: ReturnType<typeof commitPeriodically> | null = null;
     try {
       await untilAborted(Promise.race([member.join(), member.crashed]), signal);
-      if (!isEphemeral) {
-        commits = commitPeriodically({
-          consumer: member.consumer,
-          offsets: () =>
-            [...cursors.values()].flatMap(({ topic, partition, offset }) =>
-              offset === null
-                ? []
-                : { topic: topicIn(settings, topic), partition, offset: String(offset) },
-            ),
-          ...{ group, logger },
-        });
-      }
       await untilAborted(member.crashed, signal);
     } finally {
-      await commits?.stop();
       await member.leave();
     }
   };
