@@ -1,6 +1,6 @@
 /**
  * `npm run screenshots -- [FOLDER]`: screenshots of every page of the consoles, with sample links, in light mode, dark
- * mode and on a telephone. For a review after a change of styles.
+ * mode, in German and on a telephone. For a review after a change of styles.
  */
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,7 +15,9 @@ import { eventually } from './support/waiting.js';
 const modes = {
   light: { colorScheme: 'light', viewport: { width: 1_280, height: 860 } },
   dark: { colorScheme: 'dark', viewport: { width: 1_280, height: 860 } },
-  phone: { colorScheme: 'light', viewport: { width: 360, height: 740 } },
+  german: { colorScheme: 'light', viewport: { width: 1_280, height: 860 }, locale: 'de' },
+  phone: { colorScheme: 'light', viewport: { width: 375, height: 740 } },
+  'german-phone': { colorScheme: 'dark', viewport: { width: 375, height: 740 }, locale: 'de' },
 } as const;
 
 const developers = {
@@ -30,6 +32,10 @@ const developers = {
   domains: '/domains',
   webhooks: '/webhooks',
   keys: '/keys',
+  people: '/people',
+  imports: '/imports',
+  tags: '/tags',
+  sessions: '/sessions',
 };
 
 const operators = {
@@ -38,6 +44,9 @@ const operators = {
   'all-links': '/links',
   'any-link': `/links/${sampleLink}`,
   'all-domains': '/domains',
+  'all-people': '/people',
+  abuse: '/abuse',
+  changes: '/changes',
   projections: '/projections',
   platform: '/platform',
 };
