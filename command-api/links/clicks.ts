@@ -7,23 +7,24 @@ export interface ClickedLink {
   readonly clicks: number;
 }
 
-/** Up to `limit` links with clicks after a cursor, in the order of clicks. */
+/** Up to `limit` links with clicks after a cursor, in the order of clicks. @param account `null`: of all accounts */
 export const nextByClicks = async (
   tx: Client,
-  account: string,
+  account: string | null,
   after: Pick<ListCursor, 'clicks' | 'subject'> | null,
   limit: number,
-): Promise<readonly ClickedLink[]> => {
+): Promise<readonly (ClickedLink & Pick<ListCursor, 'account'>)[]> => {
   const { clicks, subject } = after ?? { clicks: Number.MAX_SAFE_INTEGER, subject: '' };
-  const { rows } = await tx.query<ClickedLink>({
-    name: 'links-by-clicks',
-    text: `(SELECT subject, clicks FROM projection_stats.links_by_clicks
-            WHERE account = $1 AND clicks = $2 AND subject > $3 ORDER BY subject LIMIT $4)
+  const [name, ofAccount] =
+    account === null ? ['all-links-by-clicks', ''] : ['links-by-clicks', 'account = $4 AND'];
+  const ofLinks = `SELECT account, subject, clicks FROM projection_stats.links_by_clicks WHERE ${ofAccount}`;
+  const { rows } = await tx.query<ClickedLink & Pick<ListCursor, 'account'>>({
+    name,
+    text: `(${ofLinks} clicks = $1 AND subject > $2 ORDER BY subject LIMIT $3)
            UNION ALL
-           (SELECT subject, clicks FROM projection_stats.links_by_clicks
-            WHERE account = $1 AND clicks < $2 ORDER BY clicks DESC, subject LIMIT $4)
-           ORDER BY clicks DESC, subject LIMIT $4`,
-    values: [account, clicks, subject, limit],
+           (${ofLinks} clicks < $1 ORDER BY clicks DESC, subject LIMIT $3)
+           ORDER BY clicks DESC, subject LIMIT $3`,
+    values: [clicks, subject, limit, ...(account === null ? [] : [account])],
   });
   return rows;
 };

@@ -145,13 +145,8 @@ export const createdOperatorsLink = named('CreatedLink', {
   account: accountName,
 });
 
-/** The query of GET /admin/links. Without `account`: all links, in the order of account names. */
-export const listAllLinksQuery = listLinksQuery
-  .extend({ account: accountName.optional() })
-  .refine(
-    ({ sort, account }) => sort !== 'clicks' || account !== undefined,
-    'sort=clicks needs an account',
-  );
+/** The query of GET /admin/links. Without `account`: all links; those by creation are in the order of account names. */
+export const listAllLinksQuery = listLinksQuery.extend({ account: accountName.optional() });
 
 /** GET /admin/links: a page. */
 export const operatorsLinkPage = named('OperatorsLinkPage', {

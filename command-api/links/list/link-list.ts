@@ -64,11 +64,14 @@ const frequentFactor = 8;
 const inOrderOfIndexes = `${planByKey('LOCAL')};
   SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off`;
 
-interface ListRequest {
+interface Search {
   readonly query: ListQuery;
   readonly after: ListCursor | null;
-  readonly limit: number;
   readonly now: Date;
+}
+
+interface ListRequest extends Search {
+  readonly limit: number;
 }
 
 export interface ListedLink {
@@ -112,14 +115,14 @@ interface Matching {
 
 const matchingLinks = async (
   tx: Client,
-  query: AccountQuery,
+  query: ListQuery,
   candidates: readonly Candidate[],
   { bytes }: Pick<Effort, 'bytes'>,
 ): Promise<Matching> => {
   const found = (matches: readonly Candidate[]): readonly FoundLink[] =>
     matches.map((candidate) => {
       const { sequence, bytes } = candidate;
-      return { ...cursorAfter(query, candidate), sequence, bytes };
+      return { ...cursorAfter(candidate), sequence, bytes };
     });
   if (query.destination === undefined) return { links: found(candidates), last: null };
   const compared = firstWithin(candidates, bytes, bytesOf);
@@ -140,10 +143,10 @@ const firstOf = ({ links, end }: Found, limit: number, { bytes }: Pick<Effort, '
 };
 
 /**
- * Finds up to `wanted` links in the order of creation. Examining the newest links finds frequent matches; the text index
+ * Finds up to `wanted` links of an account in the order of creation. Examining the newest links finds frequent matches; the text index
  * finds rare ones.
  */
-const findByCreation = async (
+const findInAccount = async (
   tx: Client,
   selection: Selection,
   after: ListCursor | null,
@@ -159,7 +162,7 @@ const findByCreation = async (
   const add = async (candidates: readonly Candidate[]): Promise<boolean> => {
     const { links: matches, last } = await matchingLinks(tx, query, candidates, effort);
     links.push(...matches);
-    if (last) end = cursorAfter(query, last);
+    if (last) end = cursorAfter(last);
     return last === null;
   };
   for (let step = 0; step < effort.steps; step += 1) {
@@ -183,80 +186,13 @@ const findByCreation = async (
   return { links, end, examined };
 };
 
-/** Finds up to `wanted` links in the order of clicks. */
-const findByClicks = async (
-  tx: Client,
-  selection: Selection,
-  after: ListCursor | null,
-  wanted: number,
-  effort: Effort,
-): Promise<Found> => {
-  const { query } = selection;
-  const isFiltered =
-    query.search !== undefined ||
-    query.destination !== undefined ||
-    query.domain !== undefined ||
-    query.createdAfter !== undefined ||
-    query.createdBefore !== undefined ||
-    query.tag.length > 0;
-  if (isFiltered || (query.status !== undefined && query.status !== 'active')) {
-    const matches = await findByCreation(tx, selection, null, effort.few + 1, effort);
-    if (matches.end === null && matches.links.length <= effort.few) {
-      const subjects = matches.links.map(({ subject }) => subject);
-      const clicks = await readClicks(tx, subjects);
-      const sorted = matches.links
-        .map((link) => ({ ...link, clicks: clicks.get(link.subject)?.clicks ?? 0 }))
-        .sort(compareCursors);
-      return {
-        links: sorted.filter((link) => after === null || compareCursors(after, link) < 0),
-        end: null,
-      };
-    }
-  }
-  const links: FoundLink[] = [];
-  let end = after;
-  for (let step = 0; step < effort.steps && (end === null || end.clicks > 0); step += 1) {
-    const listed = await nextByClicks(tx, query.account, end, effort.clicked);
-    const among = await amongSubjects(tx, selection, listed);
-    const candidates = new Map(among.map((candidate) => [candidate.subject, candidate]));
-    const inOrder = listed.flatMap(({ subject }) => candidates.get(subject) ?? []);
-    const matching = await matchingLinks(tx, query, inOrder, effort);
-    const lastSubject = matching.last?.subject;
-    const clicked =
-      lastSubject === undefined
-        ? listed
-        : listed.slice(0, listed.findIndex(({ subject }) => subject === lastSubject) + 1);
-    const found = new Map(matching.links.map((link) => [link.subject, link]));
-    for (const { subject, clicks } of clicked) {
-      const link = found.get(subject);
-      if (link) links.push({ ...link, clicks });
-    }
-    const last = clicked.at(-1);
-    const { account } = query;
-    // Links without clicks follow, newest first.
-    end = last
-      ? { ...last, account, createdAt: 0 }
-      : { account, clicks: 0, createdAt: Infinity, subject: '' };
-    if (links.length >= wanted) return { links, end };
-  }
-  if (end === null || end.clicks > 0) return { links, end };
-  const from = end.createdAt === Infinity ? null : end;
-  const rest = await findByCreation(
-    tx,
-    { ...selection, withoutClicks: true },
-    from,
-    wanted - links.length,
-    effort,
-  );
-  return { links: [...links, ...rest.links], end: rest.end };
-};
-
 /** Finds up to `wanted` links of all accounts, account by account, in the order of names. */
 const findInAccounts = async (
   tx: Client,
-  { query, after, now }: ListRequest,
+  { query, after, now }: Search,
   wanted: number,
   effort: Effort,
+  withoutClicks: boolean,
 ): Promise<Found> => {
   const links: FoundLink[] = [];
   const maxExamined = effort.examined * (2 ** effort.steps - 1);
@@ -265,9 +201,9 @@ const findInAccounts = async (
   let examined = 0;
   // The account in which the previous page ended may have no more links, so it does not count.
   for (let accounts = after ? 0 : 1; account !== null; accounts += 1) {
-    const selection = await selectionOf(tx, { ...query, account }, now);
+    const selection = await selectionOf(tx, { ...query, account }, now, withoutClicks);
     const left = wanted - links.length;
-    const found = await findByCreation(tx, selection, begin, left, effort);
+    const found = await findInAccount(tx, selection, begin, left, effort);
     links.push(...found.links);
     if (found.end !== null) return { links, end: found.end };
     const next = await nextAccount(tx, account);
@@ -283,19 +219,84 @@ const findInAccounts = async (
   return { links, end: null };
 };
 
-const find = async (
+/** Finds up to `wanted` links in the order of creation. */
+const findByCreation = async (
   tx: Client,
-  request: ListRequest,
+  search: Search,
+  wanted: number,
+  effort: Effort,
+  withoutClicks = false,
+): Promise<Found> => {
+  const { query, after, now } = search;
+  const { account } = query;
+  if (account === null) return findInAccounts(tx, search, wanted, effort, withoutClicks);
+  const selection = await selectionOf(tx, { ...query, account }, now, withoutClicks);
+  return findInAccount(tx, selection, after, wanted, effort);
+};
+
+/** Finds up to `wanted` links in the order of clicks. */
+const findByClicks = async (
+  tx: Client,
+  search: Search,
   wanted: number,
   effort: Effort,
 ): Promise<Found> => {
-  const { query, after, now } = request;
-  const { account } = query;
-  if (account === null) return findInAccounts(tx, request, wanted, effort);
-  const selection = await selectionOf(tx, { ...query, account }, now);
-  const findInOrder = query.sort === 'clicks' ? findByClicks : findByCreation;
-  return findInOrder(tx, selection, after, wanted, effort);
+  const { query, after } = search;
+  const isFiltered =
+    query.search !== undefined ||
+    query.destination !== undefined ||
+    query.domain !== undefined ||
+    query.createdAfter !== undefined ||
+    query.createdBefore !== undefined ||
+    query.tag.length > 0;
+  if (isFiltered || (query.status !== undefined && query.status !== 'active')) {
+    const matches = await findByCreation(tx, { ...search, after: null }, effort.few + 1, effort);
+    if (matches.end === null && matches.links.length <= effort.few) {
+      const subjects = matches.links.map(({ subject }) => subject);
+      const clicks = await readClicks(tx, subjects);
+      const sorted = matches.links
+        .map((link) => ({ ...link, clicks: clicks.get(link.subject)?.clicks ?? 0 }))
+        .sort(compareCursors);
+      return {
+        links: sorted.filter((link) => after === null || compareCursors(after, link) < 0),
+        end: null,
+      };
+    }
+  }
+  const links: FoundLink[] = [];
+  let end = after;
+  let isRest = after?.clicks === 0;
+  for (let step = 0; step < effort.steps && !isRest; step += 1) {
+    const listed = await nextByClicks(tx, query.account, end, effort.clicked);
+    const among = await amongSubjects(tx, search, listed);
+    const candidates = new Map(among.map((candidate) => [candidate.subject, candidate]));
+    const inOrder = listed.flatMap(({ subject }) => candidates.get(subject) ?? []);
+    const matching = await matchingLinks(tx, query, inOrder, effort);
+    const lastSubject = matching.last?.subject;
+    const clicked =
+      lastSubject === undefined
+        ? listed
+        : listed.slice(0, listed.findIndex(({ subject }) => subject === lastSubject) + 1);
+    const found = new Map(matching.links.map((link) => [link.subject, link]));
+    for (const { subject, clicks } of clicked) {
+      const link = found.get(subject);
+      if (link) links.push({ ...link, clicks });
+    }
+    const last = clicked.at(-1);
+    isRest = last === undefined;
+    if (last) end = { ...last, createdAt: 0 };
+    if (links.length >= wanted) return { links, end };
+  }
+  if (!isRest) return { links, end };
+  // Links without clicks follow.
+  const from = end !== null && end.clicks > 0 ? null : end;
+  const left = wanted - links.length;
+  const rest = await findByCreation(tx, { ...search, after: from }, left, effort, true);
+  return { links: [...links, ...rest.links], end: rest.end };
 };
+
+const find = (tx: Client, search: Search, wanted: number, effort: Effort): Promise<Found> =>
+  (search.query.sort === 'clicks' ? findByClicks : findByCreation)(tx, search, wanted, effort);
 
 /** Makes an open transaction a snapshot for lists. */
 export const startSnapshot = async (tx: Client): Promise<void> => {
@@ -341,7 +342,7 @@ export async function* listAll(
 ): AsyncGenerator<readonly ListedLink[]> {
   const selection = await selectionOf(tx, request.query, request.now);
   const findAfter = async (after: ListCursor | null): Promise<Found> =>
-    firstOf(await findByCreation(tx, selection, after, size, effort), size, effort);
+    firstOf(await findInAccount(tx, selection, after, size, effort), size, effort);
   let found: Found | null = await findAfter(null);
   while (found !== null) {
     const { links, end }: Found = found;

@@ -8,7 +8,7 @@ import { destinationsOf, type LeadingLink } from '../../../schemas/link-options.
 import { compareSubjects, linkOfSubject } from '../../../schemas/link-subject.js';
 import { parseUrl } from '../../../schemas/parse-url.js';
 
-/** A query for the links of an account; `null`: of all accounts, account by account. */
+/** A query for the links of an account; `null`: of all accounts. */
 export interface ListQuery extends Omit<LinkQuery, 'domain'> {
   /** `null`: the default domain. */
   readonly domain?: string | null | undefined;
@@ -58,9 +58,9 @@ export const linkMatcher = (
 };
 
 /**
- * A position in a list: after this link. Lists are in the order of creation, newest first. In a list by clicks, links
- * with clicks come first, in the order of clicks and then of subjects. A list of all accounts is ordered by account
- * first.
+ * A position in a list: after this link. Lists are in the order of creation, newest first; those of all accounts by
+ * account first. In a list by clicks, links with clicks of any account come before, in the order of clicks and then of
+ * subjects.
  */
 export interface ListCursor {
   readonly account: string;
@@ -74,7 +74,8 @@ export interface ListCursor {
 export const compareCursors = (a: ListCursor, b: ListCursor): number => {
   if (a.clicks !== b.clicks) return b.clicks - a.clicks;
   const bySubject = compareSubjects(a.subject, b.subject);
-  return a.clicks > 0 ? bySubject : b.createdAt - a.createdAt || -bySubject;
+  if (a.clicks > 0) return bySubject;
+  return compareSubjects(a.account, b.account) || b.createdAt - a.createdAt || -bySubject;
 };
 
 /** Equal for queries that differ only in the page size. */

@@ -3,11 +3,10 @@ import { hostText } from '../../../schemas/folded-text.js';
 import { creationPeriodOf } from '../../../schemas/http/list-links.js';
 import type { LeadingLink } from '../../../schemas/link-options.js';
 import { subjectRangeOf } from '../../../schemas/link-subject.js';
-import type { AccountQuery, ListCursor } from './link-query.js';
+import type { AccountQuery, ListCursor, ListQuery } from './link-query.js';
 
-/** The links of the projection that a query selects. */
-export interface Selection {
-  readonly query: AccountQuery;
+interface Conditions {
+  readonly query: ListQuery;
   readonly now: Date;
   /** Only links with this tag are searched; `null`: all links. */
   readonly tag: string | null;
@@ -15,8 +14,14 @@ export interface Selection {
   readonly withoutClicks: boolean;
 }
 
+/** The links of the projection that a query selects. */
+export interface Selection extends Conditions {
+  readonly query: AccountQuery;
+}
+
 /** A link that matches if one of its destinations has the host of the query (`hasDestination`). */
 export interface Candidate {
+  readonly account: string;
   readonly subject: string;
   readonly createdAt: Date;
   /** The sequence of its last projected event. */
@@ -34,10 +39,13 @@ interface Examined {
   readonly examined: number;
 }
 
-export const cursorAfter = (
-  { account }: AccountQuery,
-  { subject, createdAt }: Pick<Candidate, 'subject' | 'createdAt'>,
-): ListCursor => ({ account, clicks: 0, createdAt: createdAt.getTime(), subject });
+export const cursorAfter = ({
+  account,
+  subject,
+  createdAt,
+}: Pick<Candidate, 'account' | 'subject' | 'createdAt'>): ListCursor => ({
+  ...{ account, clicks: 0, createdAt: createdAt.getTime(), subject },
+});
 
 /** Collects the parameters of a statement. */
 class Values {
@@ -54,26 +62,26 @@ const links = 'projection_redirects.links';
 const tagsTable = 'projection_redirects.link_tags';
 
 /** The texts that the folded text of a link must contain. */
-const textsOf = ({ search = [], destination }: AccountQuery): readonly string[] =>
+const textsOf = ({ search = [], destination }: ListQuery): readonly string[] =>
   destination === undefined ? search : [...search, hostText(destination)];
 
 const patternOf = (part: string): string => `%${part.replace(/[\\%_]/g, '\\$&')}%`;
 
-const textConditions = (query: AccountQuery, folded: string, values: Values): readonly string[] =>
+const textConditions = (query: ListQuery, folded: string, values: Values): readonly string[] =>
   textsOf(query).map((text) => `${folded} LIKE ${values.add(patternOf(text), 'text')}`);
 
 /** The limit of candidates; not all of them have the host of the query. */
-const limitOf = ({ destination }: AccountQuery, wanted: number): number =>
+const limitOf = ({ destination }: ListQuery, wanted: number): number =>
   destination === undefined ? wanted : Math.max(wanted, 500);
 
-const domainConditions = ({ domain }: AccountQuery, values: Values): readonly string[] => {
+const domainConditions = ({ domain }: ListQuery, values: Values): readonly string[] => {
   if (domain === undefined) return [];
   if (domain === null) return [`position('/' IN l.subject) = 0`];
   const [after, before] = subjectRangeOf(domain);
   return [`l.subject > ${values.add(after, 'text')}`, `l.subject < ${values.add(before, 'text')}`];
 };
 
-const timeConditions = (query: AccountQuery, table: string, values: Values): readonly string[] => {
+const timeConditions = (query: ListQuery, table: string, values: Values): readonly string[] => {
   const { from, before } = creationPeriodOf(query);
   const bound = (operator: string, time: number | null): readonly string[] =>
     time === null
@@ -83,7 +91,7 @@ const timeConditions = (query: AccountQuery, table: string, values: Values): rea
 };
 
 /** Whether a link is scheduled or has expired depends on the clock: LinkExpired is projected later. */
-const statusCondition = ({ query: { status }, now }: Selection, values: Values): string => {
+const statusCondition = ({ query: { status }, now }: Conditions, values: Values): string => {
   switch (status) {
     case undefined:
       return `l.status <> 'deleted'`;
@@ -105,7 +113,7 @@ const statusCondition = ({ query: { status }, now }: Selection, values: Values):
 };
 
 /** All conditions except those on texts. */
-const otherConditionsOn = (selection: Selection, values: Values): string => {
+const otherConditionsOn = (selection: Conditions, values: Values): string => {
   const { query, tag: searchedTag, withoutClicks } = selection;
   const others = query.tag.filter((tag) => tag !== searchedTag);
   return [
@@ -124,7 +132,7 @@ const otherConditionsOn = (selection: Selection, values: Values): string => {
   ].join(' AND ');
 };
 
-const conditionsOn = (selection: Selection, values: Values): string =>
+const conditionsOn = (selection: Conditions, values: Values): string =>
   [
     otherConditionsOn(selection, values),
     ...textConditions(selection.query, 'l.folded', values),
@@ -139,13 +147,13 @@ const columnsOf = (table: string): string =>
     .map((column) => `${table}.${column}`)
     .join();
 
-const candidateColumns = ['subject', 'created_at', 'sequence', ...sizedColumns]
+const candidateColumns = ['account', 'subject', 'created_at', 'sequence', ...sizedColumns]
   .map((column) => `l.${column}`)
   .join();
 
 /** Adds the sizes to the rows of a query with a limit, so that PostgreSQL reads the options of no other rows. */
 const sized = (limited: string): string =>
-  `SELECT subject, created_at AS "createdAt", sequence, octet_length(concat(${sizedColumns.join()})) AS bytes
+  `SELECT account, subject, created_at AS "createdAt", sequence, octet_length(concat(${sizedColumns.join()})) AS bytes
    FROM (${limited}) limited ORDER BY created_at DESC, subject DESC`;
 
 const isBehind = (table: string, { createdAt, subject }: ListCursor, values: Values): string =>
@@ -242,7 +250,7 @@ export const findExamined = async (
   );
   const last = rows.at(-1);
   if (last && rows.length === limit) {
-    return { candidates: rows, end: cursorAfter(selection.query, last), examined };
+    return { candidates: rows, end: cursorAfter(last), examined };
   }
   const ofWalk = new Values();
   const { rows: ends } = await tx.query<Walked>(
@@ -254,7 +262,7 @@ export const findExamined = async (
   const [end] = ends;
   return {
     candidates: rows,
-    end: end?.createdAt ? cursorAfter(selection.query, end) : null,
+    end: end?.createdAt ? cursorAfter({ ...end, account: selection.query.account }) : null,
     examined: end?.walked ?? 0,
   };
 };
@@ -275,20 +283,21 @@ export const readDestinations = async (
 /** The candidates among these links, in any order. */
 export const amongSubjects = async (
   tx: Client,
-  ofList: Selection,
+  { query, now }: Pick<Conditions, 'query' | 'now'>,
   listed: readonly { readonly subject: string }[],
 ): Promise<readonly Candidate[]> => {
-  const selection = { ...ofList, tag: null };
   const values = new Values();
   const subjectsParameter = values.add(
     listed.map(({ subject }) => subject),
     'text[]',
   );
-  const account = values.add(selection.query.account, 'text');
+  const { account } = query;
+  const ofAccount = account === null ? '' : `l.account = ${values.add(account, 'text')} AND `;
+  const selection = { query, now, tag: null, withoutClicks: false };
   const { rows } = await tx.query<Candidate>(
     sized(`SELECT ${candidateColumns} FROM ${links} l
-           WHERE l.subject = ANY (${subjectsParameter}) AND l.account = ${account}
-             AND ${conditionsOn(selection, values)} LIMIT ${listed.length}`),
+           WHERE l.subject = ANY (${subjectsParameter}) AND ${ofAccount}
+             ${conditionsOn(selection, values)} LIMIT ${listed.length}`),
     values.list,
   );
   return rows;
@@ -336,7 +345,7 @@ export const findByTextIndex = async (
   const last = candidates.at(-1);
   return {
     candidates,
-    end: last && candidates.length === limit ? cursorAfter(query, last) : null,
+    end: last && candidates.length === limit ? cursorAfter(last) : null,
   };
 };
 
@@ -376,4 +385,5 @@ export const selectionOf = async (
   tx: Client,
   query: AccountQuery,
   now: Date,
-): Promise<Selection> => ({ query, now, tag: await rarestTag(tx, query), withoutClicks: false });
+  withoutClicks = false,
+): Promise<Selection> => ({ query, now, tag: await rarestTag(tx, query), withoutClicks });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { OperatorsLinkPage } from '../../../schemas/http/operators.js';
 import { type HttpResponse } from '../support/http.js';
 import { eventually } from '../support/waiting.js';
 import { keyFixture, destination, expectError, sharedProduct } from './harness.js';
@@ -70,6 +71,34 @@ describe('command API: operators and links of all accounts', () => {
       const response = await operator('POST', path, wrong);
       expectError(response, { status: 400, message, path, method: 'POST' });
     }
+  });
+
+  it('are listed by clicks across accounts, page by page', async () => {
+    const codes: string[] = [];
+    for (const [account, clicks] of [
+      ['by-clicks-a', 1],
+      ['by-clicks-b', 2],
+      ['by-clicks-c', 0],
+    ] as const) {
+      const { key } = await bench.key('PRO', { account });
+      const { shortCode } = await bench.link(key, { url: 'https://by-clicks.example/' });
+      for (let click = 0; click < clicks; click += 1) await bench.visit(shortCode);
+      codes.push(shortCode);
+    }
+    const [a, b, c] = codes;
+    const read = async (query: string) => {
+      const path = `/admin/links?sort=clicks&destination=by-clicks.example${query}`;
+      const response = await operator('GET', path);
+      const { links, next } = response.json() as OperatorsLinkPage;
+      return { next, codes: links.map(({ shortCode }) => shortCode) };
+    };
+    await eventually('the visits are counted', async () => {
+      return String((await read('')).codes) === String([b, a, c]);
+    });
+    const first = await read('&limit=2');
+    expect(first.codes).to.deep.equal([b, a]);
+    const last = await read(`&after=${first.next ?? ''}`);
+    expect(last).to.deep.equal({ next: null, codes: [c] });
   });
 
   it('are validated as for their owners', async () => {

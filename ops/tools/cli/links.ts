@@ -213,11 +213,7 @@ export const addLinkCommands: AddCommands = (program, { connect, print, confirm 
     )
     .option('--created-before <time>', 'only links created before this time')
     .option('--tz <zone>', 'time zone of the dates; default UTC')
-    .option(
-      '--sort <order>',
-      `${linkSorts.join(' or ')}; clicks requires --account`,
-      oneOf('order', linkSorts),
-    )
+    .option('--sort <order>', linkSorts.join(' or '), oneOf('order', linkSorts))
     .option('--limit <n>', `maximum number of links, up to ${maxListed}`, listLimit, 100)
     .option('--after <next>', 'continue after the "next" of the previous list')
     .addOption(new Option('--csv', 'print CSV').conflicts('json'))

@@ -90,9 +90,6 @@ export const Filters = (props: Props) => {
     const fields = fieldsOf(form);
     const tags = new Set([...filter.tags, ...splitTags(fields['tag'] ?? '')]);
     const field = (name: string): string => fields[name] ?? '';
-    /** The value of a field that is not always offered. */
-    const offered = (name: 'domain' | 'sort'): string =>
-      form.has(name) ? field(name) : filter[name];
     const isActive = (name: string) => Promise.resolve(domains.includes(name));
     // A short URL of the default domain is searched for by its code; one on a domain of the account is opened.
     const { domain: pasted, code } = await pastedLink(field('search'), { shortUrlHost, isActive });
@@ -104,9 +101,9 @@ export const Filters = (props: Props) => {
       search: codeOfShortUrl(field('search'), shortUrlHost) ?? field('search'),
       destination: hostIn(field('destination')),
       tags: [...tags],
-      domain: hostIn(offered('domain')),
+      domain: hostIn(form.has('domain') ? field('domain') : filter.domain),
       status: field('status') as Status | '',
-      ...{ from: field('from'), to: field('to'), sort: offered('sort') as Order },
+      ...{ from: field('from'), to: field('to'), sort: field('sort') as Order },
       ...(hasAccounts && { account: field('account') }),
     });
   });
@@ -140,15 +137,12 @@ export const Filters = (props: Props) => {
               value={filter.status}
               options={[['', text.notDeleted], ...Object.entries(statuses)]}
             />
-            {/* The links of all accounts are ordered by account. */}
-            {(!hasAccounts || filter.account !== '') && (
-              <Select
-                label={text.order}
-                name="sort"
-                value={filter.sort}
-                options={Object.entries(orders)}
-              />
-            )}
+            <Select
+              label={text.order}
+              name="sort"
+              value={filter.sort}
+              options={Object.entries(orders)}
+            />
             {days.map(([name, label]) => (
               <Input
                 key={name}

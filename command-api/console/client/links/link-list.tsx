@@ -214,10 +214,7 @@ export const useLinkList = <Page extends LinkPage>(hasAccounts: boolean): List<P
   const next = loaded.value?.next ?? null;
   if (next !== null && !loaded.isLoading) rememberNext(filter, next);
   const hrefOf = (change: Partial<LinkFilter>): string => {
-    const changed = { ...filter, after: '', ...change };
-    // Only the links of one account can be ordered by clicks.
-    const sort = hasAccounts && changed.account === '' ? 'created' : changed.sort;
-    const written = writeFilter({ ...changed, sort });
+    const written = writeFilter({ ...filter, after: '', ...change });
     return written === '' ? '/console/links' : `/console/links?${written}`;
   };
   return { ...loaded, filter, query, hrefOf };

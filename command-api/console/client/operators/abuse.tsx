@@ -19,7 +19,7 @@ import { BlockReason } from './any-link.js';
 const { common, operators: text } = texts;
 
 const linksOf = (filter: { readonly account?: string; readonly destination?: string }): string =>
-  `/console/links?${writeFilter({ ...noFilter, sort: filter.account === undefined ? 'created' : 'clicks', after: '', ...filter })}`;
+  `/console/links?${writeFilter({ ...noFilter, sort: 'clicks', after: '', ...filter })}`;
 
 const AccountLink = ({ account }: { readonly account: string }) => (
   <td>
