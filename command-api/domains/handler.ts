@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
-import { decideLocked } from '../../ops/ledger/decide.js';
+import { createLockedDecisions } from '../../ops/ledger/decide.js';
 import { domains } from '../../ops/ledger/domains.js';
 import type { Client, Pool, Queryable } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
@@ -77,15 +77,14 @@ export const isPublicSuffix = async (name: string): Promise<boolean> => {
 
 /** Decides commands on domains, one domain at a time. */
 export const createDomainHandler = (pool: Pool, outbox: Outbox) => {
-  const ledger = { pool, outbox };
+  const decisions = createLockedDecisions({ pool, outbox }, domains, domainDecider);
 
   const decide = async (
     subject: string,
     metadata: Actor,
     commandOf: (tx: Client, domain: Domain) => Promise<Pick<DomainCommand, 'type' | 'data'>>,
   ): Promise<DomainOutcome> => {
-    const request = { subject, metadata };
-    const decided = await decideLocked(ledger, domains, domainDecider, request, commandOf);
+    const decided = await decisions.submit({ subject, metadata, commandOf });
     const { decision, state: domain, outboxPosition } = decided;
     if (decision.type === 'refused') return decision;
     return { type: 'done', changed: decision.type === 'accepted', domain, outboxPosition };

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { customAlphabet } from 'nanoid';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import { apiKeys } from '../../ops/ledger/api-keys.js';
-import { decideOneIn, prepareIn, recordIn } from '../../ops/ledger/decide.js';
+import { createLockedDecisions, decideOne, prepareIn, recordIn } from '../../ops/ledger/decide.js';
 import { invitations, readInvitations } from '../../ops/ledger/invitations.js';
 import { accountsWithOtherOwner, findPersonId, people, roleHash } from '../../ops/ledger/people.js';
 import { traced } from '../../ops/ledger/traced.js';
@@ -150,6 +150,12 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
     return { type: 'signedIn', id, person, invitedTo: invitation?.account ?? null };
   };
 
+  const invitationDecisions = createLockedDecisions(
+    { pool, outbox },
+    invitations,
+    invitationDecider,
+  );
+
   // One at a time: each request that waits for the lock of people would hold a connection.
   const batcher = createBatcher({
     ...{ maxBatch: 1, maxWaiting: 500, mayBeCausedByOneCommand: () => false },
@@ -209,27 +215,30 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
       }),
 
     /** Invites a person. The token is not stored. */
-    invite: (
+    async invite(
       invited: { readonly account: string; readonly role: Role; readonly email: string | null },
       metadata: Actor,
-    ) =>
-      decideAlone(metadata, async (tx) => {
-        await people.lock(tx, []);
-        const token = randomBytes(32).toString('base64url');
-        const id = newId();
+    ) {
+      const token = randomBytes(32).toString('base64url');
+      const id = newId();
+      const commandOf = async (tx: Client) => {
         const pending = (await readInvitations(tx, 'account', invited.account)).length;
-        const data = { ...invited, pending, tokenHash: hashToken(token) };
-        const command = { type: 'Invite' as const, subject: id, data, metadata };
-        const decided = await decideOneIn(tx, outbox, invitations, invitationDecider, command);
-        return { ...decided, id, token };
-      }),
+        return {
+          type: 'Invite' as const,
+          data: { ...invited, pending, tokenHash: hashToken(token) },
+        };
+      };
+      return {
+        ...(await invitationDecisions.submit({ subject: id, metadata, commandOf })),
+        id,
+        token,
+      };
+    },
 
     withdraw: (id: string, account: string, metadata: Actor) =>
-      decideAlone(metadata, (tx) =>
-        decideOneIn(tx, outbox, invitations, invitationDecider, {
-          ...{ type: 'Withdraw' as const, subject: id, data: { account }, metadata },
-        }),
-      ),
+      decideOne({ pool, outbox }, invitations, invitationDecider, {
+        ...{ type: 'Withdraw' as const, subject: id, data: { account }, metadata },
+      }),
 
     /** What an invitation gives, for the page that asks whether to accept it; `null`: it is invalid. */
     invitationOf: (token: string): Promise<Pick<Invitation, 'account' | 'role'> | null> =>

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
-import { decideLocked, decideOne } from '../../ops/ledger/decide.js';
+import { createLockedDecisions, decideOne } from '../../ops/ledger/decide.js';
 import { readShares, shares } from '../../ops/ledger/shares.js';
 import { newId } from '../../ops/platform/new-id.js';
+import type { Client } from '../../ops/platform/postgres/pool.js';
 import type { Actor, CommandRequest } from '../../schemas/decision.js';
 import type { ExistingLink } from '../../schemas/folds/link.js';
 import type { Share } from '../../schemas/folds/share.js';
@@ -41,6 +42,7 @@ const viewOf = (id: string, share: Share): ShareResponse => {
 export const createShareHandlers = (deps: ShareDeps) => {
   const { pool, outbox, delivery, passwords, apiOrigin } = deps;
   const links = createManagedLinks(deps);
+  const decisions = createLockedDecisions({ pool, outbox }, shares, shareDecider);
 
   const withLink = async (
     { ctx, state, parameter }: ShareCall,
@@ -63,16 +65,11 @@ export const createShareHandlers = (deps: ShareDeps) => {
         const terms = { link, tokenHash: hashShareToken(token), passwordHash };
         const options = { showDestination: showDestination ?? false, expiresIn, account };
         const id = newId();
-        const decided = await decideLocked(
-          { pool, outbox },
-          shares,
-          shareDecider,
-          { subject: id, metadata },
-          async (tx) => {
-            const count = (await readShares(tx, 'link', link)).size;
-            return { type: 'ShareStatistics', data: { ...terms, ...options, count } };
-          },
-        );
+        const commandOf = async (tx: Client) => {
+          const count = (await readShares(tx, 'link', link)).size;
+          return { type: 'ShareStatistics' as const, data: { ...terms, ...options, count } };
+        };
+        const decided = await decisions.submit({ subject: id, metadata, commandOf });
         const { decision, state, outboxPosition } = decided;
         if (decision.type === 'refused') return refusals[decision.refusal.type];
         if (state.status !== 'shared') throw new Error(`the new share ${id} is ${state.status}`);

@@ -1,8 +1,13 @@
 import { expect } from 'chai';
-import { decideLocked } from '../../ops/ledger/decide.js';
+import { createLockedDecisions } from '../../ops/ledger/decide.js';
 import { addToLedger } from '../../ops/ledger/rebuild/rebuild.js';
-import { readUtmTemplates, utmTemplates } from '../../ops/ledger/utm-templates.js';
+import {
+  countUtmTemplates,
+  readUtmTemplates,
+  utmTemplates,
+} from '../../ops/ledger/utm-templates.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
+import { fixture } from '../../ops/test/support/fixture.js';
 import { databaseFixture, twoLedgersFixture } from '../../ops/test/support/fixtures.js';
 import { topics } from '../../schemas/events/topics.js';
 import { utmTemplateSubject } from '../../schemas/folds/utm-template.js';
@@ -18,24 +23,24 @@ describe('command API: UTM templates in the ledger', () => {
   const database = databaseFixture('utm_templates');
   const nodes = twoLedgersFixture(database);
 
+  const decisionsOn = (node: number) =>
+    fixture(() => createLockedDecisions(nodes[node] ?? nodes[0], utmTemplates, utmTemplateDecider));
+  const [first, second] = [decisionsOn(0), decisionsOn(1)];
+  /** The most requests that waited for a connection. */
+  let waiting = 0;
+
   const save = (node: number, account: string, name: string) =>
-    decideLocked(
-      nodes[node % 2] ?? nodes[0],
-      utmTemplates,
-      utmTemplateDecider,
-      {
-        subject: utmTemplateSubject(account, name),
-        metadata: { actor: 'key-1', requestId: null },
+    (node % 2 === 0 ? first : second).submit({
+      subject: utmTemplateSubject(account, name),
+      metadata: { actor: 'key-1', requestId: null },
+      commandOf: async (tx) => {
+        waiting = Math.max(waiting, ...nodes.map(({ pool }) => pool.waitingCount));
+        if (name === 'broken') throw new Error(name);
+        const count = await countUtmTemplates(tx, account);
+        const data = { account, terms: { ...someUtmTemplate, name }, count };
+        return { type: 'SaveUtmTemplate', data };
       },
-      async (tx) => ({
-        type: 'SaveUtmTemplate',
-        data: {
-          account,
-          terms: { ...someUtmTemplate, name },
-          count: (await readUtmTemplates(tx, account)).length,
-        },
-      }),
-    );
+    });
   const namesOf = async (account: string) =>
     (await readUtmTemplates(database.pool, account)).map(({ name }) => name);
 
@@ -48,6 +53,15 @@ describe('command API: UTM templates in the ledger', () => {
     const types = same.map(({ decision }) => decision.type);
     expect(types.filter((type) => type === 'accepted')).to.have.length(1);
     expect(types.filter((type) => type === 'unchanged')).to.have.length(103);
+    // Other requests get a connection.
+    expect(waiting).to.equal(0);
+  });
+
+  it('that cannot be decided fail alone', async () => {
+    const saves = ['a', 'broken', 'b', 'c'].map((name) => save(0, 'alone', name));
+    const settled = await Promise.allSettled(saves);
+    expect(settled.filter(({ status }) => status === 'rejected')).to.have.length(1);
+    expect(await namesOf('alone')).to.deep.equal(['a', 'b', 'c']);
   });
 
   it('are those of the account, in the order of their code points', async () => {

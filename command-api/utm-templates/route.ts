@@ -1,6 +1,10 @@
 import type { Outbox, OutboxDelivery } from '../../ops/event-log/outbox/port.js';
-import { decideLocked } from '../../ops/ledger/decide.js';
-import { readUtmTemplates, utmTemplates } from '../../ops/ledger/utm-templates.js';
+import { createLockedDecisions } from '../../ops/ledger/decide.js';
+import {
+  countUtmTemplates,
+  readUtmTemplates,
+  utmTemplates,
+} from '../../ops/ledger/utm-templates.js';
 import type { Client, Pool } from '../../ops/platform/postgres/pool.js';
 import { utmTemplateSubject, type UtmTemplate } from '../../schemas/folds/utm-template.js';
 import { messages } from '../../schemas/http/errors.js';
@@ -41,24 +45,17 @@ const viewOf = ({ name, lastEventAt, ...template }: UtmTemplate): UtmTemplateRes
 
 /** `/v2/utm-templates`. */
 export const createUtmTemplateHandlers = ({ pool, outbox, delivery }: UtmTemplateDeps) => {
+  const decisions = createLockedDecisions({ pool, outbox }, utmTemplates, utmTemplateDecider);
+
   /** Decides a command on a template, and responds when the log has its event. */
   const change = async (
     state: V2State,
     name: string,
     commandOf: (tx: Client) => Promise<Pick<UtmTemplateCommand, 'type' | 'data'>>,
   ): Promise<Reply> => {
-    const request = {
-      subject: utmTemplateSubject(state.call.key.account, name),
-      metadata: actorOf(state),
-    };
-    const decided = await decideLocked(
-      { pool, outbox },
-      utmTemplates,
-      utmTemplateDecider,
-      request,
-      commandOf,
-    );
-    const { decision, state: template, outboxPosition } = decided;
+    const subject = utmTemplateSubject(state.call.key.account, name);
+    const request = { subject, metadata: actorOf(state), commandOf };
+    const { decision, state: template, outboxPosition } = await decisions.submit(request);
     if (decision.type === 'refused') return refusals[decision.refusal.type];
     return whenPublished(delivery, outboxPosition, () =>
       template.status === 'saved' ? json(200, viewOf(template)) : noContent(),
@@ -76,7 +73,7 @@ export const createUtmTemplateHandlers = ({ pool, outbox, delivery }: UtmTemplat
       if (name.type === 'refused') return name.reply;
       const { account } = state.call.key;
       return change(state, name.value, async (tx) => {
-        const count = (await readUtmTemplates(tx, account)).length;
+        const count = await countUtmTemplates(tx, account);
         const data = { account, terms: { name: name.value, ...body }, count };
         return { type: 'SaveUtmTemplate', data };
       });

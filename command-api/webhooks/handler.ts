@@ -1,6 +1,6 @@
 import { nanoid } from 'nanoid';
 import type { Outbox } from '../../ops/event-log/outbox/port.js';
-import { decideLocked } from '../../ops/ledger/decide.js';
+import { createLockedDecisions } from '../../ops/ledger/decide.js';
 import { webhooks } from '../../ops/ledger/webhooks.js';
 import type { Client, Pool } from '../../ops/platform/postgres/pool.js';
 import { newSecret } from '../../ops/webhooks/signature.js';
@@ -24,11 +24,13 @@ const countWebhooks = async (tx: Client, account: string): Promise<number> => {
 
 /** Decides commands on webhooks, one at a time. */
 export const createWebhookHandler = (pool: Pool, outbox: Outbox) => {
+  const decisions = createLockedDecisions({ pool, outbox }, webhooks, webhookDecider);
+
   const decide = (
     subject: string,
     metadata: Actor,
     commandOf: (tx: Client, state: WebhookState) => Promise<Pick<WebhookCommand, 'type' | 'data'>>,
-  ) => decideLocked({ pool, outbox }, webhooks, webhookDecider, { subject, metadata }, commandOf);
+  ) => decisions.submit({ subject, metadata, commandOf });
 
   return {
     /** @param cursor an end of the log before the webhook's own WebhookCreated event */

@@ -9,6 +9,8 @@ import type {
 } from '../../schemas/decision.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { only } from '../platform/collections.js';
+import { createBatcher } from '../platform/concurrency/batcher.js';
+import { mayBeCausedByOneCommand } from '../platform/error-codes.js';
 import type { Outbox, OutboxPosition } from '../event-log/outbox/port.js';
 import {
   execute,
@@ -20,6 +22,7 @@ import {
 import {
   mapResult,
   writeAfter,
+  writeOnly,
   type Statement,
   type Write,
 } from '../platform/postgres/statement.js';
@@ -215,8 +218,18 @@ export const decideOne = async <
   return { ...only(results), outboxPosition };
 };
 
-/** Decides one command in a new transaction. `commandOf` gets the state of its subject under the lock. */
-export const decideLocked = <
+interface LockedRequest<Decidable extends Command, State> {
+  readonly subject: string;
+  readonly metadata: Actor;
+  /** Returns the command, with what its decision needs. It gets the state of the subject under the lock. */
+  readonly commandOf: (tx: Client, state: State) => Promise<Pick<Decidable, 'type' | 'data'>>;
+}
+
+/**
+ * Decides commands of rows whose lock others wait for. One transaction decides a group of them, because each request that
+ * waits for the lock would hold a connection. `commandOf` sees what the commands before it have saved.
+ */
+export const createLockedDecisions = <
   Decidable extends Command,
   Event extends LinklogEvent,
   State,
@@ -225,13 +238,36 @@ export const decideLocked = <
   { pool, outbox }: Ledger,
   rows: LedgerRows<State, Event>,
   decider: Decider<Decidable, Event, State, Refused>,
-  { subject, metadata }: { readonly subject: string; readonly metadata: Actor },
-  commandOf: (tx: Client, state: State) => Promise<Pick<Decidable, 'type' | 'data'>>,
-) =>
-  traced(pool, [metadata], () =>
-    transaction(pool, async (tx) => {
-      const state = (await rows.lock(tx, [subject])).get(subject) ?? decider.initialState;
-      const command = { ...(await commandOf(tx, state)), subject, metadata };
-      return decideOneIn(tx, outbox, rows, decider, command as CommandRequest<Decidable>);
-    }),
-  );
+) => {
+  const decideIn = async (tx: Client, requests: readonly LockedRequest<Decidable, State>[]) => {
+    const { states: locked, now } = await lockStates(tx, rows, requests);
+    const states = new Map(locked);
+    const events: Event[] = [];
+    const results: Decided<Decidable, Event, State, Refused>[] = [];
+    let saved = Promise.resolve();
+    for (const { subject, metadata, commandOf } of requests) {
+      const state = states.get(subject) ?? decider.initialState;
+      // One round trip for each command: its reads follow the writes of the previous one.
+      const [given] = await Promise.all([commandOf(tx, state), saved]);
+      const request = { ...given, subject, metadata } as CommandRequest<Decidable>;
+      const prepared = decideStates(rows, decider, [request], { states, now });
+      const result = only(prepared.results);
+      states.set(subject, result.state);
+      results.push(result);
+      events.push(...prepared.events);
+      saved = execute(tx, writeOnly(prepared.statements));
+    }
+    await saved;
+    const outboxPosition = await recordIn(tx, outbox, { statements: [], events });
+    return results.map((result) => ({ ...result, outboxPosition }));
+  };
+  return createBatcher({
+    ...{ maxBatch: 50, maxWaiting: 500, mayBeCausedByOneCommand },
+    run: (requests: readonly LockedRequest<Decidable, State>[]) =>
+      traced(
+        pool,
+        requests.map(({ metadata }) => metadata),
+        () => transaction(pool, (tx) => decideIn(tx, requests)),
+      ),
+  });
+};

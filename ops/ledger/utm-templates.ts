@@ -1,7 +1,7 @@
 import type { UtmTemplateEvent } from '../../schemas/events/catalogue.js';
 import type { DeletedUtmTemplate, UtmTemplate } from '../../schemas/folds/utm-template.js';
 import { utmNames } from '../../schemas/utm.js';
-import type { Queryable } from '../platform/postgres/pool.js';
+import type { Client, Queryable } from '../platform/postgres/pool.js';
 import { tableOfTerms } from './rows.js';
 
 const table = tableOfTerms<UtmTemplate, DeletedUtmTemplate, UtmTemplateEvent>(
@@ -24,4 +24,13 @@ export const readUtmTemplates = async (
     values: [account],
   });
   return rows.map((row) => table.activeOf(row));
+};
+
+export const countUtmTemplates = async (tx: Client, account: string): Promise<number> => {
+  const { rows } = await tx.query<{ count: number }>({
+    name: 'utm-templates-count',
+    text: `SELECT count(*) AS count FROM ledger.utm_templates WHERE account = $1 AND status = 'saved'`,
+    values: [account],
+  });
+  return rows[0]?.count ?? 0;
 };
