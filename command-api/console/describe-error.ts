@@ -14,11 +14,11 @@ const describePath = (message: string): string =>
 
 /**
  * An error of the API with the path in words: `rules[0].when.devices[1]: must be …` becomes
- * `Rule 1, devices: must be …`. Other messages stay.
+ * `Rule 1, devices: must be …`. Messages that the language lacks stay.
  *
  * @param reason replaces the text after the path
  */
 export const describeError = (message: string, reason?: string): string => {
   const [path = ''] = /^rules\[\d+\]\S*: /.exec(message) ?? [];
-  return describePath(reason === undefined ? message : path + reason);
+  return text.apiErrors[message] ?? describePath(reason === undefined ? message : path + reason);
 };

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { messages } from '../../../schemas/http/errors.js';
+import { tagsMessage } from '../../../schemas/http/link-fields.js';
 import { createTexts } from '../texts.js';
 import * as laterGerman from './de/later-texts.js';
 import * as firstGerman from './de/texts.js';
@@ -22,7 +24,16 @@ const placeholdersOf = (text: string): readonly string[] => (text.match(/\{\w+\}
 
 describe('texts of the console', () => {
   const english = entriesOf(createTexts(englishTexts, String));
-  const german = new Map(entriesOf(createTexts(germanTexts, String)));
+  // English has the messages of the API.
+  const german = new Map(
+    entriesOf(createTexts(germanTexts, String)).filter(([path]) => !path.includes('.apiErrors.')),
+  );
+
+  it('translate messages of the API', () => {
+    const { apiErrors } = createTexts(germanTexts, String).components;
+    const known = [...Object.values(messages), tagsMessage];
+    expect(known).to.include.members(Object.keys(apiErrors));
+  });
 
   it('exist in both languages, and are of the same type', () => {
     expect([...german.keys()]).to.have.members(english.map(([path]) => path));

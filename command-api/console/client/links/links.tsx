@@ -13,6 +13,7 @@ import { Page } from '../app/shell.js';
 import { type Action, question, useActions } from '../components/actions.js';
 import { Begin } from '../components/begin.js';
 import { Tags } from '../components/link-texts.js';
+import { messageOf } from '../components/trouble.js';
 import { LinkList, useLinkList } from './link-list.js';
 
 const { common, links: text } = texts;
@@ -20,6 +21,7 @@ const { common, links: text } = texts;
 type Change =
   | { readonly addTags: readonly string[] }
   | { readonly removeTags: readonly string[] }
+  | { readonly tags: readonly string[] }
   | { readonly disabled: boolean }
   | { readonly delete: true }
   | { readonly restore: true };
@@ -71,9 +73,11 @@ const inverseOf = (change: Change, before: LinkDetails, after: LinkDetails): Cha
   if ('restore' in change) return { delete: true };
   const without = (tags: readonly string[], others: readonly string[]) =>
     tags.filter((tag) => !others.includes(tag));
-  return 'addTags' in change
-    ? { removeTags: without(after.tags, before.tags) }
-    : { addTags: without(before.tags, after.tags) };
+  if ('addTags' in change) return { removeTags: without(after.tags, before.tags) };
+  const addTags = without(before.tags, after.tags);
+  // Tags are added at the end. One request for each former order restores the others.
+  const isFormer = String([...after.tags, ...addTags]) === String(before.tags);
+  return isFormer ? { addTags } : { tags: before.tags };
 };
 
 /** @param isUndo whether links that were changed since are refused */
@@ -188,7 +192,7 @@ const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
     <ul>
       {failed.map(({ shortCode, message }) => (
         <li key={shortCode}>
-          <strong>{shortCode}</strong>: {message}
+          <strong>{shortCode}</strong>: {messageOf({ message })}
         </li>
       ))}
     </ul>

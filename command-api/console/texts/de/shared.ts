@@ -205,6 +205,15 @@ export const components: typeof english.components = {
   },
   ruleNumber: (number) => `Regel ${number}`,
   entryInPath: (number) => `Eintrag ${number}`,
+  apiErrors: {
+    'Short URL not found': 'Der Kurzlink wurde nicht gefunden.',
+    'This link has been deleted': 'Der Link ist gelöscht.',
+    'This link was deleted more than 30 days ago': 'Der Link wurde vor mehr als 30 Tagen gelöscht.',
+    'The link was changed meanwhile': 'Der Link wurde inzwischen geändert.',
+    'Monthly API call limit reached.': 'Die API-Aufrufe dieses Monats sind verbraucht.',
+    'tags must be at most 20 texts of 1 to 50 characters, without commas and control characters':
+      'Ein Link hat höchstens 20 Tags mit 1 bis 50 Zeichen, ohne Kommas und Steuerzeichen.',
+  },
   needsScope: 'Dafür ist die Berechtigung „{name}“ ({scope}) nötig, die diese Sitzung nicht hat.',
 };
 

@@ -203,6 +203,8 @@ export const components = {
   ruleNumber: (number: number) => `Rule ${number}`,
   /** After the rule, in the path of an error. */
   entryInPath: (number: number) => `entry ${number}`,
+  /** Errors of the API in the language of the console, by their message. */
+  apiErrors: {} as Readonly<Record<string, string>>,
   needsScope: 'This needs the scope “{name}” ({scope}), which this session does not have.',
 };
 
