@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { customAlphabet } from 'nanoid';
 import type { Outbox, OutboxPosition } from '../../ops/event-log/outbox/port.js';
 import { apiKeys } from '../../ops/ledger/api-keys.js';
-import { createLockedDecisions, decideOne, prepareIn, recordIn } from '../../ops/ledger/decide.js';
+import { createLockedDecisions, prepareIn, recordIn } from '../../ops/ledger/decide.js';
 import { invitations, readInvitations } from '../../ops/ledger/invitations.js';
 import { accountsWithOtherOwner, findPersonId, people, roleHash } from '../../ops/ledger/people.js';
 import { traced } from '../../ops/ledger/traced.js';
@@ -236,8 +236,9 @@ export const createPeople = (pool: Pool, outbox: Outbox) => {
     },
 
     withdraw: (id: string, account: string, metadata: Actor) =>
-      decideOne({ pool, outbox }, invitations, invitationDecider, {
-        ...{ type: 'Withdraw' as const, subject: id, data: { account }, metadata },
+      invitationDecisions.submit({
+        ...{ subject: id, metadata },
+        commandOf: () => Promise.resolve({ type: 'Withdraw', data: { account } }),
       }),
 
     /** What an invitation gives, for the page that asks whether to accept it; `null`: it is invalid. */

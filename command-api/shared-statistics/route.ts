@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
-import { createLockedDecisions, decideOne } from '../../ops/ledger/decide.js';
+import { createLockedDecisions } from '../../ops/ledger/decide.js';
 import { readShares, shares } from '../../ops/ledger/shares.js';
 import { newId } from '../../ops/platform/new-id.js';
 import type { Client } from '../../ops/platform/postgres/pool.js';
-import type { Actor, CommandRequest } from '../../schemas/decision.js';
+import type { Actor } from '../../schemas/decision.js';
 import type { ExistingLink } from '../../schemas/folds/link.js';
 import type { Share } from '../../schemas/folds/share.js';
 import { messages } from '../../schemas/http/errors.js';
@@ -15,7 +15,7 @@ import { accountOf, actorOf, type AnyRequest, type V2Handlers } from '../http/ro
 import { addressedLink } from '../links/addressed-link.js';
 import { createManagedLinks, type ManagedLinksDeps } from '../links/change/managed-links.js';
 import { goneResponses } from '../links/view.js';
-import { maxShares, shareDecider, type ShareCommand, type ShareRefusal } from './command.js';
+import { maxShares, shareDecider, type ShareRefusal } from './command.js';
 
 export interface ShareDeps extends ManagedLinksDeps {
   /** The origin of the API for the client of a request. */
@@ -85,12 +85,10 @@ export const createShareHandlers = (deps: ShareDeps) => {
 
     endShare: (call: ShareCall) =>
       withLink(call, async ({ link: { subject: link, account } }, metadata) => {
-        const command: CommandRequest<ShareCommand> = {
-          ...{ type: 'EndShare', subject: call.parameter('id'), data: { link, account } },
-          metadata,
-        };
-        const decided = await decideOne({ pool, outbox }, shares, shareDecider, command);
-        const { decision, outboxPosition } = decided;
+        const { decision, outboxPosition } = await decisions.submit({
+          ...{ subject: call.parameter('id'), metadata },
+          commandOf: () => Promise.resolve({ type: 'EndShare', data: { link, account } }),
+        });
         if (decision.type === 'refused') return refusals[decision.refusal.type];
         return whenPublished(delivery, outboxPosition, () => noContent());
       }),

@@ -59,8 +59,8 @@ describe('command API: UTM templates in the ledger', () => {
 
   it('that cannot be decided fail alone', async () => {
     const saves = ['a', 'broken', 'b', 'c'].map((name) => save(0, 'alone', name));
-    const settled = await Promise.allSettled(saves);
-    expect(settled.filter(({ status }) => status === 'rejected')).to.have.length(1);
+    const outcomes = await Promise.allSettled(saves);
+    expect(outcomes.filter(({ status }) => status === 'rejected')).to.have.length(1);
     expect(await namesOf('alone')).to.deep.equal(['a', 'b', 'c']);
   });
 
