@@ -1,17 +1,25 @@
 import { expect } from 'chai';
 import type { Context } from 'koa';
+import { openFeed } from '../../ops/feed/feed.js';
+import { createLogger } from '../../ops/platform/logging.js';
 import { rebuildDue } from '../../ops/platform/postgres/generation.js';
 import type { Reply } from '../http/reply.js';
 import type { V2State } from '../admission/admitted-call.js';
 import { createStatsHandlers } from './route.js';
+import { fixture } from '../../ops/test/support/fixture.js';
 import { databaseFixture, ledgerFixture } from '../../ops/test/support/fixtures.js';
 
 describe('command API: statistics after an upgrade', () => {
   const database = databaseFixture('upgraded');
   const node = ledgerFixture(database);
 
+  const feed = fixture(
+    () => openFeed({ ...node, logger: createLogger('silent') }),
+    (opened) => opened.stop(),
+  );
+
   const readReplies = async (): Promise<readonly Reply[]> => {
-    const handlers = createStatsHandlers(node);
+    const handlers = createStatsHandlers({ ...node, feed });
     const state = { call: { now: new Date(), key: { account: 'shop' } } } as V2State;
     const contextOf = (querystring: string) =>
       ({

@@ -21,6 +21,7 @@ import {
   startCursor,
   type Cursor,
 } from './cursor.js';
+import { readLinkVisits } from './link-visits.js';
 import { indexesOf, isVisitsIndex, selects, type FeedEvent, type FeedFilter } from './filter.js';
 import { openHeads, type Heads } from './head.js';
 import { offsetOfTime } from './offset-of-time.js';
@@ -291,6 +292,9 @@ export const openFeed = (deps: {
         }),
       );
     },
+
+    /** The visits of a link that were appended since about a time: see `readLinkVisits`. */
+    visitsOf: (subject: string, since: number) => readLinkVisits(log, subject, since),
 
     /** Starts to follow the events after a cursor. `close` must be called. */
     follow(filter: FeedFilter, from: Cursor, limits: PortionLimits, isStream = false) {

@@ -136,6 +136,9 @@ export const messages = {
     'The account has domains: statistics of the default domain alone are not available',
   tooManyLinks: 'Too many links in this period',
   tooManyClickedLinks: 'Too many links: choose a smaller period or a narrower filter',
+  tooManyVisits: 'Too many visits in this period to filter, at most 200000',
+  tooManyRecords:
+    'Too many visits of other links since the start of this period: choose a later one',
   tooManySums: 'Too many statistics of links are being summed up',
   tooManyExports: 'Too many exports are running',
   tooManyImports: 'Too many imports are running',

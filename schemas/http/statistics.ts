@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { named } from '../components.js';
-import { dimensionNames, type Dimension } from '../statistics/document.js';
+import { dimensionNames, dimensions, type Dimension, type Value } from '../statistics/document.js';
 import { intervals, periodOf, type Period } from '../statistics/period.js';
 import { messages } from './errors.js';
 import { domainName, shortCode } from './link-address.js';
@@ -56,8 +56,33 @@ const queryOf = (names: Parameters<typeof includeOf>[0]) =>
       .describe('The maximum of values per list. The other values are summed up as `(other)`.'),
   });
 
+export type ValueDimension = Exclude<Dimension, 'campaigns'>;
+
+const valueTexts: Readonly<Record<ValueDimension, string>> = {
+  referrers: 'Hosts of the pages with the link, without `www.`.',
+  countries: 'ISO 3166-1 alpha-2.',
+  browsers: 'Families, such as `Firefox`.',
+  os: 'Families, such as `Android`.',
+  devices: 'Kinds, such as `mobile`.',
+  languages: 'Primary subtags of BCP 47, such as `de`.',
+  triggers: '`link`, or `qr` for a marked QR code.',
+  targets: 'Redirect rules: `rule` or `rule/entry`.',
+  codes: 'The codes of the link: `code`, or `domain/code` on an own domain.',
+};
+
+type VisitField = (typeof dimensions)[ValueDimension];
+
+/** The filters of a link's visits: the fields of all breakdowns except campaigns, which have three values. */
+const visitFilters = Object.fromEntries(
+  Object.entries(valueTexts).map(([name, text]) => {
+    const field = dimensions[name as ValueDimension];
+    const value = z.string({ error: `${field} must have one value` }).optional();
+    return [field, value.describe(`Only visits with this value; empty: not recorded. ${text}`)];
+  }),
+) as Record<VisitField, z.ZodOptional<z.ZodString>>;
+
 /** The query of GET /v2/stats/:shortCode. `all` stands for all names. */
-export const statsQuery = queryOf(breakdowns);
+export const statsQuery = queryOf(breakdowns).extend(visitFilters);
 
 /** The query of GET /v2/stats. `all` stands for the breakdowns. */
 export const accountStatsQuery = queryOf([...breakdownsOfAccount, ...bounded]).extend({
@@ -83,6 +108,8 @@ export interface StatisticsRequest {
   readonly domain: string | null;
   /** Only links that match now and are not deleted; `null`: all. */
   readonly filter: Pick<LinkQuery, 'tag' | 'destination' | 'search'> | null;
+  /** Only visits of the link with all these values. */
+  readonly visits: readonly (readonly [field: VisitField, value: Value])[];
 }
 
 /** Parses a query. Returns the message for the first invalid parameter. */
@@ -110,7 +137,11 @@ export const readStatsQuery = (
   const filters = { tag: tag ?? [], destination, search };
   const isFiltered = filters.tag.length > 0 || destination !== undefined || search !== undefined;
   const filter = isFiltered ? filters : null;
-  return { period, include: new Set(names), limit, domain, filter };
+  const visits = (Object.keys(visitFilters) as VisitField[]).flatMap((field) => {
+    const value = requested[field];
+    return value === undefined ? [] : [[field, value === '' ? null : value] as const];
+  });
+  return { period, include: new Set(names), limit, domain, filter, visits };
 };
 
 const clicks = z.int().min(0);
@@ -146,20 +177,6 @@ const campaignList = z
     'UTM parameters of the destination at the time of each visit. `(other)` as `campaign`: all other campaigns.',
   )
   .optional();
-
-export type ValueDimension = Exclude<Dimension, 'campaigns'>;
-
-const valueTexts: Readonly<Record<ValueDimension, string>> = {
-  referrers: 'Hosts of the pages with the link, without `www.`.',
-  countries: 'ISO 3166-1 alpha-2.',
-  browsers: 'Families, such as `Firefox`.',
-  os: 'Families, such as `Android`.',
-  devices: 'Kinds, such as `mobile`.',
-  languages: 'Primary subtags of BCP 47, such as `de`.',
-  triggers: '`link`, or `qr` for a marked QR code.',
-  targets: 'Redirect rules: `rule` or `rule/entry`.',
-  codes: 'The codes of the link: `code`, or `domain/code` on an own domain.',
-};
 
 const ofPeriod = {
   timeseries: z
@@ -326,7 +343,8 @@ export const statisticsRoutes = routeGroup(
     getStats: call('GET /stats/:shortCode', 'Get the clicks of a short link', {
       description:
         "Of the account's links, including expired ones. `include` adds the statistics of a period. " +
-        'The sum of each list is `period.clickCount`. ' +
+        'The sum of each list is `period.clickCount`. The parameters of breakdowns, such as `country`, restrict all ' +
+        'statistics of the period to visits with these values: 400 for more than 200,000 visits in the period. ' +
         asCsv,
       query: statsQuery,
       returns: {

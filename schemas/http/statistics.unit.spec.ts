@@ -3,7 +3,7 @@ import { accountStatsQuery, readStatsQuery, statsQuery } from './statistics.js';
 
 const now = new Date('2026-11-22T10:20:30.000Z');
 
-const read = (query: object, schema = statsQuery) => {
+const read = (query: object, schema: typeof statsQuery | typeof accountStatsQuery = statsQuery) => {
   const request = readStatsQuery(schema, query, now);
   return 'refused' in request ? request.refused : request;
 };
@@ -40,6 +40,17 @@ describe('schemas: query of GET /v2/stats', () => {
     ] as const) {
       expect(read({ include }, schema)).to.deep.include({ include: new Set(expected) });
     }
+  });
+
+  it('filters visits of a link by each value of a breakdown; an empty one was not recorded', () => {
+    expect(read({ country: 'DE', os: '', campaign: 'x' })).to.deep.include({
+      visits: [
+        ['country', 'DE'],
+        ['os', null],
+      ],
+    });
+    expect(read({ country: 'DE' }, accountStatsQuery)).to.deep.include({ visits: [] });
+    expect(read({ country: ['DE', 'FR'] })).to.equal('country must have one value');
   });
 
   it('accepts an offset with an unencoded +', () => {
