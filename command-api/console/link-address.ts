@@ -11,8 +11,14 @@ export interface AddressedLink {
 export const subjectOfLink = ({ shortCode, domain = null }: AddressedLink): string =>
   subjectOf({ domain, code: shortCode });
 
-export const withQuery = (path: string, parameters: Readonly<Record<string, string>>): string => {
-  const entries = Object.entries(parameters).filter(([, value]) => value !== '');
+/** @param mayBeEmpty parameters whose empty values have a meaning */
+export const withQuery = (
+  path: string,
+  parameters: Readonly<Record<string, string>>,
+  mayBeEmpty: Readonly<Record<string, string>> = {},
+): string => {
+  const given = Object.entries(parameters).filter(([, value]) => value !== '');
+  const entries = [...given, ...Object.entries(mayBeEmpty)];
   return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries).toString()}`;
 };
 

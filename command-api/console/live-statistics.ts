@@ -65,6 +65,15 @@ const addVisit = <Stats extends PeriodStats>(stats: Stats, event: LiveEvent): St
   };
 };
 
+/** Whether a visit passes the filters of a page. */
+export const matchesVisits = (
+  { data, subject }: LiveEvent,
+  filters: Readonly<Record<string, string>>,
+): boolean =>
+  Object.entries(filters).every(
+    ([field, value]) => (data[field] ?? (field === 'code' ? subject : '')) === value,
+  );
+
 export const withVisits = <Stats extends PeriodStats>(
   stats: Stats,
   events: readonly LiveEvent[],

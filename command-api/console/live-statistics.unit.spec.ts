@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AccountStatsResponse } from '../../schemas/http/statistics.js';
 import type { LiveEvent } from './live-events.js';
-import { withVisits } from './live-statistics.js';
+import { matchesVisits, withVisits } from './live-statistics.js';
 
 const stats: AccountStatsResponse = {
   ...{ linkCount: 2, clickCount: 9, bots: 1 },
@@ -28,6 +28,19 @@ const visit = (data: LiveEvent['data'], time = '2026-11-22T23:30:00Z'): LiveEven
 });
 
 describe('statistics with visits of a stream', () => {
+  it('count only visits that pass all filters of the page', () => {
+    const event = visit({ country: 'DE', os: null });
+    for (const [filters, expected] of [
+      [{}, true],
+      [{ country: 'DE', os: '', browser: '', code: 'go.example/a' }, true],
+      [{ country: 'DE', os: 'Linux' }, false],
+      [{ country: '' }, false],
+      [{ code: 'second' }, false],
+    ] as const) {
+      expect(matchesVisits(event, filters), JSON.stringify(filters)).to.equal(expected);
+    }
+  });
+
   it('count a visit in the total, its interval and each list', () => {
     const data = { country: 'DE', browser: 'Firefox', campaign: 'campaign=spring&medium=mail' };
     const { period, timeseries, countries, browsers, campaigns, links, bots, os } = withVisits(

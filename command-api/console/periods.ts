@@ -2,6 +2,7 @@
  * The period of a page of statistics, in the query of its address. Days are local to the selected time zone, such as
  * `2026-11-23`.
  */
+import { dimensionFields } from '../../schemas/statistics/document.js';
 import { withQuery } from './link-address.js';
 
 export const presets = [
@@ -37,6 +38,8 @@ export interface StatisticsView extends Days {
   readonly tag: string;
   /** A filter of the overview: a host; empty: all destinations. */
   readonly destination: string;
+  /** The filters of a link's visits, by field; empty: not recorded. */
+  readonly visits: Readonly<Record<string, string>>;
   /** The chosen list of each breakdown, if it is not the first one. */
   readonly lists: readonly string[];
 }
@@ -245,8 +248,13 @@ export const readView = (query: Query, now: Date, ownZone: string): StatisticsVi
   const period = query['period'] ?? '30d';
   const preset = presets.find((name) => name === period) ?? '30d';
   const { domain = '', tag = '', destination = '', compare, lists = '' } = query;
+  // The API does not filter by campaigns, which have three values.
+  const visits = dimensionFields.flatMap((field) => {
+    const value = field === 'campaign' ? undefined : query[field];
+    return value === undefined ? [] : [[field, value]];
+  });
   const rest = {
-    ...{ tz, domain, tag, destination },
+    ...{ tz, domain, tag, destination, visits: Object.fromEntries(visits) },
     ...{ compare: compare === '1', lists: lists.split(',').filter(Boolean) },
   };
   const known = preset === 'custom' && !(isDay(from) && isDay(to) && from < to) ? '30d' : preset;
@@ -257,14 +265,14 @@ export const readView = (query: Query, now: Date, ownZone: string): StatisticsVi
   return { ...rest, preset: known, from: days.from, to: days.to, interval };
 };
 
-export const noFilters = { tag: '', destination: '' } as const;
+export const noFilters = { tag: '', destination: '', visits: {} } as const;
 
 export const isFiltered = (view: StatisticsView): boolean => view.tag + view.destination !== '';
 
 /** The inverse of `readView`, without defaults. */
 export const writeView = (view: StatisticsView, ownZone: string): string => {
   const { domain, tag, destination, preset, from, to, interval, tz, compare, lists } = view;
-  return withQuery('', {
+  const parameters = {
     ...{ domain, tag, destination },
     period: preset === '30d' ? '' : preset,
     ...(preset === 'custom' && { from, to }),
@@ -272,5 +280,6 @@ export const writeView = (view: StatisticsView, ownZone: string): string => {
     tz: tz === ownZone ? '' : tz,
     compare: compare ? '1' : '',
     lists: lists.join(),
-  });
+  };
+  return withQuery('', parameters, view.visits);
 };

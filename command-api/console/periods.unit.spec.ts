@@ -23,7 +23,8 @@ describe('the period of a page of statistics', () => {
   it('is the last 30 days of the browser’s zone, by day, by default', () => {
     expect(read({})).to.deep.equal({
       ...{ preset: '30d', from: '2026-10-26', to: '2026-11-25', interval: 'day' },
-      ...{ tz: zone, compare: false, domain: '', tag: '', destination: '', lists: [] },
+      ...{ tz: zone, compare: false, domain: '', tag: '', destination: '' },
+      ...{ visits: {}, lists: [] },
     });
   });
 
@@ -70,6 +71,7 @@ describe('the period of a page of statistics', () => {
       domain: 'go.example.com',
       tag: 'Q4 & more',
       destination: 'example.com',
+      ...{ country: 'DE', os: '', target: 'test/a & b' },
       lists: 'os,codes',
     };
     for (const query of [

@@ -4,7 +4,7 @@ import { consoleFixture, loadError } from '../support/console.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { keyFixture, sharedProduct } from './harness.js';
 
-describe('the filters of the console’s overview', () => {
+describe('the filters of the console’s statistics', () => {
   const bench = sharedProduct();
   const key = keyFixture(bench, 'PRO', { account: 'console-filters' });
   const console = consoleFixture(bench);
@@ -124,5 +124,34 @@ describe('the filters of the console’s overview', () => {
     expect(await page.locator('dd .figure').first().textContent()).to.equal('–');
     await page.getByRole('link', { name: 'Show all' }).click();
     await expectNumbers(9, ofLinks(4, 3, 2));
+  });
+
+  it('of a link are set by a click on a value of its visits, and removed by a second one', async () => {
+    const [code = ''] = codes;
+    const headers = {
+      'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0',
+    };
+    await bench.visit(code, { headers });
+    await eventuallyPasses(async () => {
+      expect((await bench.api(`/v2/stats/${code}`, key.key)).json()).to.include({ clickCount: 4 });
+    });
+    await console.signIn(key.key);
+    await console.show(`/links/${code}`);
+    await page.getByRole('img', { name: '4 clicks over time.' }).waitFor();
+    const value = (name: string) => page.getByRole('link', { name, exact: true });
+    await value('Firefox').click();
+    await page.getByRole('img', { name: '1 clicks over time.' }).waitFor();
+    await value('Linux').click();
+    expect(new URL(page.url()).search).to.equal('?browser=Firefox&os=Linux');
+    await expectAccessible('filtered by visits');
+    await page.reload();
+    await page.getByRole('img', { name: '1 clicks over time.' }).waitFor();
+    await bench.visit(code);
+    await bench.visit(code, { headers });
+    await page.getByRole('img', { name: '2 clicks over time.' }).waitFor();
+    await value('Linux').click();
+    await page.getByRole('link', { name: 'Without the Browsers: Firefox' }).click();
+    await page.getByRole('img', { name: '6 clicks over time.' }).waitFor();
+    expect(new URL(page.url()).search).to.equal('');
   });
 });

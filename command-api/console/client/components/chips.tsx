@@ -4,11 +4,7 @@ const text = texts.components;
 
 interface Props {
   /** The name and the value of each active filter, and the address without it. */
-  readonly chips: readonly (readonly [
-    name: keyof typeof text.filter,
-    value: string,
-    href: string,
-  ])[];
+  readonly chips: readonly (readonly [name: string, value: string, href: string])[];
   /** An address. */
   readonly withoutFilters: string;
 }
@@ -19,7 +15,7 @@ export const Chips = ({ chips, withoutFilters }: Props) => (
     {chips.map(([name, value, href]) => (
       <a key={`${name} ${value}`} class="tag clip" href={href}>
         <span class="unseen">{text.without} </span>
-        {text.filter[name]}: <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
+        {name}: <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
       </a>
     ))}
     <a href={withoutFilters}>{text.showAll}</a>

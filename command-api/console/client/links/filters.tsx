@@ -70,7 +70,11 @@ const ActiveFilters = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
   ].filter(([, value]) => value !== '');
   return (
     <Chips
-      chips={chips.map(([name, value, without]) => [name, value, hrefOf(without)])}
+      chips={chips.map(([name, value, without]) => [
+        components.filter[name],
+        value,
+        hrefOf(without),
+      ])}
       withoutFilters={hrefOf(noFilter)}
     />
   );

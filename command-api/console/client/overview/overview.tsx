@@ -160,7 +160,7 @@ const ActiveFilters = ({ isEmpty }: { readonly isEmpty: boolean }) => {
   return (
     <>
       <Chips
-        chips={names.map((name) => [name, view[name], hrefOf({ [name]: '' })])}
+        chips={names.map((name) => [notes.filter[name], view[name], hrefOf({ [name]: '' })])}
         withoutFilters={hrefOf(noFilters)}
       />
       {isEmpty && <p role="status">{text.noMatch}</p>}

@@ -7,12 +7,13 @@ import {
   addDays,
   comparedDays,
   isFiltered,
+  noFilters,
   readView,
   writeView,
   type Days,
   type StatisticsView,
 } from '../../periods.js';
-import { withVisits } from '../../live-statistics.js';
+import { matchesVisits, withVisits } from '../../live-statistics.js';
 import { callApi, type Failure, type Result } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import { useReceived } from '../live/recent-visits.js';
@@ -35,12 +36,12 @@ export const useView = (): readonly [
       // Another preset has other days and another default interval.
       const keepsDays = change.preset === undefined || change.preset === 'custom';
       if (keepsDays) return page + writeView(next, ownZone);
-      const { preset, tz, compare, domain, tag, destination, lists } = next;
+      const { preset, tz, compare, domain, tag, destination, visits, lists } = next;
       const now = new Date();
       const read = readView(
         {
           ...{ period: preset, tz, compare: compare ? '1' : '' },
-          ...{ domain, tag, destination, lists: lists.join() },
+          ...{ domain, tag, destination, ...visits, lists: lists.join() },
         },
         now,
         ownZone,
@@ -77,6 +78,7 @@ const inexactMs = 60_000;
 /** Statistics with the visits that the stream of the page received since they were loaded. */
 const useReceivedVisits = <Stats extends PeriodStats>(
   loaded: Stats | undefined,
+  filters: StatisticsView['visits'],
   reload: () => void,
 ): Stats | undefined => {
   const [counted, setCounted] = useState<{ readonly loaded: Stats; readonly stats: Stats }>();
@@ -84,7 +86,8 @@ const useReceivedVisits = <Stats extends PeriodStats>(
     (events) => {
       setCounted((last) => {
         const stats = last?.loaded === loaded ? last?.stats : loaded;
-        return loaded && stats && { loaded, stats: withVisits(stats, events) };
+        const matching = events.filter((event) => matchesVisits(event, filters));
+        return loaded && stats && { loaded, stats: withVisits(stats, matching) };
       });
     },
     [loaded],
@@ -117,13 +120,13 @@ export const usePeriodStats = <Stats extends PeriodStats>(
 ): LoadedStats<Stats> => {
   const [view] = useView();
   const { interval, tz, domain, tag, destination, compare, preset } = view;
+  const visits = shortCode === null ? noFilters.visits : view.visits;
   const pathOf = ({ from, to }: Days): string => {
-    const subject = shortCode === null ? '' : `/${encodeURIComponent(shortCode)}`;
     const limit = String(maxValues);
-    return withQuery(base + subject, {
-      ...{ include, from, to, interval, tz, limit, domain },
-      ...(shortCode === null && { tag, destination }),
-    });
+    const parameters = { include, from, to, interval, tz, limit, domain };
+    return shortCode === null
+      ? withQuery(base, { ...parameters, tag, destination })
+      : withQuery(`${base}/${encodeURIComponent(shortCode)}`, parameters, visits);
   };
   const hasBefore = compare && !(isDaily(include, view) && preset === 'today');
   const earlier = hasBefore ? pathOf(comparedDays(view, new Date())) : null;
@@ -142,7 +145,7 @@ export const usePeriodStats = <Stats extends PeriodStats>(
   // After a failure, the last statistics may be those of another filter.
   const periods = loaded.isLoading || last?.key === key ? last : undefined;
   useReloadOnReturn({ value: undefined, ...loaded });
-  const value = useReceivedVisits(periods?.value, loaded.reload);
+  const value = useReceivedVisits(periods?.value, visits, loaded.reload);
   return { ...loaded, shortCode, view, value, before: periods?.before };
 };
 

@@ -2,12 +2,17 @@ import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
 import type { PeriodStats } from '../../../../schemas/http/statistics.js';
-import type { Dimension } from '../../../../schemas/statistics/document.js';
+import {
+  dimensionNames,
+  dimensions,
+  type Dimension,
+} from '../../../../schemas/statistics/document.js';
 import { listOf } from '../../comparison.js';
-import { formatStart } from '../../format.js';
+import { formatStart, formatValue } from '../../format.js';
 import { formatNumber } from '../../locale.js';
-import { addDays, alignSeries, type Counted, type Interval } from '../../periods.js';
+import { addDays, alignSeries, noFilters, type Counted, type Interval } from '../../periods.js';
 import { texts } from '../../texts.js';
+import { Chips } from '../components/chips.js';
 import { DownloadCsv } from '../components/save.js';
 import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
@@ -148,6 +153,24 @@ const Series = (props: SeriesProps) => {
   );
 };
 
+/** The values of the visits of a link that a click set as filters. */
+const VisitFilters = () => {
+  const [{ visits }, hrefOf] = useView();
+  const chips = dimensionNames.flatMap((name) => {
+    const { [dimensions[name]]: value, ...others } = visits;
+    return value === undefined
+      ? []
+      : [
+          [
+            text.dimensions[name],
+            formatValue(name, value || null),
+            hrefOf({ visits: others }),
+          ] as const,
+        ];
+  });
+  return chips.length === 0 ? null : <Chips chips={chips} withoutFilters={hrefOf(noFilters)} />;
+};
+
 interface Props {
   readonly stats: LoadedStats;
   /** Shown next to the breakdowns. */
@@ -176,11 +199,13 @@ export const Statistics = ({ stats, children, filter }: Props) => {
   const { value, before } = stats;
   const { route } = useLocation();
   const [view, hrefOf] = useView();
+  const isNarrowed = stats.shortCode !== null && Object.keys(view.visits).length > 0;
   const hrefOfDay = (day: string): string =>
     hrefOf({ preset: 'custom', from: day, to: addDays(day, 1), interval: 'hour' });
 
   return (
     <>
+      {stats.shortCode !== null && <VisitFilters />}
       <PeriodPicker view={view} onChange={(change) => route(hrefOf(change))}>
         {filter}
       </PeriodPicker>
@@ -193,10 +218,13 @@ export const Statistics = ({ stats, children, filter }: Props) => {
               value={value?.period.clickCount}
               before={before?.period.clickCount}
             >
-              <NowMark
-                key={[view.domain, view.tag, view.destination, stats.shortCode].join(' ')}
-                clickCount={value?.period.clickCount ?? 0}
-              />
+              {/* The recent visits are those of all values. */}
+              {!isNarrowed && (
+                <NowMark
+                  key={[view.domain, view.tag, view.destination, stats.shortCode].join(' ')}
+                  clickCount={value?.period.clickCount ?? 0}
+                />
+              )}
             </Figure>
             <Figure
               label={text.visitorDays}

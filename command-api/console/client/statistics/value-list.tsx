@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
-import type { Dimension } from '../../../../schemas/statistics/document.js';
-import { type ComparedRow, compareRows, listOf } from '../../comparison.js';
+import { dimensions, type Dimension } from '../../../../schemas/statistics/document.js';
+import { type ComparedRow, compareRows, listOf, others as otherValues } from '../../comparison.js';
 import { formatValue } from '../../format.js';
 import { formatChange, formatNumber, formatShare } from '../../locale.js';
 import { texts } from '../../texts.js';
@@ -83,6 +83,37 @@ interface BreakdownProps {
   readonly stats: LoadedStats;
 }
 
+/** The maximum of the API. */
+const maxFiltered = 200_000;
+
+interface FilterLinkProps {
+  readonly dimension: Dimension;
+  readonly value: string | null;
+  readonly stats: LoadedStats;
+  readonly children: ComponentChildren;
+}
+
+/** A value of a link's visits: a link that filters the page by it, or removes this filter. */
+const FilterLink = ({ dimension, value, stats, children }: FilterLinkProps) => {
+  const [{ visits }, hrefOf] = useView();
+  const field = dimensions[dimension];
+  if (stats.shortCode === null || field === 'campaign' || value === otherValues) {
+    return <>{children}</>;
+  }
+  const { bots = 0, period } = stats.value ?? {};
+  const { [field]: active, ...others } = visits;
+  const isActive = active === (value ?? '');
+  if (!isActive && (period?.clickCount ?? 0) + bots > maxFiltered) {
+    return <span title={text.tooManyToFilter}>{children}</span>;
+  }
+  const href = hrefOf({ visits: isActive ? others : { ...visits, [field]: value ?? '' } });
+  return (
+    <a href={href} aria-current={isActive || undefined}>
+      {children}
+    </a>
+  );
+};
+
 /** The clicks of a period by a selected dimension. */
 export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
   const { value, before } = stats;
@@ -95,12 +126,12 @@ export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
             fileName={fileNameOf(stats, dimension)}
             rows={compareRows(listOf(value, dimension), before && listOf(before, dimension))}
             nameOf={(name) => (
-              <>
+              <FilterLink dimension={dimension} value={name} stats={stats}>
                 {folders[dimension] !== undefined && (
                   <Picture folder={folders[dimension]} value={name} />
-                )}
+                )}{' '}
                 <bdi>{formatValue(dimension, name)}</bdi>
-              </>
+              </FilterLink>
             )}
             noValue={formatValue(dimension, null)}
             clickCount={value.period.clickCount}

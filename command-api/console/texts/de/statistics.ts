@@ -70,6 +70,7 @@ export const statistics: typeof english.statistics = (number) => ({
     devices: 'Geräte',
   },
   none: 'Keine Klicks in diesem Zeitraum.',
+  tooManyToFilter: 'Ein Filter braucht einen kürzeren Zeitraum mit höchstens 200.000 Besuchen',
   all: (count) => `Alle ${number(count)}`,
   downloadCsv: 'CSV herunterladen',
   ofList: (title) => `von ${title}`,

@@ -70,6 +70,7 @@ export const statistics = (number: FormatNumber) => ({
     devices: 'Devices',
   },
   none: 'No clicks in this period.',
+  tooManyToFilter: 'A filter needs a shorter period, with at most 200,000 visits',
   all: (count: number) => `All ${number(count)}`,
   downloadCsv: 'Download CSV',
   ofList: (title: string) => `of ${title}`,
