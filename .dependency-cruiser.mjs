@@ -78,7 +78,7 @@ export default {
       to: {
         path: '^schemas/',
         // Modules without zod.
-        pathNot: ['^schemas/(encodings|pasted-code|trim-invisible|utm)[.]ts$'],
+        pathNot: ['^schemas/(encodings|pasted-code|statistics/document|trim-invisible|utm)[.]ts$'],
         dependencyTypesNot: ['type-only'],
       },
     },

@@ -251,7 +251,7 @@ export const readView = (query: Query, now: Date, ownZone: string): StatisticsVi
   // The API does not filter by campaigns, which have three values.
   const visits = dimensionFields.flatMap((field) => {
     const value = field === 'campaign' ? undefined : query[field];
-    return value === undefined ? [] : [[field, value]];
+    return value === undefined ? [] : [[field, value] as const];
   });
   const rest = {
     ...{ tz, domain, tag, destination, visits: Object.fromEntries(visits) },
