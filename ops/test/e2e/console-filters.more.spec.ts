@@ -141,8 +141,10 @@ describe('the filters of the console’s statistics', () => {
     const value = (name: string) => page.getByRole('link', { name, exact: true });
     await value('Firefox').click();
     await page.getByRole('img', { name: '1 clicks over time.' }).waitFor();
+    await button('Systems').click();
     await value('Linux').click();
-    expect(new URL(page.url()).search).to.equal('?browser=Firefox&os=Linux');
+    await page.getByRole('link', { name: 'Without the Systems: Linux' }).waitFor();
+    expect(new URL(page.url()).search).to.equal('?lists=os&browser=Firefox&os=Linux');
     await expectAccessible('filtered by visits');
     await page.reload();
     await page.getByRole('img', { name: '1 clicks over time.' }).waitFor();
@@ -152,6 +154,6 @@ describe('the filters of the console’s statistics', () => {
     await value('Linux').click();
     await page.getByRole('link', { name: 'Without the Browsers: Firefox' }).click();
     await page.getByRole('img', { name: '6 clicks over time.' }).waitFor();
-    expect(new URL(page.url()).search).to.equal('');
+    expect(new URL(page.url()).search).to.equal('?lists=os');
   });
 });
