@@ -79,6 +79,9 @@ export const eventNames = allNames.filter((name) =>
   /^(?:Link|ApiKey|Domain|Webhook|Person|Invitation|Utm|.*Share)/.test(name),
 );
 
+/** The event types that operators can select: `changeTypes` of schemas/http/operators.ts. */
+export const changeNames = allNames.filter((name) => !/^(?:Link|Calls|Qr)/.test(name));
+
 /** `linklog.LinkCreated.v1` or `LinkCreated` in words: `Link created`. */
 export const formatEventType = (type: string): string => {
   const name = type.split('.')[1] ?? type;

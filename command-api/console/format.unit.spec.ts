@@ -1,6 +1,14 @@
 import { expect } from 'chai';
+import { catalogue } from '../../schemas/events/catalogue.js';
 import { feedEventNames } from '../../schemas/feed.js';
-import { eventNames, formatEventType, formatPeriod, formatStart, formatValue } from './format.js';
+import {
+  changeNames,
+  eventNames,
+  formatEventType,
+  formatPeriod,
+  formatStart,
+  formatValue,
+} from './format.js';
 import { formatChange, formatShare } from './locale.js';
 
 describe('formats of the console', () => {
@@ -49,7 +57,11 @@ describe('formats of the console', () => {
     expect(formatChange(5, 0)).to.equal(null);
   });
 
-  it('offers the event names of the feed', () => {
+  it('offers the event names of the feed, and of the changes of accounts and the platform', () => {
     expect(eventNames).to.deep.equal(feedEventNames);
+    const changes = Object.values(catalogue).filter(({ topic }) =>
+      ['accounts', 'platform'].includes(topic),
+    );
+    expect(changeNames).to.have.members(changes.map(({ name }) => name));
   });
 });

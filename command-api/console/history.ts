@@ -76,11 +76,14 @@ const describe = (name: string, value: unknown): string => {
 };
 
 /** Whether the event has all values after the change, so that an empty one may be a change. */
-const hasAllValues = (type: string): boolean => /Changed\.v\d+$/.test(type);
+const hasAllValues = (type: string): boolean => /(?:Changed|Saved)\.v\d+$/.test(type);
+
+const isDifferent = (before: unknown, after: unknown): boolean =>
+  JSON.stringify(before ?? null) !== JSON.stringify(after);
 
 const nameOf = (field: string): string => (isOneOf(fields, field) ? fields[field] : field);
 
-/** The values of a link before an event. */
+/** The values of a subject before an event. */
 type Values = Readonly<Record<string, unknown>>;
 
 /** Absent values are none. */
@@ -90,18 +93,21 @@ const initialValues: Values = { forwardQuery: false };
  * The entry of one event.
  *
  * @param earlier the values before the event; absent: not known, then empty values are left out, unless the event has
- *   all values after the change
+ *   all values after the change. Of those of such an event, only the changed ones are shown.
  */
 export const describeEvent = (
   { type, time, actor, data }: HistoryEvent,
   earlier?: Values,
 ): HistoryEntry => {
+  const isComplete = hasAllValues(type);
   const changes = Object.entries(data)
     .filter(isShown)
-    .filter(([, value]) => earlier !== undefined || hasAllValues(type) || !isEmpty(value))
+    .filter(([name, value]) =>
+      earlier ? !isComplete || isDifferent(earlier[name], value) : isComplete || !isEmpty(value),
+    )
     .map(([name, value]): Change => {
       // Whether a link was created with a password is not known.
-      const isCompared = earlier && edited.includes(name) && name !== 'password';
+      const isCompared = earlier && (isComplete || (edited.includes(name) && name !== 'password'));
       return {
         field: nameOf(name),
         ...(isCompared && { before: describe(name, earlier[name]) }),

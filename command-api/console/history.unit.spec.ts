@@ -60,7 +60,7 @@ describe('the history of a link', () => {
       ['PersonChanged', { role: 'toString' }, { field: 'Role', after: 'toString' }],
       ['LinkNamed', { unknown: { x: 1 } }, { field: 'unknown', after: '{"x":1}' }],
     ] as const) {
-      expect(last(event(name, data))).to.deep.equal([change]);
+      expect(describeEvent(event(name, data)).changes).to.deep.equal([change]);
     }
   });
 
@@ -90,6 +90,33 @@ describe('the history of a link', () => {
       { field: 'Scopes', after: 'all' },
       { field: 'Expires', after: 'none' },
     ]);
+  });
+
+  it('shows only different values of an event that has all values after the change', () => {
+    const terms = { name: 'N', plan: null, scopes: ['links:read'], status: 'inactive' };
+    const before = {
+      name: 'N',
+      plan: 'PRO',
+      scopes: ['links:read'],
+      status: 'active',
+      account: 'a',
+    };
+    expect(describeEvent(event('ApiKeyChanged', terms), before).changes).to.deep.equal([
+      { field: 'Plan', before: 'PRO', after: 'inherited' },
+      { field: 'Status', before: 'active', after: 'inactive' },
+    ]);
+    // Absent values are none.
+    const redirects = { rootRedirect: a, notFoundRedirect: null };
+    expect(describeEvent(event('DomainChanged', redirects), { by: 'dns' }).changes).to.deep.equal([
+      { field: 'Home page', before: 'none', after: a },
+    ]);
+    expect(describeEvent(event('PersonChanged', {}), { role: 'admin' }).changes).to.deep.equal([]);
+    expect(
+      describeEvent(event('PersonChanged', { role: 'admin' }), { role: 'viewer' }).changes,
+    ).to.deep.equal([{ field: 'Role', before: 'Viewer', after: 'Admin' }]);
+    expect(
+      describeEvent(event('ApiKeyRotated', { earlierEndAt: at }), terms).changes,
+    ).to.deep.equal([{ field: 'Earlier secrets end', after: formatTime(at) }]);
   });
 
   it('names actors', () => {

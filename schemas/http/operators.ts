@@ -1,7 +1,7 @@
 import { type Destinations } from './link-fields.js';
 import { z } from 'zod';
 import { named, request, requestParts } from '../components.js';
-import { platformFeature } from '../events/catalogue.js';
+import { catalogue, platformFeature } from '../events/catalogue.js';
 import { timestamp } from '../events/envelope.js';
 import { ownActors } from '../decision.js';
 import { accountName, keyIdPattern } from './keys.js';
@@ -110,14 +110,20 @@ const platformResponse = named('Platform', {
 });
 export type PlatformResponse = z.infer<typeof platformResponse>;
 
-/** A body with a text for the history. */
-const operatorText = <Field extends string>(field: Field) => {
+const textOf = (field: string) => {
   const error = `${field} must have 1 to 500 characters, none of them control characters`;
-  const text = z
+  return z
     .string({ error })
     .regex(/^[^\u0000-\u001f\u007f-\u009f]{1,500}$/, error)
     .refine((given) => given.isWellFormed(), error);
-  return z.object({ [field]: text } as Record<Field, typeof text>, { error });
+};
+
+/** A body with a text for the history. */
+const operatorText = <Field extends string>(field: Field) => {
+  const text = textOf(field);
+  return z.object({ [field]: text } as Record<Field, typeof text>, {
+    error: `${field} must have 1 to 500 characters, none of them control characters`,
+  });
 };
 
 export const blockRequest = operatorText('reason').register(requestParts, { id: 'BlockRequest' });
@@ -174,8 +180,21 @@ const overridePage = named('AliasOverridePage', {
 });
 export type OverridePage = z.infer<typeof overridePage>;
 
+const changeTypes = Object.values(catalogue)
+  .filter(({ topic }) => topic === 'accounts' || topic === 'platform')
+  .map(({ name }) => name);
+
 /** GET /admin/changes: the changes of keys, domains, webhooks, aliases and the platform, newest first. */
-const listChangesQuery = z.object({
+export const listChangesQuery = z.object({
+  account: accountName.optional().describe('Only the changes of this account.'),
+  actor: textOf('actor')
+    .transform((name) => trimInvisible(name).normalize('NFC'))
+    .optional()
+    .describe('Only the changes by this operator, or by the key or person with this ID.'),
+  type: z
+    .enum(changeTypes, { error: `type must be one of ${changeTypes.join(', ')}` })
+    .optional()
+    .describe('The name of an event, without its version.'),
   after: z
     .string({ error: 'after must be the next of a page' })
     .max(2_048, 'after must be the next of a page')
@@ -183,7 +202,16 @@ const listChangesQuery = z.object({
   limit: limitUpTo(100).default(50),
 });
 
-const changePage = named('ChangePage', { ...historyResponse.shape, next: nextPage });
+const changePage = named('ChangePage', {
+  ...historyResponse.shape,
+  next: nextPage.describe(
+    'The `after` of the next page; `null` on the last page. A page before the last one may have ' +
+      'fewer events than `limit`, even none.',
+  ),
+  earlier: z
+    .record(z.string(), z.record(z.string(), z.unknown()))
+    .describe('The values before those changes whose data has the values after them, by event ID.'),
+});
 export type ChangePage = z.infer<typeof changePage>;
 
 /** GET /admin/processes: the processes of the installation, which report every 5 seconds. */

@@ -20,6 +20,7 @@ const featuresOn = { shortening: true, aliases: true, passwords: true, expiratio
 const notFound = 'Short URL not found';
 
 interface HistoryEvent {
+  readonly id: string;
   readonly type: string;
   readonly subject: string;
   readonly sequence: string;
@@ -32,6 +33,7 @@ interface Page<Cursor> {
   readonly events: readonly HistoryEvent[];
   readonly next: Cursor | null;
   readonly actorNames: Readonly<Record<string, string>>;
+  readonly earlier?: Readonly<Record<string, object>>;
 }
 
 describe('command API: operators', () => {
@@ -243,7 +245,25 @@ describe('command API: operators', () => {
     const first = await changes('?limit=1');
     const second = await changes(`?limit=1&after=${first.next}`);
     expect(second.events[0]).to.not.deep.equal(first.events[0]);
+    await done('PATCH', `/admin/keys/${id}`, { name: 'renamed' }, { 'X-Actor': 'ma%20ria' });
+    await eventuallyPasses(async () => {
+      const query = 'account=default&actor=+ma+ria&type=ApiKeyChanged';
+      const { events, earlier } = await changes(`?${query}`);
+      expect(events.map(({ subject }) => subject)).to.deep.equal([id]);
+      expect(earlier?.[events[0]?.id ?? '']).to.deep.include({ name, status: 'active' });
+    });
+    expect((await changes('?account=nothing-here')).events).to.deep.equal([]);
     const path = '/admin/changes';
+    for (const [query, message] of [
+      ['type=LinkCreated', /^type must be one of ApiKeyCreated, .+, ProjectionWorkRequested$/],
+      ['account=%00', /^account must have/],
+      ['actor=%00', /^actor must have/],
+      ['actor=', /^actor must have/],
+    ] as const) {
+      const response = await admin('GET', `${path}?${query}`);
+      expect(response.status).to.equal(400);
+      expect((response.json() as { message: string }).message).to.match(message);
+    }
     const refused = await admin('GET', `${path}?after=x`);
     expectError(refused, { status: 400, message: 'after must be the next of a page', path });
   });

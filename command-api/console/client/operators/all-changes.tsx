@@ -1,15 +1,17 @@
 import { useLocation } from 'preact-iso/router';
 import type { ChangePage } from '../../../../schemas/http/operators.js';
+import { changeNames, formatEventType } from '../../format.js';
 import { describeEvent } from '../../history.js';
+import { withQuery } from '../../link-address.js';
 import { texts } from '../../all-texts.js';
-import { useAddressedPage } from '../app/hooks.js';
+import { fieldsOf, onSubmit, useAddressedPage } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
+import { Input, Select } from '../components/field.js';
 import { EventEntry } from '../components/history.js';
-import { nextPage } from '../components/resource-list.js';
 import { ListPages } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 
-const text = texts.operators;
+const { common, operators: text } = texts;
 
 /** With the name of a key or a person. */
 const subjectOf = (
@@ -19,18 +21,40 @@ const subjectOf = (
 
 /** The changes of keys, domains, webhooks, aliases and the platform, newest first. */
 export const AllChanges = () => {
-  const { query } = useLocation();
+  const { query, route } = useLocation();
   const { value, failure, reload } = useAddressedPage<ChangePage>('/admin/changes');
+  const { account = '', actor = '', type = '', after } = query;
+  const list = (parameters: Readonly<Record<string, string>>): string =>
+    withQuery('/console/changes', parameters);
+  const isEmpty = value?.events.length === 0;
+  const submit = onSubmit(async (form) => {
+    const { account = '', actor = '', type = '' } = fieldsOf(form);
+    route(list({ account, actor, type }));
+  });
   return (
     <Page title={texts.app.changes}>
+      <form key={list(query)} class="picker" onSubmit={submit}>
+        <Input label={common.account} name="account" maxLength={64} defaultValue={account} />
+        <Input label={text.changedBy} name="actor" maxLength={500} defaultValue={actor} />
+        <Select
+          label={text.kindOfChange}
+          name="type"
+          value={type}
+          options={[
+            ['', texts.webhooks.filters.all],
+            ...changeNames.map((name) => [name, formatEventType(name)] as const),
+          ]}
+        />
+        <button>{common.search}</button>
+      </form>
       <Trouble failure={failure} onRetry={reload} />
       <p class="soft">{text.changesHint}</p>
-      {value?.events.length === 0 && <p>{text.noChanges}</p>}
+      {isEmpty && value.next === null && <p>{text.noChanges}</p>}
       <ol class="history">
         {value?.events.map((event) => (
           <EventEntry
             key={event.id}
-            entry={describeEvent(event)}
+            entry={describeEvent(event, value.earlier[event.id])}
             subject={subjectOf(event, value)}
             actorNames={value.actorNames}
           />
@@ -38,8 +62,9 @@ export const AllChanges = () => {
       </ol>
       {value && (
         <ListPages
-          first={query['after'] === undefined ? null : '/console/changes'}
-          next={nextPage('/console/changes', value)}
+          first={after === undefined ? null : list({ account, actor, type })}
+          next={value.next === null ? null : list({ account, actor, type, after: value.next })}
+          isEmpty={isEmpty === true}
         />
       )}
     </Page>

@@ -116,6 +116,8 @@ export const operators: typeof english.operators = (number) => ({
   changesHint:
     'Änderungen an Schlüsseln, Personen, Domains, Webhooks, reservierten Aliassen, Schaltern und Projektionen, die neuesten ' +
     'zuerst. Änderungen eines Links stehen in seinem Verlauf.',
+  changedBy: 'Von (Name oder ID)',
+  kindOfChange: 'Art der Änderung',
   noChanges: 'Es gibt keine weiteren Änderungen.',
   createKey: 'Schlüssel erstellen',
   plan: 'Tarif',

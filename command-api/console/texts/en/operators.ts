@@ -112,6 +112,8 @@ export const operators = (number: FormatNumber) => ({
   changesHint:
     'Changes of keys, people, domains, webhooks, reserved aliases, switches and projections, newest first. Changes of a ' +
     'link are in its history.',
+  changedBy: 'By (name or ID)',
+  kindOfChange: 'Kind of change',
   noChanges: 'There are no more changes.',
   createKey: 'Create the key',
   plan: 'Plan',
