@@ -78,7 +78,7 @@ const maxSums = 2;
 const maxWaiting = 10;
 
 /** Runs at most one sum of an account at a time. */
-const createSums = () => {
+export const createSums = (most = maxWaiting) => {
   const limit = pLimit(maxSums);
   const limitsOf = new BoundedMap<string, LimitFunction>(10_000);
   return async <Value>(
@@ -86,7 +86,7 @@ const createSums = () => {
     sum: () => Promise<Value>,
   ): Promise<Value | 'tooManySums'> => {
     const own = limitsOf.get(account) ?? pLimit(1);
-    if (own.pendingCount >= maxWaiting) return 'tooManySums';
+    if (own.pendingCount >= most) return 'tooManySums';
     limitsOf.set(account, own);
     return own(() => limit(sum));
   };

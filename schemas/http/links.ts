@@ -142,12 +142,12 @@ export const linkPage = named('LinkPage', {
   count: z
     .int()
     .min(0)
-    .max(maxCountedLinks)
+    .max(maxCountedLinks + 1)
     .nullable()
     .exactOptional()
     .describe(
-      'With `count=1`: the number of links on all pages; 1,000: at least 1,000; `null`: unknown, because ' +
-        'the search would examine too many links.',
+      'With `count=1`: the number of links on all pages; 100,001: more than 100,000; `null`: unknown, because ' +
+        'more than 100,000 links would be examined.',
     ),
 });
 export type LinkPage = z.infer<typeof linkPage>;

@@ -120,8 +120,8 @@ export type LinkQuery = Readonly<
   Omit<z.output<typeof listLinksQuery>, 'after' | 'limit' | 'count' | 'dailyClicks'>
 >;
 
-/** Matches are counted up to this number. */
-export const maxCountedLinks = 1_000;
+/** Matches are counted up to this number; one more means: more. */
+export const maxCountedLinks = 100_000;
 
 /** Times in milliseconds since 1970; `null`: without a bound. */
 interface CreationPeriod {

@@ -20,7 +20,7 @@ import {
   spooledVisit,
 } from '../../../schemas/testing/events.js';
 import { readCursor, writeCursor, type AccountQuery, type ListQuery } from './link-query.js';
-import { listAll, listLinks, startSnapshot, type Effort } from './link-list.js';
+import { countLinks, listAll, listLinks, startSnapshot, type Effort } from './link-list.js';
 import { fixture } from '../../../ops/test/support/fixture.js';
 import { databaseFixture, ledgerFixture } from '../../../ops/test/support/fixtures.js';
 
@@ -260,11 +260,15 @@ describe('command API: lists of links', () => {
           expect(await wholeList(query, limit, effort)).to.deep.equal(naive(known, query));
           const byTime = { ...query, sort: 'created' as const };
           expect(await exported(byTime, limit, effort)).to.deep.equal(naive(known, byTime));
-          for (const sorted of [query, byTime]) {
-            const allAccounts = { ...sorted, account: null };
-            expect(await wholeList(allAccounts, limit, effort)).to.deep.equal(
-              naive(known, allAccounts),
-            );
+          const allAccounts = { ...byTime, account: null };
+          for (const sorted of [{ ...query, account: null }, allAccounts]) {
+            expect(await wholeList(sorted, limit, effort)).to.deep.equal(naive(known, sorted));
+          }
+          for (const counted of [byTime, allAccounts]) {
+            const { length } = naive(known, counted);
+            expect(await countLinks(node.pool, { query: counted, now })).to.equal(length);
+            const bounded = await countLinks(node.pool, { query: counted, now }, undefined, 3);
+            if (bounded !== null) expect(bounded).to.equal(Math.min(length, 4));
           }
         }
       }),
@@ -351,6 +355,27 @@ describe('command API: lists of links', () => {
       const read = await page(queryOf(values), 100, null, effort);
       expect(read.subjects, JSON.stringify(values)).to.deep.equal(expected);
       expect(read.next, JSON.stringify(values)).to.equal(null);
+    }
+    const counts = async (values: object, most?: number) =>
+      countLinks(node.pool, { query: queryOf(values), now }, undefined, most);
+    const { length } = numbered('');
+    for (const [values, most, expected] of [
+      [{}, undefined, length + 1],
+      [{ sort: 'clicks', domain: 'sho.rt' }, undefined, 0],
+      [{}, length + 1, length + 1],
+      [{}, length, length + 1],
+      [{ status: 'disabled' }, undefined, numbered('', 7).length],
+      [{ search: 'example' }, 1_000, 1_001],
+      // Only the matches of the text index are examined.
+      [{ search: 'code77' }, 200, numbered('77').length],
+      [{ search: 'co', tag: 'fifth' }, 2_000, numbered('', 5).length],
+      [{ status: 'blocked' }, 1, 0],
+      [{ search: 'co', createdBefore: '2025-01-01' }, 1, 0],
+      [{ search: 'xx' }, 1_000, null],
+      [{ tag: 'fifth', search: 'code77' }, 100, null],
+      [{ destination: 'bücher.example' }, undefined, 1],
+    ] as const) {
+      expect(await counts(values, most), JSON.stringify([values, most])).to.equal(expected);
     }
     // Frequent terms and terms without a trigram are searched page by page, to the last link.
     for (const [search, expected] of [

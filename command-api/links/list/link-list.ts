@@ -7,6 +7,7 @@ import {
   type Client,
   type Pool,
 } from '../../../ops/platform/postgres/pool.js';
+import { hasCode } from '../../../ops/platform/errors.js';
 import type { ExistingLink } from '../../../schemas/folds/link.js';
 import { maxPageBytes } from '../../../schemas/http/paging.js';
 import { maxCountedLinks } from '../../../schemas/http/list-links.js';
@@ -21,6 +22,7 @@ import {
 import { noClicks, readClicks, type ClicksOfLink, nextByClicks } from '../clicks.js';
 import {
   amongSubjects,
+  countMatches,
   findByTextIndex,
   findExamined,
   isIndexed,
@@ -56,6 +58,9 @@ const bounded: Effort = {
   ...{ examined: 1_000, tagged: 500, steps: 5, indexed: 10_000 },
   ...{ few: 1_000, clicked: 400, accounts: 100, bytes: maxPageBytes },
 };
+
+/** SQLSTATE of a statement that took too long. */
+const statementTimeout = '57014';
 
 /** A search is frequent if this multiple of the first step's links has enough matches for a page. */
 const frequentFactor = 8;
@@ -373,16 +378,26 @@ export const listLinks = (
     return { links: await readListed(tx, outbox, request, links), next: end };
   });
 
-/** Counts the matches of a query up to `maxCountedLinks`; `null` if the bounds of the work are reached before. */
-export const countLinks = (
+/**
+ * Counts the matches of a query up to `maxCountedLinks`; one more: there are more; `null` if the bounds of the work are
+ * reached before. The hosts of destinations are compared in this thread, as in a page.
+ */
+export const countLinks = async (
   pool: Pool,
   { query, now }: Pick<ListRequest, 'query' | 'now'>,
   effort = bounded,
-): Promise<number | null> =>
-  transaction(pool, async (tx) => {
-    await startSnapshot(tx);
-    const request = { query: { ...query, sort: 'created' as const }, after: null, limit: 0, now };
-    const { links, end } = await find(tx, request, maxCountedLinks, effort);
-    if (links.length >= maxCountedLinks) return maxCountedLinks;
-    return end === null ? links.length : null;
-  });
+  most = maxCountedLinks,
+): Promise<number | null> => {
+  try {
+    return await transaction(pool, async (tx) => {
+      await startSnapshot(tx);
+      if (query.destination === undefined) return countMatches(tx, query, now, most);
+      const request = { query: { ...query, sort: 'created' as const }, after: null, limit: 0, now };
+      const { links, end } = await find(tx, request, most + 1, effort);
+      return end === null || links.length > most ? Math.min(links.length, most + 1) : null;
+    });
+  } catch (error) {
+    if (hasCode(error, statementTimeout)) return null;
+    throw error;
+  }
+};

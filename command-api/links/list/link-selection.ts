@@ -362,6 +362,9 @@ export const nextAccount = async (tx: Client, after: string): Promise<string | n
   return rows[0]?.account ?? null;
 };
 
+/** Within the deadline of the request, which also reads a page. */
+const maxCountMs = 1_000;
+
 /** Links of a tag are counted up to this number. */
 const countedLinks = 10_000;
 
@@ -387,3 +390,36 @@ export const selectionOf = async (
   now: Date,
   withoutClicks = false,
 ): Promise<Selection> => ({ query, now, tag: await rarestTag(tx, query), withoutClicks });
+
+/** The number of matches, `most + 1` if there are more; `null` if more links would be examined, or it takes too long. */
+export const countMatches = async (
+  tx: Client,
+  query: ListQuery,
+  now: Date,
+  most: number,
+): Promise<number | null> => {
+  const values = new Values();
+  const ofAccount = { ...query, account: query.account ?? '' };
+  const tag = query.account === null ? null : await rarestTag(tx, ofAccount);
+  const selection = { query: ofAccount, now, tag, withoutClicks: false };
+  const isByText = query.account !== null && tag === null && isIndexed(ofAccount);
+  let range = query.status === 'deleted' ? 'true' : `b.status <> 'deleted'`;
+  if (isByText) {
+    const texts = textConditions(ofAccount, 'b.folded', values).join(' AND ');
+    range = `b.account = ${values.add(query.account, 'text')} AND ${texts}`;
+  }
+  const examined =
+    isByText || query.account === null
+      ? `SELECT b.* FROM ${links} b WHERE ${range} LIMIT ${most + 1}`
+      : walkOf(selection, 'links', null, most + 1, values);
+  const conditions = (isByText ? otherConditionsOn : conditionsOn)(selection, values);
+  await tx.query(
+    `SET LOCAL statement_timeout = ${maxCountMs}${isByText ? `; ${byTextIndex}` : ''}`,
+  );
+  const { rows } = await tx.query<{ readonly matches: number; readonly examined: number }>(
+    `SELECT count(*) AS examined, count(*) FILTER (WHERE ${conditions}) AS matches FROM (${examined}) l`,
+    values.list,
+  );
+  const [{ matches, examined: seen } = { matches: 0, examined: 0 }] = rows;
+  return seen <= most || matches > most ? matches : null;
+};

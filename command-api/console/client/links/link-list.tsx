@@ -192,7 +192,7 @@ const LinkTable = ({ links, ...rest }: TableProps) => (
 
 const pageSize = 50;
 
-const maxCount = 1_000;
+const maxCount = 100_000;
 
 interface List<Page> extends Loaded<Page> {
   readonly filter: LinkFilter;
@@ -249,7 +249,7 @@ export const LinkList = ({ list, links, hasAccounts = false, ...rest }: Props) =
       <Trouble failure={failure} onRetry={reload} />
       <section class="card stack list" aria-label={common.links} aria-busy={isLoading}>
         {count != null && (
-          <p role="status">{(count < maxCount ? text.count : text.countAtLeast)(count)}</p>
+          <p role="status">{count > maxCount ? text.countAbove(maxCount) : text.count(count)}</p>
         )}
         {rest.children}
         {isEmpty ? (

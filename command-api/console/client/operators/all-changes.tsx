@@ -27,9 +27,10 @@ export const AllChanges = () => {
   const list = (parameters: Readonly<Record<string, string>>): string =>
     withQuery('/console/changes', parameters);
   const isEmpty = value?.events.length === 0;
-  const submit = onSubmit(async (form) => {
+  const submit = onSubmit((form) => {
     const { account = '', actor = '', type = '' } = fieldsOf(form);
     route(list({ account, actor, type }));
+    return undefined;
   });
   return (
     <Page title={texts.app.changes}>
@@ -64,7 +65,7 @@ export const AllChanges = () => {
         <ListPages
           first={after === undefined ? null : list({ account, actor, type })}
           next={value.next === null ? null : list({ account, actor, type, after: value.next })}
-          isEmpty={isEmpty === true}
+          isEmpty={isEmpty}
         />
       )}
     </Page>

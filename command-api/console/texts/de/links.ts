@@ -8,7 +8,7 @@ export const links: typeof english.links = (number) => {
   return {
     export: 'Exportieren',
     count: (count) => (count === 1 ? '1 Link' : `${number(count)} Links`),
-    countAtLeast: (count) => `${number(count)} Links oder mehr`,
+    countAbove: (count) => `Mehr als ${number(count)} Links`,
     onThisPage: (count) =>
       count === 1 ? 'Ein Link auf dieser Seite' : `${number(count)} Links auf dieser Seite`,
     noneOfThese: 'Keiner dieser Links passt.',

@@ -6,8 +6,7 @@ export const links = (number: FormatNumber) => {
   return {
     export: 'Export',
     count: (count: number) => (count === 1 ? '1 link' : `${number(count)} links`),
-    /** The count is a lower bound. */
-    countAtLeast: (count: number) => `${number(count)} links or more`,
+    countAbove: (count: number) => `More than ${number(count)} links`,
     onThisPage: (count: number) =>
       count === 1 ? 'One link on this page' : `${number(count)} links on this page`,
     noneOfThese: 'None of these match.',
