@@ -21,6 +21,27 @@ describe('the operators’ console', () => {
     return (await done('platform')).slice(before.length);
   };
 
+  it('filters changes by account, actor and kind, with the values before and after', async () => {
+    const { id, name, account } = await bench.key('PRO', { account: `changes-${Date.now()}` });
+    await bench.admin('PATCH', `/admin/keys/${id}`, { name: 'Renamed' }, { 'X-Actor': 'maria' });
+    await goTo('Changes');
+    await page.getByLabel('Account').fill(account);
+    await button('Search').click();
+    await page.getByText('API key created').and(page.locator('strong')).waitFor();
+    await page.getByLabel('By (name or ID)').fill('maria');
+    await page.getByLabel('Kind of change').selectOption('API key changed');
+    await button('Search').click();
+    await page.waitForURL(/account=changes-\d+&actor=maria&type=ApiKeyChanged$/);
+    const entries = page.locator('.history li');
+    await entries.getByText(`${name} → Renamed`).waitFor();
+    expect(await entries.locator('dt').allTextContents()).to.deep.equal(['Name']);
+    await expectAccessible();
+    await page.goBack();
+    await page.getByText('API key created').and(page.locator('strong')).waitFor();
+    expect(await page.getByLabel('By (name or ID)').inputValue()).to.equal('');
+    expect(await page.getByLabel('Account').inputValue()).to.equal(account);
+  });
+
   it('creates, changes, deactivates and revokes a key', async () => {
     await goTo('Keys');
     await button('New key').click();
