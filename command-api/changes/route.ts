@@ -42,16 +42,13 @@ interface ChangeRow extends HistoryRow {
   readonly examined: number;
 }
 
-/** Earlier events of a subject that have a part of its values. */
-const maxEarlier = 4;
-
 const impliedStatus: ReadonlyMap<string | undefined, string> = new Map([
   ['ApiKeyCreated', 'active'],
   ['WebhookCreated', 'enabled'],
   ['WebhookDisabled', 'disabled'],
 ]);
 
-/** The values before those events of a page that have the values after a change, by the id of the event. */
+/** The values before those events of a page that have the values after a change, by their ids. */
 const readEarlier = async (
   pool: Pool,
   page: readonly HistoryRow[],
@@ -70,7 +67,7 @@ const readEarlier = async (
                             AND e.sequence < c.sequence AND e.sequence >= c.sequence - 100
                             AND e.account IS NOT DISTINCT FROM c.account
                             AND e.type !~ 'Rotated' AND (e.data <> '{}' OR e.type ~ 'Deleted')
-                          ORDER BY e.sequence DESC LIMIT ${maxEarlier}) e) sized
+                          ORDER BY e.sequence DESC LIMIT 4) e) sized
            WHERE bytes <= ${maxPageBytes} ORDER BY place, sequence DESC`,
     values: valuesByField(changes, 'id', 'subject', 'sequence', 'account'),
   });

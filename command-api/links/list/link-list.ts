@@ -59,9 +59,6 @@ const bounded: Effort = {
   ...{ few: 1_000, clicked: 400, accounts: 100, bytes: maxPageBytes },
 };
 
-/** SQLSTATE of a statement that took too long. */
-const statementTimeout = '57014';
-
 /** A search is frequent if this multiple of the first step's links has enough matches for a page. */
 const frequentFactor = 8;
 
@@ -397,7 +394,8 @@ export const countLinks = async (
       return end === null || links.length > most ? Math.min(links.length, most + 1) : null;
     });
   } catch (error) {
-    if (hasCode(error, statementTimeout)) return null;
+    // statement_timeout
+    if (hasCode(error, '57014')) return null;
     throw error;
   }
 };
