@@ -101,6 +101,7 @@ const Shortcuts = ({ shortcuts }: { readonly shortcuts: readonly Shortcut[] }) =
           <dl class="data">
             {[
               ...shortcuts,
+              { keys: 'd w m y', title: texts.statistics.period },
               { keys: paletteKeys, title: common.search },
               { keys: '?', title: text.shortcuts },
             ].map(({ keys, title }) => (

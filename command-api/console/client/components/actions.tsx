@@ -59,7 +59,7 @@ export interface Action {
   };
   /** Returns `null` if nothing is to be sent. */
   readonly call: (data: FormData) => Promise<Result<unknown>> | null;
-  /** The report of the success. Without it, nothing is reported. */
+  /** The report of the success, if it is not the usual one. */
   readonly done?: string | ((value: never) => string);
   /** Whether the button disappears with its item: the report gets the focus. */
   readonly isRemoval?: boolean;
@@ -145,8 +145,10 @@ interface Finished {
 const secretOf = ({ action: { secret = 'key' }, value }: Finished): string =>
   (value as Readonly<Record<string, string>>)[secret] ?? '';
 
-const reportOf = ({ action: { done = '' }, value }: Finished): string =>
-  typeof done === 'string' ? done : done(value as never);
+const reportOf = ({ action, value }: Finished): string => {
+  const { done = action.secret ? '' : text.done } = action;
+  return typeof done === 'string' ? done : done(value as never);
+};
 
 /** The actions of a page: their buttons, forms, dialogs, reports and errors. @param reload loads the changed data */
 export const useActions = (reload: () => void) => {
@@ -179,6 +181,8 @@ export const useActions = (reload: () => void) => {
     run,
     isBusy,
     succeed,
+    /** Sends the request of an action without a dialog. */
+    start: (action: Action): void => void send(action),
     /** Buttons for actions, none for auditors. Equal positions keep their focus. */
     buttons: (actions: readonly Action[], style = 'small') =>
       (isReadOnly ? [] : actions).map((action, index) => (

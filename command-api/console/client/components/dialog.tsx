@@ -17,6 +17,8 @@ export const Dialog = ({ title, children, onClose }: Props) => {
     const opener = document.activeElement;
     const element = dialog.current;
     element?.showModal();
+    // The browser would focus the button that closes the dialog, and Enter would discard what was typed.
+    element?.querySelector<HTMLElement>('input, select, textarea')?.focus();
     return () => {
       element?.close();
       // The browser does not restore the focus when the dialog is already removed.

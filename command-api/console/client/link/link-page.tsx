@@ -159,13 +159,16 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
         <LinkSummary
           link={link}
           notice={
-            <NotRedirecting
-              link={link}
-              path={path}
-              canWrite={canWrite && tab !== 'settings'}
-              canCreate={scopes.includes('links:create')}
-              onChanged={reload}
-            />
+            // The settings of a deleted link say it too.
+            !(link.status === 'deleted' && tab === 'settings') && (
+              <NotRedirecting
+                link={link}
+                path={path}
+                canWrite={canWrite && tab !== 'settings'}
+                canCreate={scopes.includes('links:create')}
+                onChanged={reload}
+              />
+            )
           }
         />
       )}

@@ -64,8 +64,12 @@ const Templates = ({ values, onChange }: Props) => {
             hint={text.templateHint}
             value={name}
             onInput={withValue(setName)}
-            // It would create the link.
-            onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
+            // Enter would create the link.
+            onKeyDown={(event) => {
+              if (event.key !== 'Enter') return;
+              event.preventDefault();
+              if (wanted !== '') tools.start(saving);
+            }}
           />
           <p class="row">
             {wanted !== '' && tools.buttons(chosen === '' ? [saving] : [saving, removal])}

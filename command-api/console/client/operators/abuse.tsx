@@ -80,8 +80,8 @@ export const Abuse = () => {
             <ScrollTable
               label={text.clickedLinks}
               columns={[
-                ...[common.shortLink, common.account, common.destination],
-                ...[{ number: common.clicks }, { number: text.growth }],
+                ...[common.shortLink, { number: common.clicks }, { number: text.growth }],
+                ...[common.account, common.destination],
                 ...[text.state, ...(isReadOnly ? [] : [common.actions])],
               ]}
             >
@@ -90,12 +90,12 @@ export const Abuse = () => {
                   <td>
                     <a href={linkPage(link)}>{subjectOfLink(link)}</a>
                   </td>
+                  <Number value={link.clicks} />
+                  <td class="number">{changeOf(link.clicks, link.before)}</td>
                   <AccountLink account={link.account} />
                   <td class="clip">
                     <ClippedUrl url={link.url} />
                   </td>
-                  <Number value={link.clicks} />
-                  <td class="number">{changeOf(link.clicks, link.before)}</td>
                   <td>
                     <span class={`badge ${link.status}`}>{statuses[link.status]}</span>
                   </td>
@@ -132,23 +132,27 @@ export const Abuse = () => {
           <div class="card stack">
             <h2>{text.sharedDestinations}</h2>
             <p class="soft">{text.sharedHint}</p>
-            <ScrollTable
-              label={text.sharedDestinations}
-              columns={[
-                common.destination,
-                ...[{ number: text.accounts }, { number: common.links }],
-              ]}
-            >
-              {value.destinations.map(({ host, accounts, links }) => (
-                <tr key={host}>
-                  <td>
-                    <a href={linksOf({ destination: host })}>{host}</a>
-                  </td>
-                  <Number value={accounts} />
-                  <Number value={links} />
-                </tr>
-              ))}
-            </ScrollTable>
+            {value.destinations.length === 0 ? (
+              <p>{text.noneShared}</p>
+            ) : (
+              <ScrollTable
+                label={text.sharedDestinations}
+                columns={[
+                  common.destination,
+                  ...[{ number: text.accounts }, { number: common.links }],
+                ]}
+              >
+                {value.destinations.map(({ host, accounts, links }) => (
+                  <tr key={host}>
+                    <td>
+                      <a href={linksOf({ destination: host })}>{host}</a>
+                    </td>
+                    <Number value={accounts} />
+                    <Number value={links} />
+                  </tr>
+                ))}
+              </ScrollTable>
+            )}
           </div>
         </>
       )}

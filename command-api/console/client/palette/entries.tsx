@@ -28,8 +28,9 @@ const searchOf = (typed: string): string =>
 
 /** The links that match a text. A short URL finds the links whose code contains its code. */
 const useLinks = (typed: string) => {
-  const { shortUrlHost } = useOwner();
-  const canRead = useScope('links:read');
+  const { shortUrlHost, keyId } = useOwner();
+  const isOperator = keyId === null;
+  const canRead = useScope('links:read') || isOperator;
   const domains = useActiveDomains();
   const search = canRead ? searchOf(typed) : '';
   const [started, setStarted] = useState('');
@@ -45,7 +46,9 @@ const useLinks = (typed: string) => {
       domain !== null && domains.includes(domain)
         ? { domain, search: code }
         : { search: codeOfShortUrl(started, shortUrlHost) ?? started };
-    return callApi<Found>(withQuery('/v2/links', { limit: '8', ...query }));
+    return callApi<Found>(
+      withQuery(isOperator ? '/admin/links' : '/v2/links', { limit: '8', ...query }),
+    );
   }, started);
   return { ...loaded, isLoading: loaded.isLoading || started !== search };
 };

@@ -97,9 +97,13 @@ const actionsOf = (
   return [
     {
       verb: text.test,
-      call: () => callApi(`${path}/test`, { method: 'POST' }),
-      done: (tested: TestedWebhookResponse) =>
-        (tested.delivered ? text.testDelivered : text.testFailed)(formatAttempt(tested)),
+      call: async () => {
+        const tested = await callApi<TestedWebhookResponse>(`${path}/test`, { method: 'POST' });
+        if (!tested.ok || tested.value.delivered) return tested;
+        const message = text.testFailed(formatAttempt(tested.value));
+        return { ok: false, failure: { kind: 'refused', message, status: tested.status } };
+      },
+      done: (tested: TestedWebhookResponse) => text.testDelivered(formatAttempt(tested)),
     },
     {
       verb: isEnabled ? text.pause : common.enable,

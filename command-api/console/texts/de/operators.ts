@@ -36,6 +36,7 @@ export const operators: typeof english.operators = (number) => ({
   growth: 'Wachstum',
   newestAccounts: 'Neueste Konten',
   sharedDestinations: 'Gemeinsame Ziele',
+  noneShared: 'Es gibt keine.',
   sharedHint: 'Hosts aktiver Links mehrerer Konten, die ihr Ziel in diesem Zeitraum erhielten.',
   accounts: 'Konten',
   dependencies: 'Abhängigkeiten',

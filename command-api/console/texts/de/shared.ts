@@ -105,6 +105,7 @@ export const app: typeof english.app = {
 
 export const components: typeof english.components = {
   cancel: 'Abbrechen',
+  done: 'Erledigt.',
   close: 'Schließen',
   notLoaded: 'Diese Seite kann nicht geladen werden',
   newVersion:

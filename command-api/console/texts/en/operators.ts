@@ -32,6 +32,7 @@ export const operators = (number: FormatNumber) => ({
   growth: 'Growth',
   newestAccounts: 'Newest accounts',
   sharedDestinations: 'Shared destinations',
+  noneShared: 'There are none.',
   sharedHint:
     'Hosts of active links of several accounts that got their destination in this period.',
   accounts: 'Accounts',

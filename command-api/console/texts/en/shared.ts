@@ -105,6 +105,7 @@ export const app = {
 
 export const components = {
   cancel: 'Cancel',
+  done: 'Done.',
   close: 'Close',
   notLoaded: 'This page cannot be loaded',
   newVersion: 'Linklog was updated. Try again to load the new version.',
