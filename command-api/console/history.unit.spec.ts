@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { catalogue } from '../../schemas/events/catalogue.js';
 import { formatTime } from './format.js';
 import { describeEvent, describeHistory, nameOfActor, type HistoryEvent } from './history.js';
 
@@ -125,4 +126,20 @@ describe('the history of a link', () => {
     expect(nameOfActor('operator', {})).to.equal('an operator');
     expect(nameOfActor('toString', {})).to.equal('toString');
   });
+});
+
+describe('the fields of events in a history', () => {
+  /** The history has neither secrets nor these events. */
+  const unnamed = /^(?:passwordHash|hash|tokenHash|secrets?|keyId)$/;
+  for (const { name, data } of Object.values(catalogue)) {
+    if (['LinkVisited', 'CallsMetered'].includes(name)) continue;
+    it(`have a name each, if they are of ${name}`, () => {
+      const fields = Object.keys(data.shape).filter((field) => !unnamed.test(field));
+      const values = Object.fromEntries(
+        fields.map((field) => [field, field === 'rules' ? [] : true]),
+      );
+      const named = describeEvent(event(name, values)).changes.map(({ field }) => field);
+      expect(named.filter((field) => fields.includes(field))).to.deep.equal([]);
+    });
+  }
 });
