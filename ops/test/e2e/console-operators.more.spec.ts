@@ -23,21 +23,21 @@ describe('the operators’ console', () => {
 
   it('filters changes by account, actor and kind, with the values before and after', async () => {
     const { id, name, account } = await bench.key('PRO', { account: `changes-${Date.now()}` });
-    await bench.admin('PATCH', `/admin/keys/${id}`, { name: 'Renamed' }, { 'X-Actor': 'maria' });
+    await bench.admin('PATCH', `/admin/keys/${id}`, { name: 'Altered' }, { 'X-Actor': 'maria' });
     await goTo('Changes');
     await page.getByLabel('Account').fill(account);
     await button('Search').click();
-    await page.getByText('API key created').and(page.locator('strong')).waitFor();
+    await page.getByText('API key created').and(page.locator('strong')).first().waitFor();
     await page.getByLabel('By (name or ID)').fill('maria');
     await page.getByLabel('Kind of change').selectOption('API key changed');
     await button('Search').click();
     await page.waitForURL(/account=changes-\d+&actor=maria&type=ApiKeyChanged$/);
     const entries = page.locator('.history li');
-    await entries.getByText(`${name} → Renamed`).waitFor();
+    await entries.getByText(`${name} → Altered`).waitFor();
     expect(await entries.locator('dt').allTextContents()).to.deep.equal(['Name']);
     await expectAccessible();
     await page.goBack();
-    await page.getByText('API key created').and(page.locator('strong')).waitFor();
+    await page.getByText('API key created').and(page.locator('strong')).first().waitFor();
     expect(await page.getByLabel('By (name or ID)').inputValue()).to.equal('');
     expect(await page.getByLabel('Account').inputValue()).to.equal(account);
   });
@@ -46,7 +46,7 @@ describe('the operators’ console', () => {
     await goTo('Keys');
     await button('New key').click();
     await expectAccessible();
-    await page.getByLabel('Name').fill('<b>an Arabic key</b> مفتاح');
+    await page.getByLabel('Name', { exact: true }).fill('<b>an Arabic key</b> مفتاح');
     await page.getByLabel('Plan', { exact: true }).selectOption('HOBBY');
     await page.getByLabel('Expires', { exact: true }).selectOption('86400');
     await page.getByLabel('Manage keys').uncheck();

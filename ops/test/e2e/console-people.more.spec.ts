@@ -104,7 +104,6 @@ describe('people in the console', () => {
     await page.keyboard.press('Enter');
     await dialog().getByLabel('Account').waitFor();
     await expectAccessible('switch');
-    await page.keyboard.press('Tab');
     await dialog().getByLabel('Account').selectOption('beta (Editor)');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
@@ -252,7 +251,7 @@ describe('people in the console', () => {
     await button('Cancel', dialog()).click();
     await goTo('Changes');
     await page.getByText('by Otto').first().waitFor();
-    await page.getByText('Person added').first().waitFor();
+    await page.getByText('Person added').and(page.locator('strong')).first().waitFor();
     await page
       .getByText(/^Vera \(.+\)$/)
       .first()

@@ -86,7 +86,8 @@ class Calls {
     } while (page.getNext() == null);
     LinkPage lastPage =
         links.listLinks(1, page.getNext(), null, null, tags, null, null, null, null, null, null, null, null);
-    Stats stats = new ReportsApi(client).getStats(code, List.of("countries"), null, null, null, null, null, null);
+    Stats stats = new ReportsApi(client).getStats(
+        code, List.of("countries"), null, null, null, null, null, null, null, null, null, null, null, null, null, null, null);
     EventPage events = new EventsApi(client).getEvents("LinkCreated", null, 1, null, null, null);
     byte[] qrCode = Files.readAllBytes(
         links.getQrCode(code, null, null, null, null, null, null, null, null, null).toPath());
