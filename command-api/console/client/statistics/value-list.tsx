@@ -129,7 +129,7 @@ export const Breakdown = ({ title, dimensions, stats }: BreakdownProps) => {
               <FilterLink dimension={dimension} value={name} stats={stats}>
                 {folders[dimension] !== undefined && (
                   <Picture folder={folders[dimension]} value={name} />
-                )}{' '}
+                )}
                 <bdi>{formatValue(dimension, name)}</bdi>
               </FilterLink>
             )}
