@@ -74,7 +74,7 @@ describe('the filters of the console’s statistics', () => {
     await page.getByRole('link', { name: 'q4', exact: true }).press('Enter');
     await expectNumbers(5, ofQ4);
     expect(new URL(page.url()).searchParams.get('tag')).to.equal('q4');
-    expect(await card('Live').count()).to.equal(0);
+    await card('Live').waitFor({ state: 'detached' });
     await expectAccessible('filtered');
     await page.reload();
     await expectNumbers(5, ofQ4);

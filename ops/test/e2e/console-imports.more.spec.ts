@@ -101,7 +101,7 @@ describe('the console’s imports', () => {
     await expectAccessible('running');
     await button('Stop').click();
     await page.getByText('The check was stopped.').waitFor();
-    expect(await button(/^Import/).count()).to.equal(0);
+    await button(/^Import/).waitFor({ state: 'detached' });
 
     const headers = { 'Content-Type': 'text/csv' };
     const started = await bench.api('/v2/imports', key.key, {

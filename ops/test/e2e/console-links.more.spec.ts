@@ -190,7 +190,7 @@ describe('the console’s links', () => {
     await expectVisit(302, changed);
     await goTo('History');
     await page.getByText('Link edited').waitFor();
-    expect(await page.locator('main img').count()).to.equal(0);
+    await page.locator('main img').first().waitFor({ state: 'detached' });
 
     await goTo('Settings');
     await button('Disable').click();

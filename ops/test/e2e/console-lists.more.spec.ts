@@ -262,7 +262,7 @@ describe('the console’s lists of links', () => {
     expect(await bottomOf(sheet)).to.equal(812);
     await sheet.getByRole('link', { name: 'Webhooks' }).press('Enter');
     await page.getByRole('heading', { name: 'Webhooks' }).waitFor();
-    expect(await sheet.count()).to.equal(0);
+    await sheet.waitFor({ state: 'detached' });
   });
 
   it('start at the top of the next page, and are where they were after Back', async () => {

@@ -159,7 +159,7 @@ describe('the operators’ console', () => {
     await expectAccessible();
     await button('Block', dialog).click();
     await row.getByText('blocked').waitFor();
-    expect(await row.getByRole('button').count()).to.equal(0);
+    await row.getByRole('button').first().waitFor({ state: 'detached' });
     await page.getByText(`${shortCode} is blocked.`).waitFor();
     expect(await done(shortCode)).to.deep.equal(['LinkBlocked']);
     const accounts = page.getByRole('region', { name: 'Newest accounts' });
@@ -268,7 +268,7 @@ describe('the operators’ console', () => {
     const claim = page.getByRole('listitem').filter({ hasText: domain });
     await claim.getByText('pending').waitFor();
     await claim.getByText(`account ${account}`).waitFor();
-    expect(await claim.getByRole('button').count()).to.equal(0);
+    await claim.getByRole('button').first().waitFor({ state: 'detached' });
     await expectAccessible();
   });
 
@@ -290,6 +290,6 @@ describe('the operators’ console', () => {
     await dialog.getByLabel('Use keyboard shortcuts').uncheck();
     await button('Close').click();
     await page.keyboard.press('?');
-    expect(await dialog.count()).to.equal(0);
+    await dialog.waitFor({ state: 'detached' });
   });
 });

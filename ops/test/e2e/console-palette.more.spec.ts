@@ -36,7 +36,7 @@ describe('the command palette of the console', () => {
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/console\/links\/palette-first$/);
     await heading('palette-first').and(page.locator(':focus')).waitFor();
-    expect(await dialog().count()).to.equal(0);
+    await dialog().waitFor({ state: 'detached' });
   });
 
   it('opens a page that the arrow keys choose, and names it to screen readers', async () => {
@@ -54,7 +54,7 @@ describe('the command palette of the console', () => {
     await expectAccessible();
     await page.keyboard.press('Enter');
     await heading('New link').waitFor();
-    expect(await dialog().count()).to.equal(0);
+    await dialog().waitFor({ state: 'detached' });
   });
 
   it('returns the focus to a field on Escape, and asks before unsaved input is left', async () => {
@@ -73,7 +73,7 @@ describe('the command palette of the console', () => {
     await page.keyboard.press('Enter');
     await button('Leave').click();
     await heading('People').waitFor();
-    expect(await dialog().count()).to.equal(0);
+    await dialog().waitFor({ state: 'detached' });
   });
 
   it('offers only what the scopes of the key allow, and searches no links without links:read', async () => {
@@ -140,7 +140,7 @@ describe('the command palette of the console', () => {
     await dialog().getByRole('alert').waitFor();
     console.provoke(loadError(500));
     await field().and(page.locator(':focus')).waitFor();
-    expect(await options().count()).to.equal(0);
+    await options().waitFor({ state: 'detached' });
   });
 
   it('opens from its button on every screen, and has the pages of operators', async () => {

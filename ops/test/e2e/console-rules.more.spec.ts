@@ -80,7 +80,7 @@ describe('the console’s redirect rules', () => {
 
     await button('Create the link').click();
     await page.getByText('Your link is live').waitFor();
-    expect(await page.getByText('Rule 1').count()).to.equal(0);
+    await page.getByText('Rule 1').waitFor({ state: 'detached' });
     await expectDestinations('with-rules', [urls.ios, urls.all]);
 
     await show('/links/with-rules');
