@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { topicNames } from '../../schemas/events/topics.js';
+import { topicNames, topics } from '../../schemas/events/topics.js';
 import { coalesce, WakeUp } from '../platform/concurrency/deferred.js';
 import type { Logger } from '../platform/logging.js';
 import type { Pool } from '../platform/postgres/pool.js';
@@ -17,6 +17,7 @@ import {
   encodeCursor,
   feedPartitions,
   feedTopics,
+  firstIndexOf,
   logIdentity,
   startCursor,
   type Cursor,
@@ -25,7 +26,6 @@ import { readLinkVisits } from './link-visits.js';
 import { indexesOf, isVisitsIndex, selects, type FeedEvent, type FeedFilter } from './filter.js';
 import { openHeads, type Heads } from './head.js';
 import { offsetOfTime } from './offset-of-time.js';
-import { createReadAheads, noReadAhead, type ReadAhead } from './read-ahead.js';
 import {
   countHistory,
   historyOffsetsSince,
@@ -69,6 +69,8 @@ const sharedMs = 1_000;
 
 /** A follower's portion reads this multiple of its limits, because its partitions have different numbers of events. */
 const surplus = 1.25;
+
+const firstOfVisits = firstIndexOf(topics.visits.name);
 
 /** How often a follower polls stored events that are not complete yet (ms). */
 const pollMs = 200;
@@ -146,7 +148,6 @@ export const openFeed = (deps: {
         pausedUntil = endedAt + (endedAt - startedAt) * pauseFactor;
       }
     });
-  const readAheads = createReadAheads();
   let knownIdentity: string | null = null;
   /** The IDs of a log never change, but Kafka's are unknown before it is reached. */
   const identity = (): string => {
@@ -175,41 +176,29 @@ export const openFeed = (deps: {
   /** Streams by filter. */
   const groups = new Map<string, Group>();
 
+  /** One partition after the other, because a query reads a thousand records: first the one that is the furthest behind. */
   const storedVisits = async (
     filter: FeedFilter,
     cursor: Cursor,
     indexes: readonly number[],
     limit: number,
-    ahead: ReadAhead,
   ): Promise<readonly PartitionEvents[]> => {
     if (indexes.length === 0) return [];
-    const starts = indexes.map((index) => {
-      const from = cursor[index] ?? 0;
-      return { index, from, known: ahead.take(index, from) };
-    });
-    const inMemory = starts.reduce((sum, { known }) => sum + (known?.events.length ?? 0), 0);
-    if (inMemory >= limit) {
-      return starts.map(
-        ({ index, from, known }) => known ?? { index, events: [], scanned: from, atEnd: false },
-      );
-    }
-    const to = await ends();
-    // One after the other, because a query reads a thousand records: first those in memory, which bounds them, then the
-    // partition that is the furthest behind.
-    const ranges = starts
-      .map((start) => ({ ...start, end: to[start.index] ?? 0 }))
-      .sort((a, b) => Number(!a.known) - Number(!b.known) || a.from * b.end - b.from * a.end);
+    const to = await log.ranges(topics.visits.name);
+    const ranges = indexes
+      .map((index) => ({
+        ...{ index, from: cursor[index] ?? 0, end: to[index - firstOfVisits]?.next ?? 0 },
+      }))
+      .sort((a, b) => a.from * b.end - b.from * a.end);
     const found: PartitionEvents[] = [];
-    let count = 0;
+    let left = limit;
     for (const range of ranges) {
-      const { index, from, end, known } = range;
-      const isUnread = !known && count < limit && from < end;
-      const read = isUnread
-        ? await readVisits(log, filter, range, ahead.limitFor(limit - count), maxRecords)
-        : null;
-      if (read) ahead.keep(read);
-      const visits = known ?? read ?? { index, events: [], scanned: from, atEnd: from >= end };
-      count += visits.events.length;
+      const { index, from, end } = range;
+      const visits =
+        left > 0 && from < end
+          ? await readVisits(log, filter, range, left, maxRecords)
+          : { index, events: [], scanned: from, atEnd: from >= end };
+      left -= visits.events.length;
       found.push(visits);
     }
     return found;
@@ -220,15 +209,15 @@ export const openFeed = (deps: {
     cursor: Cursor,
     indexes: readonly number[],
     limits: PortionLimits,
-    ahead: ReadAhead,
+    isPage: boolean,
   ): Promise<readonly PartitionEvents[]> => {
     const visits = indexes.filter(isVisitsIndex);
     const others = indexes.filter((index) => !isVisitsIndex(index));
     // A page has its events by time, although all of them may be in one partition.
-    const share = ahead === noReadAhead ? 1 : surplus / others.length;
+    const share = isPage ? 1 : surplus / others.length;
     const [history, found] = await Promise.all([
       readHistory(pool, filter, cursor, others, limits, share),
-      storedVisits(filter, cursor, visits, limits.events, ahead),
+      storedVisits(filter, cursor, visits, limits.events),
     ]);
     return [...history, ...found];
   };
@@ -241,7 +230,7 @@ export const openFeed = (deps: {
   ): Promise<Portion> =>
     mergePartitions(
       cursor,
-      await readStored(filter, cursor, indexesOf(filter), limits, noReadAhead),
+      await readStored(filter, cursor, indexesOf(filter), limits, true),
       limits,
     );
 
@@ -305,7 +294,6 @@ export const openFeed = (deps: {
       group.streams += 1;
       if (isStream) groups.set(name, group);
       const wakeUp = new WakeUp();
-      const ahead = readAheads.open();
       const release = heads.join(filter.account, indexes, () => {
         wakeUp.wake();
       });
@@ -351,7 +339,7 @@ export const openFeed = (deps: {
           if (portion.events.length > 0) setImmediate(share(key, Promise.resolve(portion)));
           return portion;
         }
-        const read = async () => merge(await readStored(filter, start, missing, bounds, ahead));
+        const read = async () => merge(await readStored(filter, start, missing, bounds, false));
         const reading = isBehind && readsHistory ? catchUp(read) : limitReads(read);
         const drop = share(key, reading);
         reading.then(({ events }) => {
@@ -389,7 +377,6 @@ export const openFeed = (deps: {
         },
         /** Continues at another cursor. */
         seek(to: Cursor): void {
-          ahead.clear();
           cursor = to;
         },
         close(): void {
@@ -397,7 +384,6 @@ export const openFeed = (deps: {
           isClosed = true;
           group.streams -= 1;
           if (isStream && group.streams === 0) groups.delete(name);
-          ahead.clear();
           release();
           wakeUp.wake();
         },

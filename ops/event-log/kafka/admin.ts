@@ -1,20 +1,32 @@
-import type { Admin, Kafka } from 'kafkajs';
+import type { Admin, Cluster, Kafka } from 'kafkajs';
 import { retry } from '../../platform/concurrency/retry.js';
 import { TopicMissing } from './log-faults.js';
 import { TopicDiffers } from './topics.js';
 
-export const createClusterAdmin = (kafka: Kafka) => {
-  let connected: Promise<Admin> | undefined;
+interface Client {
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+}
+
+/** A client of kafkajs, which is replaced after a failure, because it keeps outdated metadata of the cluster. */
+const createConnection = <C extends Client>(create: () => C, attempts: number) => {
+  let connected: Promise<C> | undefined;
   let isClosed = false;
   const running = new Set<Promise<unknown>>();
 
-  const connect = async (): Promise<Admin> => {
-    const admin = kafka.admin();
-    await admin.connect();
-    return admin;
+  const connect = async (): Promise<C> => {
+    const client = create();
+    try {
+      await client.connect();
+    } catch (error) {
+      // A broken connection may fail to disconnect.
+      client.disconnect().catch(() => undefined);
+      throw error;
+    }
+    return client;
   };
 
-  const tryOnce = async <Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> => {
+  const tryOnce = async <Result>(work: (client: C) => Promise<Result>): Promise<Result> => {
     if (isClosed) throw new Error('the connection to Kafka was closed');
     connected ??= connect();
     const connection = connected;
@@ -27,7 +39,7 @@ export const createClusterAdmin = (kafka: Kafka) => {
       if (connected === connection) {
         connected = undefined;
         // A broken connection may fail to disconnect.
-        connection.then((admin) => admin.disconnect()).catch(() => undefined);
+        connection.then((client) => client.disconnect()).catch(() => undefined);
       }
       throw error;
     }
@@ -40,10 +52,10 @@ export const createClusterAdmin = (kafka: Kafka) => {
   };
 
   return {
-    /** Runs `work`, and retries it on a new connection, because kafkajs keeps outdated metadata of the cluster. */
-    run<Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> {
+    /** Runs `work`, and retries it on a new connection. */
+    run<Result>(work: (client: C) => Promise<Result>): Promise<Result> {
       const result = retry(() => tryOnce(work), {
-        attempts: 6,
+        attempts,
         pauses: { firstMs: 100, longestMs: 1_600 },
         isRetryable: (error) => (error as { retriable?: boolean }).retriable === true,
       });
@@ -65,4 +77,17 @@ export const createClusterAdmin = (kafka: Kafka) => {
   };
 };
 
-export type ClusterAdmin = ReturnType<typeof createClusterAdmin>;
+export const createClusterAdmin = (kafka: Kafka) => createConnection<Admin>(() => kafka.admin(), 6);
+
+type CreateCluster = (options: { readonly allowAutoTopicCreation: boolean }) => Cluster;
+
+/** The brokers, which kafkajs shows to its own clients only. Calls are repeated for some 25 s: a broker may restart. */
+export const createBrokerConnection = (kafka: Kafka) => {
+  const internals = kafka as unknown as Readonly<Record<symbol, CreateCluster>>;
+  const name = Object.getOwnPropertySymbols(kafka).find(
+    ({ description }) => description === 'private:Kafka:createCluster',
+  );
+  const createCluster = name && internals[name];
+  if (!createCluster) throw new Error('kafkajs has no function that creates a cluster');
+  return createConnection(() => createCluster({ allowAutoTopicCreation: false }), 20);
+};

@@ -13,7 +13,7 @@ import type { KafkaSettings } from './settings.js';
 import { partitionCounts, topicIn } from './topics.js';
 
 /** Compressed bytes of one partition in a fetch; uncompressed, they are ten times as many. */
-const maxBytesPerPartition = 131_072;
+export const maxBytesPerPartition = 131_072;
 /** Longer than a fetch, which `disconnect` waits for (ms). */
 const disconnectMs = 4_000;
 

@@ -53,7 +53,7 @@ export const openKafkaLog = (options: {
   const closed = new AbortController();
   const admin = createClusterAdmin(kafka);
   const producer = createRecordProducer(kafka, settings);
-  const reader = createPartitionReader(kafka, settings, admin);
+  const reader = createPartitionReader(kafka, settings);
   let clusterId: string | undefined;
   let startFailure: KafkaFailure | null = null;
   let respondedAt = -Infinity;
@@ -224,10 +224,10 @@ export const openKafkaLog = (options: {
     },
     async close() {
       closed.abort(new Error('the log was closed'));
-      // The reader uses the admin client until it is closed.
-      // oxlint-disable-next-line typescript/no-misused-promises -- `finally` awaits the promise
-      const reading = reader.close().finally(() => admin.close());
-      await endsWithin(Promise.allSettled([reading, producer.close()]), closeMs);
+      await endsWithin(
+        Promise.allSettled([reader.close(), producer.close(), admin.close()]),
+        closeMs,
+      );
     },
   } satisfies EventLog &
     Record<

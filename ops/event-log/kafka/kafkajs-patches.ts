@@ -11,6 +11,7 @@
  * - Fetches of `consumer.run` compute leader and offset for each retry. Two fetchers can return the same records while a
  *   leader moves. `subscription.ts` and `partition-reader.ts` accept a batch only at the expected offset. After 5 timeouts,
  *   the member ends, and the next one has new metadata.
+ * - `partition-reader.ts` uses the cluster of a client itself, and another one after a failure: see `admin.ts`.
  * - `consumer.seek` is local and applies to the next fetch.
  * - Join and sync of a group are repeated together.
  * - Offsets are not committed, so a fetch starts at the default offset: see fetches.
