@@ -34,7 +34,7 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
     this.timeout(kafkaStartMs);
     for (const prefix of [clients, products]) {
       const acls = documentedAcls(prefix);
-      expect(acls).to.have.length(6);
+      expect(acls).to.have.length(5);
       await kafka.grant(acls);
     }
   });
