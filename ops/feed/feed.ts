@@ -176,7 +176,7 @@ export const openFeed = (deps: {
   /** Streams by filter. */
   const groups = new Map<string, Group>();
 
-  /** One partition after the other, because a query reads a thousand records: first the one that is the furthest behind. */
+  /** They are read in turn, because a query reads a thousand records: first the partition that is the furthest behind. */
   const storedVisits = async (
     filter: FeedFilter,
     cursor: Cursor,

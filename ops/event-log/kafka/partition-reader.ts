@@ -9,8 +9,8 @@ import { topicIn } from './topics.js';
 
 /** Records of a batch. */
 const batchSize = 1_000;
-/** Partitions whose last fetch is kept: at most 1.3 MB each. */
-const maxKept = 16;
+/** Partitions whose last fetch is cached: at most 1.3 MB each. */
+const maxCached = 16;
 /** How long a broker waits for a record that exists, but is not known to it yet (ms). */
 const maxWaitTime = 100;
 
@@ -49,7 +49,7 @@ const fetch = async (
 export const createPartitionReader = (kafka: Kafka, settings: KafkaSettings) => {
   const connection = createBrokerConnection(kafka);
   /** The last fetch of a partition, by name and partition: followers read it in portions. */
-  const lastFetched = new BoundedMap<string, Batch['records']>(maxKept);
+  const lastFetched = new BoundedMap<string, Batch['records']>(maxCached);
   return {
     async *read(
       topic: TopicName,
@@ -61,12 +61,12 @@ export const createPartitionReader = (kafka: Kafka, settings: KafkaSettings) => 
       const key = `${name}/${partition}`;
       for (let next = from; next < to;) {
         const offset = next;
-        const kept = lastFetched.get(key) ?? [];
+        const cached = lastFetched.get(key) ?? [];
         // A record keeps its offset.
-        const first = kept.findIndex((record) => record.offset === offset);
+        const first = cached.findIndex((record) => record.offset === offset);
         const fetched =
           first >= 0
-            ? kept.slice(first)
+            ? cached.slice(first)
             : await connection.run((cluster) => fetch(cluster, name, partition, offset));
         if (first < 0) lastFetched.set(key, fetched);
         const end = Math.min(fetched.length, to - next, batchSize);
