@@ -17,13 +17,19 @@ import {
   encodeCursor,
   feedPartitions,
   feedTopics,
-  firstIndexOf,
   logIdentity,
   startCursor,
   type Cursor,
 } from './cursor.js';
 import { readLinkVisits } from './link-visits.js';
-import { indexesOf, isVisitsIndex, selects, type FeedEvent, type FeedFilter } from './filter.js';
+import {
+  indexesOf,
+  isVisitsIndex,
+  selects,
+  visitsIndex,
+  type FeedEvent,
+  type FeedFilter,
+} from './filter.js';
 import { openHeads, type Heads } from './head.js';
 import { offsetOfTime } from './offset-of-time.js';
 import {
@@ -69,8 +75,6 @@ const sharedMs = 1_000;
 
 /** A follower's portion reads this multiple of its limits, because its partitions have different numbers of events. */
 const surplus = 1.25;
-
-const firstOfVisits = firstIndexOf(topics.visits.name);
 
 /** How often a follower polls stored events that are not complete yet (ms). */
 const pollMs = 200;
@@ -176,7 +180,7 @@ export const openFeed = (deps: {
   /** Streams by filter. */
   const groups = new Map<string, Group>();
 
-  /** They are read in turn, because a query reads a thousand records: first the partition that is the furthest behind. */
+  /** Reads one partition after the other, because a query reads a thousand records: first what is the furthest behind. */
   const storedVisits = async (
     filter: FeedFilter,
     cursor: Cursor,
@@ -187,7 +191,7 @@ export const openFeed = (deps: {
     const to = await log.ranges(topics.visits.name);
     const ranges = indexes
       .map((index) => ({
-        ...{ index, from: cursor[index] ?? 0, end: to[index - firstOfVisits]?.next ?? 0 },
+        ...{ index, from: cursor[index] ?? 0, end: to[index - visitsIndex]?.next ?? 0 },
       }))
       .sort((a, b) => a.from * b.end - b.from * a.end);
     const found: PartitionEvents[] = [];

@@ -35,7 +35,8 @@ export interface FeedEvent {
   readonly json: string;
 }
 
-const visitsIndex = feedPartitions.findIndex(({ topic }) => topic === topics.visits.name);
+/** The index of the first partition of visits. */
+export const visitsIndex = feedPartitions.findIndex(({ topic }) => topic === topics.visits.name);
 
 export const isVisitsIndex = (index: number): boolean => index >= visitsIndex;
 

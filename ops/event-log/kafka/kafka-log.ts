@@ -11,7 +11,7 @@ import { retry } from '../../platform/concurrency/retry.js';
 import type { Logger } from '../../platform/logging.js';
 import { ForeignLog } from '../log-binding.js';
 import type { EventLog, PartitionRange } from '../port.js';
-import { createClusterAdmin } from './admin.js';
+import { createClusterAdmin } from './connections.js';
 import { createKafkaClient } from './client.js';
 import { createFailureLog, kafkaFailure, type KafkaFailure } from './failures.js';
 import { createPartitionReader } from './partition-reader.js';

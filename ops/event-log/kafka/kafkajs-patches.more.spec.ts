@@ -10,7 +10,7 @@ import { eventually, rejection } from '../../test/support/waiting.js';
 import { cuttableSockets } from '../../test/conformance/event-log/cuttable-sockets.js';
 import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
 import { createLogger } from '../../platform/logging.js';
-import { createClusterAdmin } from './admin.js';
+import { createClusterAdmin } from './connections.js';
 import { createKafkaClient } from './client.js';
 import { patchKafkajs } from './kafkajs-patches.js';
 

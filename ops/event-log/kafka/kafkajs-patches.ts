@@ -11,11 +11,11 @@
  * - Fetches of `consumer.run` compute leader and offset for each retry. Two fetchers can return the same records while a
  *   leader moves. `subscription.ts` and `partition-reader.ts` accept a batch only at the expected offset. After 5 timeouts,
  *   the member ends, and the next one has new metadata.
- * - `partition-reader.ts` uses the cluster of a client itself, and another one after a failure: see `admin.ts`.
+ * - `partition-reader.ts` uses the cluster of a client itself, and another one after a failure: see `connections.ts`.
  * - `consumer.seek` is local and applies to the next fetch.
  * - Join and sync of a group are repeated together.
  * - Offsets are not committed, so a fetch starts at the default offset: see fetches.
- * - `admin.fetchTopicOffsets` queries all leaders concurrently. One failure rejects the call, and `admin.ts` retries on a
+ * - `admin.fetchTopicOffsets` queries all leaders concurrently. One failure rejects the call, and `connections.ts` retries on a
  *   new connection. Concurrent calls share a refresh of the metadata, which may have started before the topic of a call was
  *   added: `requireTopicMetadata`. Partitions that the metadata does not list are omitted: `kafka-log.ts` counts them. A leader that was
  *   suspended can return an outdated end until it knows its successor.

@@ -2,14 +2,14 @@ import type { Cluster, Kafka, KafkaMessage } from 'kafkajs';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import { BoundedMap } from '../../platform/collections.js';
 import type { Batch } from '../port.js';
-import { createBrokerConnection } from './admin.js';
+import { createBrokerConnection } from './connections.js';
 import { logRecordOf, maxBytesPerPartition } from './group-member.js';
 import type { KafkaSettings } from './settings.js';
 import { topicIn } from './topics.js';
 
 /** Records of a batch. */
 const batchSize = 1_000;
-/** Partitions whose last fetch is cached: at most 1.3 MB each. */
+/** Partitions whose last fetch is cached: some 1.3 MB each, or one larger batch. */
 const maxCached = 16;
 /** How long a broker waits for a record that exists, but is not known to it yet (ms). */
 const maxWaitTime = 100;

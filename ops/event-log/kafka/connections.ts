@@ -10,28 +10,21 @@ interface Client {
 
 /** A client of kafkajs, which is replaced after a failure, because it keeps outdated metadata of the cluster. */
 const createConnection = <C extends Client>(create: () => C, attempts: number) => {
-  let connected: Promise<C> | undefined;
+  let connected: { readonly client: C; readonly ready: Promise<void> } | undefined;
   let isClosed = false;
   const running = new Set<Promise<unknown>>();
 
-  const connect = async (): Promise<C> => {
+  const connect = () => {
     const client = create();
-    try {
-      await client.connect();
-    } catch (error) {
-      // A broken connection may fail to disconnect.
-      client.disconnect().catch(() => undefined);
-      throw error;
-    }
-    return client;
+    return { client, ready: client.connect() };
   };
 
   const tryOnce = async <Result>(work: (client: C) => Promise<Result>): Promise<Result> => {
     if (isClosed) throw new Error('the connection to Kafka was closed');
-    connected ??= connect();
-    const connection = connected;
+    const connection = (connected ??= connect());
     try {
-      return await work(await connection);
+      await connection.ready;
+      return await work(connection.client);
     } catch (error) {
       // The connection works. A call that others make on it would open it again after the disconnect.
       if (error instanceof TopicDiffers || error instanceof TopicMissing) throw error;
@@ -39,7 +32,7 @@ const createConnection = <C extends Client>(create: () => C, attempts: number) =
       if (connected === connection) {
         connected = undefined;
         // A broken connection may fail to disconnect.
-        connection.then((client) => client.disconnect()).catch(() => undefined);
+        connection.client.disconnect().catch(() => undefined);
       }
       throw error;
     }
@@ -48,7 +41,8 @@ const createConnection = <C extends Client>(create: () => C, attempts: number) =
   const disconnect = async (): Promise<void> => {
     const connection = connected;
     connected = undefined;
-    await (await connection)?.disconnect();
+    await connection?.ready;
+    await connection?.client.disconnect();
   };
 
   return {
