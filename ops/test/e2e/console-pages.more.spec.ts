@@ -217,7 +217,7 @@ describe('the console’s pages', () => {
   for (const locale of ['en', 'de-DE']) {
     it(`of operators are accessible in all modes: ${locale}`, async function () {
       this.timeout(120_000);
-      const { shortCode } = await bench.link(key.key);
+      const { shortCode } = await bench.link(key.key, { alias: `${locale}-${'w'.repeat(40)}` });
       await console.open(bench.product.admin, { locale });
       await page.getByLabel(/^Admin/).waitFor();
       await expectAccessible('sign-in');
