@@ -50,7 +50,7 @@ export const walkNewcomersPath = async (
   });
   await step('make its QR code', async () => {
     await link('QR code').click();
-    await button('Create the QR code').click();
+    await button('Save as PNG').click();
     await page.getByAltText(`QR code of ${alias}`).waitFor();
   });
   await step('follow it, and see the bar on the plot', async () => {

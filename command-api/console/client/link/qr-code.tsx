@@ -151,43 +151,10 @@ const LogoField = ({ onLogo }: LogoProps) => {
   );
 };
 
-const Rendered = ({
-  link,
-  code,
-}: {
-  readonly link: AddressedLink;
-  readonly code: RenderedCode;
-}) => {
-  const savePng = async (): Promise<void> => {
-    const png = await toPng(code);
-    if (png) saveFile(`${link.shortCode}.png`, png);
-  };
-  return (
-    <section class="card stack" aria-label={text.theQrCode}>
-      <img
-        class="qr"
-        src={code.address}
-        alt={text.qrOf(subjectOfLink(link))}
-        width="300"
-        height="300"
-      />
-      <div class="row">
-        <button type="button" onClick={() => void savePng()}>
-          {text.savePng}
-        </button>
-        <button type="button" onClick={() => saveFile(`${link.shortCode}.svg`, code.svg)}>
-          {text.saveSvg}
-        </button>
-      </div>
-    </section>
-  );
-};
-
 export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
   const { isBusy, failure, run } = useAction();
   const [rendered, setRendered] = useState<RenderedCode>();
-  /** Whether the fields were changed since the code was rendered. */
-  const [isChanged, setChanged] = useState(false);
+  const format = useRef<'png' | 'svg'>('png');
   const [dark, setDark] = useState('#000000');
   const [light, setLight] = useState('#ffffff');
   const [margin, setMargin] = useState(4);
@@ -203,8 +170,7 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
     [rendered],
   );
 
-  const submit = onSubmit(async (form) => {
-    if (!canScan) return;
+  const render = async (form: FormData): Promise<RenderedCode | null> => {
     const { size = '', mark } = fieldsOf(form);
     const path = linkPath('/v2/qr', link, '', {
       ...{ format: 'svg', size, margin: String(margin), dark, light },
@@ -212,19 +178,58 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
       ...(mark !== undefined && { mark }),
     });
     const done = await run(() => callApi<Blob>(path, { method: 'POST', as: 'blob' }));
-    if (!done) return;
+    if (!done) return null;
     const svg = logo
       ? new Blob([withLogo(await done.value.text(), logo.src, { light, margin })], {
           type: 'image/svg+xml',
         })
       : done.value;
-    setChanged(false);
-    setRendered({ svg, size: Number(size), address: URL.createObjectURL(svg) });
+    const code = { svg, size: Number(size), address: URL.createObjectURL(svg) };
+    setRendered(code);
+    return code;
+  };
+  const submit = onSubmit(async (form) => {
+    if (!canScan) return;
+    // The same code is saved again, because a new one would count.
+    const code = rendered ?? (await render(form));
+    const file = code && (format.current === 'svg' ? code.svg : await toPng(code));
+    if (file) saveFile(`${link.shortCode}.${format.current}`, file);
   });
+  const change = (): void => setRendered(undefined);
 
   return (
-    <div class="columns wide">
-      <form class="card stack" onSubmit={submit} onInput={() => setChanged(true)}>
+    <form class="columns wide" onSubmit={submit} onInput={change}>
+      <section class="card stack" aria-label={text.theQrCode}>
+        {rendered ? (
+          <img
+            class="qr"
+            src={rendered.address}
+            alt={text.qrOf(subjectOfLink(link))}
+            width={side}
+            height={side}
+          />
+        ) : (
+          <QrPreview dark={dark} light={light} margin={margin} logo={logo} />
+        )}
+        {!canScan && <Alert>{text.lowContrast}</Alert>}
+        <Trouble failure={failure} />
+        <div class="row">
+          {(['png', 'svg'] as const).map((name) => (
+            <button
+              key={name}
+              class="primary"
+              aria-disabled={isBusy || !canScan}
+              onClick={() => {
+                format.current = name;
+              }}
+            >
+              {text.saveAs[name]}
+            </button>
+          ))}
+        </div>
+        <p class="hint">{text.qrCost}</p>
+      </section>
+      <section class="card stack" aria-label={common.settings}>
         <div class="columns">
           <Input
             label={text.size}
@@ -259,7 +264,6 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
           <Input label={text.dark} type="color" value={dark} onInput={withValue(setDark)} />
           <Input label={text.light} type="color" value={light} onInput={withValue(setLight)} />
         </div>
-        {!canScan && <Alert>{text.lowContrast}</Alert>}
         <LogoField key={removals} onLogo={setLogo} />
         {logo && (
           <button
@@ -267,7 +271,7 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
             class="small"
             onClick={() => {
               setLogo(null);
-              setChanged(true);
+              change();
               setRemovals(removals + 1);
             }}
           >
@@ -275,16 +279,7 @@ export const QrCode = ({ link }: { readonly link: AddressedLink }) => {
           </button>
         )}
         <Check name="mark" value="1" defaultChecked label={text.mark} />
-        {(!rendered || isChanged) && (
-          <QrPreview dark={dark} light={light} margin={margin} logo={logo} />
-        )}
-        <p class="hint">{text.qrCost}</p>
-        <Trouble failure={failure} />
-        <button class="primary" aria-disabled={isBusy || !canScan}>
-          {text.createQr}
-        </button>
-      </form>
-      {rendered && <Rendered link={link} code={rendered} />}
-    </div>
+      </section>
+    </form>
   );
 };

@@ -122,13 +122,12 @@ export const link: typeof english.link = (number) => ({
   },
   lowContrast:
     'Lesegeräte können diese Farben nicht lesen: Die dunkle muss deutlich dunkler als die helle sein, mit einem Kontrast von mindestens 3:1.',
-  previewHint: 'Ein Muster mit Ihren Einstellungen. Den QR-Code des Links erstellen Sie unten.',
-  qrCost: 'Jeder erstellte QR-Code zählt als einer des Monats. Speichern ist kostenlos.',
-  createQr: 'QR-Code erstellen',
+  previewHint: 'Ein Muster mit Ihren Einstellungen. Das Speichern erstellt den QR-Code des Links.',
+  qrCost:
+    'Ein gespeicherter QR-Code zählt als einer des Monats. Ihn nochmals zu speichern, auch im anderen Format, ist kostenlos.',
   theQrCode: 'Der QR-Code',
   qrOf: (link) => `QR-Code von ${link}`,
-  savePng: 'Als PNG speichern',
-  saveSvg: 'Als SVG speichern',
+  saveAs: { png: 'Als PNG speichern', svg: 'Als SVG speichern' },
 });
 
 export const make: typeof english.make = (number) => ({

@@ -119,13 +119,11 @@ export const link = (number: FormatNumber) => ({
   },
   lowContrast:
     'Scanners cannot read these colours: the dark one must be clearly darker than the light one, with a contrast of at least 3:1.',
-  previewHint: 'A sample with your settings. The QR code of the link is created below.',
-  qrCost: 'Each created QR code counts as one of the month. Saving it is free.',
-  createQr: 'Create the QR code',
+  previewHint: 'A sample with your settings. Saving creates the QR code of the link.',
+  qrCost: 'A saved QR code counts as one of the month. Saving it again, in either format, is free.',
   theQrCode: 'The QR code',
   qrOf: (link: string) => `QR code of ${link}`,
-  savePng: 'Save as PNG',
-  saveSvg: 'Save as SVG',
+  saveAs: { png: 'Save as PNG', svg: 'Save as SVG' },
 });
 
 export const make = (number: FormatNumber) => ({
