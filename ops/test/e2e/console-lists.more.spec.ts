@@ -193,6 +193,36 @@ describe('the console’s lists of links', () => {
     await page.waitForURL(/\?search=other&from=2026-01-01$/);
   });
 
+  it('are searched while the user types, without an entry of the history', async () => {
+    for (const alias of ['first-one', 'second-one']) {
+      await bench.link(key.key, { alias, tags: [`tag-${alias}`] });
+    }
+    await goTo('Links');
+    await expectListed(2);
+    const field = page.getByRole('searchbox').and(page.locator(':focus'));
+    await page.getByRole('searchbox').focus();
+    // A term of one character waits for the next one.
+    for (const [typed, rowCount] of [
+      ['one', 2],
+      [' f', 2],
+      ['irst', 1],
+    ] as const) {
+      await field.pressSequentially(typed);
+      await expectRows(rowCount);
+    }
+    await page.waitForURL(/\?search=one\+first$/);
+    expect(await field.inputValue()).to.equal('one first');
+    await goTo('Tags');
+    await page.getByLabel('Search tags').pressSequentially('tag-second');
+    await page.waitForURL(/tags\?search=tag-second$/);
+    await expectRows(1);
+    await field.waitFor();
+    await page.goBack();
+    await page.waitForURL(/links\?search=one\+first$/);
+    await page.goBack();
+    await page.waitForURL(/console$/);
+  });
+
   it('have 12 rows in a window, and are selected by ranges', async () => {
     const tags = ['a', 'b', 'c', 'd', 'e'];
     for (let index = 10; index < 25; index += 1) {

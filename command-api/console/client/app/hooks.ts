@@ -20,7 +20,10 @@ export interface Loaded<Value> {
 }
 
 /** Loads a value, and again when `key` or the data of the account changes. */
-export const useLoad = <Value>(load: () => Promise<Result<Value>>, key: string): Loaded<Value> => {
+export const useLoad = <Value>(
+  load: (signal: AbortSignal) => Promise<Result<Value>>,
+  key: string,
+): Loaded<Value> => {
   const [version, setVersion] = useState(0);
   const [value, setValue] = useState<Value>();
   const [failure, setFailure] = useState<Failure>();
@@ -29,16 +32,14 @@ export const useLoad = <Value>(load: () => Promise<Result<Value>>, key: string):
   const requested = `${version} ${dataVersion} ${key}`;
   // A layout effect starts before the page is painted, which is slow.
   useLayoutEffect(() => {
-    let isCurrent = true;
-    void load().then((result) => {
-      if (!isCurrent) return;
+    const outdated = new AbortController();
+    void load(outdated.signal).then((result) => {
+      if (outdated.signal.aborted) return;
       if (result.ok) setValue(() => result.value);
       setFailure(result.ok ? undefined : result.failure);
       setLoadedFor(requested);
     });
-    return () => {
-      isCurrent = false;
-    };
+    return () => outdated.abort();
   }, [requested]);
   const reload = useCallback(() => setVersion((last) => last + 1), []);
   return { value, failure, isLoading: loadedFor !== requested, reload };
@@ -46,7 +47,7 @@ export const useLoad = <Value>(load: () => Promise<Result<Value>>, key: string):
 
 /** Loads the response to a GET request. */
 export const useApi = <Value>(path: string): Loaded<Value> =>
-  useLoad(() => callApi<Value>(path), path);
+  useLoad((signal) => callApi<Value>(path, { signal }), path);
 
 /** Loads the page of a list that the query of the address selects. @param query further parameters */
 export const useAddressedPage = <Value>(list: string, query = {}): Loaded<Value> =>

@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso/router';
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import { codeOfShortUrl, pastedLink } from '../../../../schemas/pasted-code.js';
 import { formatDay } from '../../format.js';
 import { linkPage } from '../../link-address.js';
@@ -22,6 +22,7 @@ import { Input, Select } from '../components/field.js';
 import { TagInput } from '../components/link-texts.js';
 import { DomainSelect, useActiveDomains } from '../components/own-domains.js';
 import { Popover } from '../components/popover.js';
+import { useText } from '../components/search-text.js';
 
 const { common, components, links: text } = texts;
 
@@ -36,23 +37,11 @@ interface Props {
   readonly filter: LinkFilter;
   /** The address of the first page of another filter. */
   readonly hrefOf: (change: Partial<LinkFilter>) => string;
-  readonly onChange: (change: Partial<LinkFilter>) => void;
+  /** @param isTyping whether the user is typing the search */
+  readonly onChange: (change: Partial<LinkFilter>, isTyping: boolean) => void;
   /** Whether the links are those of all accounts, for operators. */
   readonly hasAccounts?: boolean;
 }
-
-/** The props of a text field that follows the address until the user types. */
-const useText = (value: string) => {
-  const [typed, setTyped] = useState(value);
-  // A layout effect runs before the user can type.
-  useLayoutEffect(() => setTyped(value), [value]);
-  return {
-    value: typed,
-    onInput: (event: { readonly currentTarget: HTMLInputElement }) => {
-      setTyped(event.currentTarget.value);
-    },
-  };
-};
 
 const chipNames = ['search', 'account', 'domain', 'destination', 'status', 'from', 'to'] as const;
 
@@ -84,40 +73,48 @@ const ActiveFilters = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
 export const Filters = (props: Props) => {
   const { filter, hasAccounts = false, onChange } = props;
   const { shortUrlHost } = useOwner();
-  const searchText = useText(filter.search);
+  const form = useRef<HTMLFormElement>(null);
+  const searchText = useText(filter.search, (typed) => {
+    // The API refuses terms of one character.
+    if (form.current && !/(?:^|\s)\S(?:\s|$)/u.test(typed)) {
+      void apply(new FormData(form.current), true);
+    }
+  });
   const destination = useText(filter.destination);
   const account = useText(filter.account);
   const domain = useText(filter.domain);
   const domains = useActiveDomains();
   const { route } = useLocation();
-  const submit = onSubmit(async (form) => {
-    const fields = fieldsOf(form);
+  const apply = async (data: FormData, isTyping = false): Promise<void> => {
+    const fields = fieldsOf(data);
     const tags = new Set([...filter.tags, ...splitTags(fields['tag'] ?? '')]);
     const field = (name: string): string => fields[name] ?? '';
     const isActive = (name: string) => Promise.resolve(domains.includes(name));
     // A short URL of the default domain is searched for by its code; one on a domain of the account is opened.
     const { domain: pasted, code } = await pastedLink(field('search'), { shortUrlHost, isActive });
     if (pasted !== null && domains.includes(pasted)) {
-      route(linkPage({ shortCode: code, domain: pasted }));
+      if (!isTyping) route(linkPage({ shortCode: code, domain: pasted }));
       return;
     }
-    onChange({
+    const change = {
       search: codeOfShortUrl(field('search'), shortUrlHost) ?? field('search'),
       destination: hostIn(field('destination')),
       tags: [...tags],
-      domain: hostIn(form.has('domain') ? field('domain') : filter.domain),
+      domain: hostIn(data.has('domain') ? field('domain') : filter.domain),
       status: field('status') as Status | '',
       ...{ from: field('from'), to: field('to'), sort: field('sort') as Order },
       ...(hasAccounts && { account: field('account') }),
-    });
-  });
+    };
+    onChange(change, isTyping);
+  };
   return (
     <search class="stack">
       <form
         class="row"
-        onSubmit={submit}
+        ref={form}
+        onSubmit={onSubmit((data) => apply(data))}
         onChange={({ target, currentTarget }) => {
-          // A text is applied with the next choice, or by Enter.
+          // Another text than the search is applied with the next choice, or by Enter.
           if (target instanceof HTMLSelectElement || (target as HTMLInputElement).type === 'date') {
             currentTarget.requestSubmit();
           }

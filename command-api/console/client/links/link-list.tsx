@@ -244,9 +244,9 @@ export const LinkList = ({ list, links, hasAccounts = false, ...rest }: Props) =
         filter={filter}
         hasAccounts={hasAccounts}
         hrefOf={hrefOf}
-        onChange={(change) => route(hrefOf(change))}
+        onChange={(change, isTyping) => route(hrefOf(change), isTyping)}
       />
-      <Trouble failure={failure} onRetry={reload} />
+      <Trouble failure={failure} onRetry={reload} keepsFocus />
       <section class="card stack list" aria-label={common.links} aria-busy={isLoading}>
         {count != null && (
           <p role="status">{count > maxCount ? text.countAbove(maxCount) : text.count(count)}</p>

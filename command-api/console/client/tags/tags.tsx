@@ -14,6 +14,7 @@ import { useScope } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { Dialog } from '../components/dialog.js';
 import { Input } from '../components/field.js';
+import { useText } from '../components/search-text.js';
 import { ListPages, ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 
@@ -213,6 +214,7 @@ export const Tags = () => {
   const { value, failure, isLoading, reload } = useApi<TagPage>(path);
   const [opened, setOpened] = useState<Opened>();
   const canWrite = useScope('links:write');
+  const searchText = useText(search, (typed) => route(pageOf(typed, ''), true));
   const submit = onSubmit((form) => {
     const { search: sought } = fieldsOf(form);
     route(pageOf(sought ?? '', ''));
@@ -222,18 +224,11 @@ export const Tags = () => {
     <Page title={common.tags}>
       <search>
         <form class="picker" onSubmit={submit}>
-          <Input
-            key={search}
-            label={text.search}
-            name="search"
-            type="search"
-            maxLength={50}
-            defaultValue={search}
-          />
+          <Input label={text.search} name="search" type="search" maxLength={50} {...searchText} />
           <button>{common.search}</button>
         </form>
       </search>
-      <Trouble failure={failure} onRetry={reload} />
+      <Trouble failure={failure} onRetry={reload} keepsFocus />
       <div class="card stack" aria-busy={isLoading}>
         {value?.tags.length === 0 && (
           <p>{search === '' && after === '' && value.next === null ? text.none : text.noneMatch}</p>
