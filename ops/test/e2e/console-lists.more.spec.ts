@@ -240,6 +240,15 @@ describe('the console’s lists of links', () => {
         .getByRole('link', { name: /^[a-e]$/ })
         .count(),
     ).to.equal(3);
+    await rows().first().getByText(String(new Date().getFullYear())).waitFor();
+    await goTo('Clicks in 30 days');
+    await page.waitForURL(/links\?sort=clicks$/);
+    await page
+      .getByRole('columnheader', { name: 'Clicks in 30 days' })
+      .and(page.locator('[aria-sort=descending]'))
+      .waitFor();
+    await goTo('Created');
+    await page.waitForURL(/links$/);
     const select = (code: string) => page.getByLabel(`Select ${code}`);
     await select('range-20').check();
     await select('range-15').click({ modifiers: ['Shift'] });

@@ -1,11 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
-import { ownZoneOf } from '../../format.js';
+import { formatDate, formatTime, ownZoneOf } from '../../format.js';
 import { linkPage, subjectOfLink } from '../../link-address.js';
 import {
   apiQueryOf,
   type LinkFilter,
+  type Order,
+  orders,
   previousOf,
   readFilter,
   rememberNext,
@@ -103,7 +105,7 @@ const Clicks = ({ clickCount, dailyClicks }: LinkDetails) => {
 
 const Row = (props: Omit<TableProps, 'links'> & { readonly link: TableProps['links'][number] }) => {
   const { link, selection, hrefOfTag } = props;
-  const { shortUrl, url, title, tags, status, hasPassword, account } = link;
+  const { shortUrl, url, title, tags, status, hasPassword, account, createdAt } = link;
   const subject = subjectOfLink(link);
   return (
     <tr>
@@ -140,6 +142,9 @@ const Row = (props: Omit<TableProps, 'links'> & { readonly link: TableProps['lin
       <td class="number">
         <Clicks {...link} />
       </td>
+      <td class="created soft" title={formatTime(createdAt)}>
+        {formatDate(createdAt)}
+      </td>
       <td class="status">
         <span class={`badge ${status}`}>{statuses[status]}</span>
       </td>
@@ -162,7 +167,25 @@ const SelectAll = ({ links, selection }: Pick<TableProps, 'links'> & { selection
   );
 };
 
-const LinkTable = ({ links, ...rest }: TableProps) => (
+/** The head of a column by which the list can be sorted. */
+const SortHead = (
+  props: Pick<List<LinkPage>, 'filter' | 'hrefOf'> & { order: Order; name: string; class: string },
+) => {
+  const { filter, hrefOf, order, name } = props;
+  return (
+    <th
+      scope="col"
+      class={props.class}
+      aria-sort={filter.sort === order ? 'descending' : undefined}
+    >
+      <a href={hrefOf({ sort: order })} title={orders[order]}>
+        {name}
+      </a>
+    </th>
+  );
+};
+
+const LinkTable = ({ links, list, ...rest }: TableProps & Pick<Props, 'list'>) => (
   <table>
     <caption class="unseen">{text.onThisPage(links.length)}</caption>
     <thead>
@@ -174,9 +197,13 @@ const LinkTable = ({ links, ...rest }: TableProps) => (
         <th scope="col" class="about">
           {text.titleOrDestination}
         </th>
-        <th scope="col" class="number">
-          {links[0]?.dailyClicks ? text.clicksOf30Days : common.clicks}
-        </th>
+        <SortHead
+          {...list}
+          class="number"
+          order="clicks"
+          name={links[0]?.dailyClicks ? text.clicksOf30Days : common.clicks}
+        />
+        <SortHead {...list} class="created" order="created" name={common.created} />
         <th scope="col" class="status">
           {text.status}
         </th>
@@ -256,7 +283,7 @@ export const LinkList = ({ list, links, hasAccounts = false, ...rest }: Props) =
           <p>{next === null ? common.noMore : text.noneOfThese}</p>
         ) : (
           <LinkTable
-            links={links}
+            {...{ links, list }}
             {...(rest.selection && { selection: rest.selection })}
             hrefOfTag={(tag) => hrefOf({ tags: [...new Set([...filter.tags, tag])] })}
           />

@@ -154,7 +154,7 @@ export const values: typeof english.values = {
     blocked: 'Gesperrt',
     deleted: 'Gelöscht',
   },
-  orders: { created: 'Neueste zuerst', clicks: 'Meistgeklickte zuerst' },
+  orders: { created: 'Neueste zuerst', clicks: 'Insgesamt meistgeklickte zuerst' },
   attributes: {
     countries: 'Land',
     devices: 'Gerät',

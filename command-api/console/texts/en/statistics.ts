@@ -154,7 +154,7 @@ export const values = {
     blocked: 'Blocked',
     deleted: 'Deleted',
   },
-  orders: { created: 'Newest first', clicks: 'Most clicked first' },
+  orders: { created: 'Newest first', clicks: 'Most clicked of all time first' },
   attributes: {
     countries: 'Country',
     devices: 'Device',
