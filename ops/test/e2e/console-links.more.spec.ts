@@ -142,8 +142,14 @@ describe('the console’s links', () => {
       await field.and(page.locator(':focus[aria-invalid=true]')).waitFor();
       const [described = ''] = ((await field.getAttribute('aria-describedby')) ?? '').split(' ');
       expect(await page.locator(`[id="${described}"]`).textContent()).to.include(message);
+      await page.locator('.field').filter({ has: field }).getByText(message).waitFor();
+      expect(await page.getByText(message).count()).to.equal(1);
     }
     await expectAccessible();
+    await page.getByLabel('Destination').fill(destination);
+    await button('Create the link').click();
+    await page.getByText('Your link is live').waitFor();
+    expect(await page.locator('.trouble').count()).to.equal(0);
   });
 
   it('have no other pages than their tabs', async () => {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { describeError } from '../../describe-error.js';
 import type { UrlFault } from '../../../../schemas/http/link-fields.js';
 import type { Failure } from '../app/api.js';
@@ -76,32 +76,39 @@ export const Alert = ({ children }: { readonly children: string }) => (
 );
 
 /** The field of the form that a message names. */
-const fieldOf = (box: HTMLElement | null, failure: Failure): HTMLElement | undefined => {
-  if (failure.kind !== 'refused') return undefined;
+const fieldOf = (box: HTMLElement, failure: Failure | undefined): HTMLElement | undefined => {
+  if (failure?.kind !== 'refused') return undefined;
   const named = ({ name }: HTMLInputElement) =>
     name !== '' && new RegExp(String.raw`\b${name}s?\b`, 'i').test(failure.message);
-  const fields = box
-    ?.closest('form')
-    ?.querySelectorAll<HTMLInputElement>('input, select, textarea');
+  const fields = box.closest('form')?.querySelectorAll<HTMLInputElement>('input, select, textarea');
   return [...(fields ?? [])].find(named);
 };
 
-/** The message of a failure. The field that it names gets the focus, or the message, so that the user notices it. */
+/**
+ * The message of a failure. It is moved to the field that it names, if any. The field gets the focus, or the message, so
+ * that the user notices it.
+ */
 export const Trouble = ({ failure, onRetry, keepsFocus = false, children }: Props) => {
   const left = useCountdown(failure);
   const { plansUrl } = useOwner();
   const box = useRef<HTMLDivElement>(null);
   const id = useId();
-  useEffect(() => {
-    if (!failure || keepsFocus) return undefined;
-    const field = fieldOf(box.current, failure);
+  // A layout effect moves the message before it is painted.
+  useLayoutEffect(() => {
+    const message = box.current;
+    if (!message || keepsFocus) return undefined;
+    const wrapper = message.parentElement;
+    const field = fieldOf(message, failure);
     field?.closest('details')?.setAttribute('open', '');
-    (field ?? box.current)?.focus();
+    (field ?? message).focus();
     if (!field) return undefined;
     const hint = field.getAttribute('aria-describedby');
     field.setAttribute('aria-invalid', 'true');
     field.setAttribute('aria-describedby', hint === null ? id : `${id} ${hint}`);
+    (field.closest('label') ?? field).after(message);
     return () => {
+      // Also if the wrapper was removed: then the message is removed with it.
+      wrapper?.append(message);
       field.removeAttribute('aria-invalid');
       if (hint === null) field.removeAttribute('aria-describedby');
       else field.setAttribute('aria-describedby', hint);
@@ -109,19 +116,21 @@ export const Trouble = ({ failure, onRetry, keepsFocus = false, children }: Prop
   }, [failure]);
   if (!failure) return null;
   return (
-    <div class="trouble" ref={box} tabIndex={-1}>
-      <p id={id}>
-        <span role="alert">
-          {adviceOf(failure, plansUrl)}
-          {children}
-        </span>{' '}
-        {failure.kind === 'wait' && <span>{left > 0 ? text.tryIn(left) : text.tryNow}</span>}
-      </p>
-      {onRetry && canRetry(failure) && (
-        <button type="button" disabled={left > 0} onClick={onRetry}>
-          {text.tryAgain}
-        </button>
-      )}
+    <div class="wrapper">
+      <div class="trouble" ref={box} tabIndex={-1}>
+        <p id={id}>
+          <span role="alert">
+            {adviceOf(failure, plansUrl)}
+            {children}
+          </span>{' '}
+          {failure.kind === 'wait' && <span>{left > 0 ? text.tryIn(left) : text.tryNow}</span>}
+        </p>
+        {onRetry && canRetry(failure) && (
+          <button type="button" disabled={left > 0} onClick={onRetry}>
+            {text.tryAgain}
+          </button>
+        )}
+      </div>
     </div>
   );
 };
