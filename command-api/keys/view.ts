@@ -20,6 +20,7 @@ const keyOf = ({ state: { status, key }, plan }: KeyWithPlan) => ({
 /** A key as its account sees it. @param usage of its root */
 export const ownKeyOf = (found: KeyWithUsage, usage: UsageResponse): OwnKeyResponse => ({
   ...keyOf(found),
+  suspended: found.state.status === 'suspended',
   lastUsedAt: found.lastUsedAt?.toISOString() ?? null,
   usage,
 });

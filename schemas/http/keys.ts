@@ -188,6 +188,7 @@ export const ownKeysQuery = z.object({
 const ownKeyResponse = keyResponse
   .omit({ account: true })
   .extend({
+    suspended: z.boolean().describe('Whether an operator switched it off: no key can activate it.'),
     lastUsedAt,
     usage: usageResponse.describe(
       'The usage of the root: a root and all its descendants count as one key.',
@@ -216,6 +217,7 @@ const key = {
   plan: 'HOBBY',
   scopes: ['links:read', 'stats:read'],
   active: true,
+  suspended: false,
   rootId: '019a3c1e-7b20-7c41-9d5e-2f6b8a1c4d70',
   expiresAt: '2026-05-02T12:00:00.000Z',
   createdAt: '2026-05-01T12:00:00.000Z',

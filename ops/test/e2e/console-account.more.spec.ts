@@ -93,6 +93,16 @@ describe('the console', () => {
     await expectStatus(next, 200);
     await expectStatus(secret, 401);
 
+    await button('Deactivate', renamed).click();
+    await button('Deactivate', dialog()).click();
+    await button('Activate', renamed).click();
+    await button('Deactivate', renamed).waitFor();
+    const { keys } = (await bench.api('/v2/keys', key.key)).json() as { keys: { id: string }[] };
+    const off = await bench.admin('PATCH', `/admin/keys/${keys[1]?.id}`, { active: false });
+    expect(off.status, off.text).to.equal(200);
+    await page.getByText('switched off by an operator').waitFor();
+    expect(await button('Activate', renamed).count()).to.equal(0);
+
     await button('Revoke', renamed).click();
     await dialog().waitFor();
     await expectAccessible('revoke');

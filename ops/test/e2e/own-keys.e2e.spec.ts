@@ -84,6 +84,7 @@ describe('/v2/keys', () => {
     const { key, ...created } = response.json() as OwnKey;
     expectBody(response, 201, {
       ...{ id: created.id, key, name: 'mine', plan: 'FREE', scopes: scopeNames, active: true },
+      suspended: false,
       ...{ rootId: root.id, expiresAt: null, createdAt: created.createdAt, lastUsedAt: null },
       usage: (await bench.api('/v2/usage', root.key)).json(),
     });
@@ -148,6 +149,8 @@ describe('/v2/keys', () => {
     expect((await change(root, child, { active: true })).json()).to.include({
       ...{ statusCode: 403, message: 'An operator switched this key off' },
     });
+    const [, switchedOff] = (await listed(root)).keys;
+    expect(switchedOff).to.include({ id: child.id, active: false, suspended: true });
   });
 
   it('rotates a secret: the earlier ones end after the overlap, the limits stay', async () => {

@@ -42,6 +42,11 @@ const actionsOf = (subject: OwnKeyResponse, { scopes, keyId }: Owner): readonly 
     call: () => change({ active: false }),
     done: text.deactivated,
   };
+  const activate: Action = {
+    verb: text.activate,
+    call: () => change({ active: true }),
+    done: text.activated,
+  };
   return [
     {
       verb: common.edit,
@@ -63,9 +68,7 @@ const actionsOf = (subject: OwnKeyResponse, { scopes, keyId }: Owner): readonly 
       title: text.rotateTitle,
       content: named(text.rotateText),
     }),
-    subject.active
-      ? deactivate
-      : { verb: text.activate, call: () => change({ active: true }), done: text.activated },
+    ...(subject.suspended ? [] : [subject.active ? deactivate : activate]),
     {
       verb: common.revoke,
       isDanger: true,
@@ -85,7 +88,7 @@ const actionsOf = (subject: OwnKeyResponse, { scopes, keyId }: Owner): readonly 
 };
 
 const describe = (subject: OwnKeyResponse, owner: Owner): Description => {
-  const { id, name, active, scopes, lastUsedAt, createdAt, expiresAt } = subject;
+  const { id, name, active, suspended, scopes, lastUsedAt, createdAt, expiresAt } = subject;
   return {
     id,
     name,
@@ -95,7 +98,9 @@ const describe = (subject: OwnKeyResponse, owner: Owner): Description => {
           <bdi>{name}</bdi>
         </strong>{' '}
         {id === owner.keyId && <span class="badge">{text.own}</span>}{' '}
-        {!active && <span class="badge disabled">{text.inactive}</span>}
+        {!active && (
+          <span class="badge disabled">{suspended ? text.suspended : text.inactive}</span>
+        )}
       </p>
     ),
     actions: actionsOf(subject, owner),

@@ -35,6 +35,7 @@ export const keys: typeof english.keys = {
   revoked: 'Der Schlüssel wurde widerrufen.',
   own: 'dieser Sitzung',
   inactive: 'deaktiviert',
+  suspended: 'von einem Betreiber abgeschaltet',
   createdOn: (day) => `Erstellt ${day}`,
   notUsed: 'noch nicht benutzt',
   lastUsed: (time) => `zuletzt benutzt ${time}`,

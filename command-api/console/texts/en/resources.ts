@@ -29,6 +29,7 @@ export const keys = {
   revoked: 'The key was revoked.',
   own: 'this session’s',
   inactive: 'inactive',
+  suspended: 'switched off by an operator',
   createdOn: (day: string) => `Created ${day}`,
   notUsed: 'not used yet',
   lastUsed: (time: string) => `last used ${time}`,
