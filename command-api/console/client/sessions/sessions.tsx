@@ -20,6 +20,20 @@ const signOutAll: Action = {
   onDone: () => location.assign(`/console${allEnded}`),
 };
 
+const signOutOthers = (others: SessionList['sessions']): Action => ({
+  verb: text.signOutOthers,
+  ...question(text.signOutOthers, <p>{text.signOutOthersText(others.length)}</p>),
+  call: async () => {
+    for (const { id } of others) {
+      const ended = await callApi(`${path}/${id}`, { method: 'DELETE' });
+      // It may have ended since.
+      if (!ended.ok && !(ended.failure.kind === 'refused' && ended.failure.status === 404))
+        return ended;
+    }
+    return { ok: true, status: 204, value: null };
+  },
+});
+
 const describe = (session: SessionList['sessions'][number]): Description => {
   const { id, browser, startedAt, usedAt, isCurrent, actor } = session;
   const name = browser ?? text.unknownBrowser;
@@ -50,11 +64,14 @@ const describe = (session: SessionList['sessions'][number]): Description => {
 export const Sessions = () => {
   const loaded = useApi<SessionList>(path);
   const tools = useActions(loaded.reload);
+  const others = (loaded.value?.sessions ?? []).filter(({ isCurrent }) => !isCurrent);
   return (
     <Page title={text.title}>
       <div class="row spread">
         <p>{text.intro}</p>
-        {tools.buttons([signOutAll])}
+        <div class="row">
+          {tools.buttons(others.length > 0 ? [signOutOthers(others), signOutAll] : [signOutAll])}
+        </div>
       </div>
       <ResourceList
         tools={tools}

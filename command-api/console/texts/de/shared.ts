@@ -240,6 +240,9 @@ export const sessions: typeof english.sessions = {
   current: 'diese Sitzung',
   times: (started, used) => `Angemeldet ${started}, zuletzt benutzt ${used}.`,
   signedOut: 'Die Sitzung wurde beendet.',
+  signOutOthers: 'Alle anderen abmelden',
+  signOutOthersText: (count) =>
+    count === 1 ? 'Eine andere Sitzung endet.' : `${count} andere Sitzungen enden.`,
   signOutAll: 'Überall abmelden',
   signOutAllTitle: 'Überall abmelden?',
   signOutAllText: 'Alle diese Sitzungen enden, auch diese.',

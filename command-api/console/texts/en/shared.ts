@@ -231,6 +231,9 @@ export const sessions = {
   current: 'this session',
   times: (started: string, used: string) => `Signed in ${started}, last used ${used}.`,
   signedOut: 'The session was ended.',
+  signOutOthers: 'Sign out all others',
+  signOutOthersText: (count: number) =>
+    count === 1 ? 'One other session ends.' : `${count} other sessions end.`,
   signOutAll: 'Sign out everywhere',
   signOutAllTitle: 'Sign out everywhere?',
   signOutAllText: 'All these sessions end, including this one.',
