@@ -143,7 +143,7 @@ describe('the filters of the console’s statistics', () => {
     await page.getByRole('img', { name: '1 clicks over time.' }).waitFor();
     await button('Systems').click();
     await value('Linux').click();
-    await page.getByRole('link', { name: 'Without the Systems: Linux' }).waitFor();
+    await page.getByRole('link', { name: 'Without the System: Linux' }).waitFor();
     expect(new URL(page.url()).search).to.equal('?lists=os&browser=Firefox&os=Linux');
     await expectAccessible('filtered by visits');
     await page.reload();
@@ -152,7 +152,7 @@ describe('the filters of the console’s statistics', () => {
     await bench.visit(code, { headers });
     await page.getByRole('img', { name: '2 clicks over time.' }).waitFor();
     await value('Linux').click();
-    await page.getByRole('link', { name: 'Without the Browsers: Firefox' }).click();
+    await page.getByRole('link', { name: 'Without the Browser: Firefox' }).click();
     await page.getByRole('img', { name: '6 clicks over time.' }).waitFor();
     expect(new URL(page.url()).search).to.equal('?lists=os');
   });

@@ -153,6 +153,8 @@ const Series = (props: SeriesProps) => {
   );
 };
 
+const singular = { ...text.dimensions, ...texts.values.attributes, referrers: text.referrer };
+
 /** The values of the visits of a link that a click set as filters. */
 const VisitFilters = () => {
   const [{ visits }, hrefOf] = useView();
@@ -160,13 +162,7 @@ const VisitFilters = () => {
     const { [dimensions[name]]: value, ...others } = visits;
     return value === undefined
       ? []
-      : [
-          [
-            text.dimensions[name],
-            formatValue(name, value || null),
-            hrefOf({ visits: others }),
-          ] as const,
-        ];
+      : [[singular[name], formatValue(name, value || null), hrefOf({ visits: others })] as const];
   });
   return chips.length === 0 ? null : <Chips chips={chips} withoutFilters={hrefOf(noFilters)} />;
 };

@@ -57,6 +57,7 @@ export const statistics: typeof english.statistics = (number) => ({
   sources: 'Herkunft',
   visitors: 'Besucher',
   technology: 'Geräte',
+  referrer: 'Verweis',
   dimensions: {
     referrers: 'Verweise',
     triggers: 'Link oder QR-Code',

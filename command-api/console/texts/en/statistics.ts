@@ -57,6 +57,7 @@ export const statistics = (number: FormatNumber) => ({
   sources: 'Sources',
   visitors: 'Visitors',
   technology: 'Devices',
+  referrer: 'Referrer',
   dimensions: {
     referrers: 'Referrers',
     triggers: 'Link or QR code',
