@@ -154,7 +154,10 @@ const lastDayOf = (end: string): string => addDays(end.slice(0, 10), -1);
 
 export const fileNameOf = ({ shortCode, view, value }: LoadedStats, list: string): string => {
   const days = value ? [value.period.from.slice(0, 10), lastDayOf(value.period.to)] : [];
-  const { domain, tag, destination } = view;
-  const links = shortCode === null ? [destination, tag || 'all-links'] : [shortCode];
+  const { domain, tag, destination, visits } = view;
+  const links =
+    shortCode === null
+      ? [destination, tag || 'all-links']
+      : [shortCode, ...Object.entries(visits).flat()];
   return [domain, ...links, list, ...days].filter(Boolean).join('-');
 };
