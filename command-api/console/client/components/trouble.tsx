@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { describeError } from '../../describe-error.js';
 import type { UrlFault } from '../../../../schemas/http/link-fields.js';
 import type { Failure } from '../app/api.js';
+import { Changes } from '../app/changes.js';
 import { useOwner } from '../app/owner.js';
 import { texts } from '../../texts.js';
 
@@ -91,6 +92,7 @@ const fieldOf = (box: HTMLElement, failure: Failure | undefined): HTMLElement | 
 export const Trouble = ({ failure, onRetry, keepsFocus = false, children }: Props) => {
   const left = useCountdown(failure);
   const { plansUrl } = useOwner();
+  const { maintenance } = useContext(Changes);
   const box = useRef<HTMLDivElement>(null);
   const id = useId();
   // A layout effect moves the message before it is painted.
@@ -114,7 +116,9 @@ export const Trouble = ({ failure, onRetry, keepsFocus = false, children }: Prop
       else field.setAttribute('aria-describedby', hint);
     };
   }, [failure]);
-  if (!failure) return null;
+  // The banner says it once for all parts of the page, which are loaded again after the maintenance.
+  const isInBanner = maintenance !== null && onRetry && failure?.kind === 'wait';
+  if (!failure || isInBanner) return null;
   return (
     <div class="wrapper">
       <div class="trouble" ref={box} tabIndex={-1}>
