@@ -302,6 +302,15 @@ describe('the console’s lists of links', () => {
     await sheet.getByRole('link', { name: 'Webhooks' }).press('Enter');
     await page.getByRole('heading', { name: 'Webhooks' }).waitFor();
     await sheet.waitFor({ state: 'detached' });
+    await page.setViewportSize({ width: 240, height: 812 });
+    await show('/links/on-a-phone/history');
+    const tabs = page.getByRole('navigation', { name: 'About the link' });
+    const { height = NaN } = (await tabs.boundingBox()) ?? {};
+    expect(height).to.be.below(60);
+    const current = tabs.locator('[aria-current]');
+    await current.waitFor();
+    const { x = NaN, width = NaN } = (await current.boundingBox()) ?? {};
+    expect([x > 0, x + width < 240]).to.deep.equal([true, true]);
   });
 
   it('start at the top of the next page, and are where they were after Back', async () => {

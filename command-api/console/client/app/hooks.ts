@@ -75,6 +75,18 @@ export const useRefresh = ({ failure, reload }: Loaded<unknown>, ms: number): vo
   }, [failure, reload]);
 };
 
+/** Scrolls a row of tabs sideways to the active one. Returns the ref of the row. */
+export const useTabsInView = (active: string | undefined) => {
+  const tabs = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const { current: row } = tabs;
+    const tab = row?.querySelector<HTMLElement>('[aria-current], [aria-pressed=true]');
+    // `scrollIntoView` would also scroll the page. A part of the tab before it stays in view.
+    if (row && tab) row.scrollLeft = tab.offsetLeft - row.offsetLeft - 40;
+  }, [active]);
+  return tabs;
+};
+
 export interface ActionState {
   readonly isBusy: boolean;
   readonly failure: Failure | undefined;

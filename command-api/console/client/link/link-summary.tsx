@@ -5,6 +5,7 @@ import { formatTime } from '../../format.js';
 import { type AddressedLink, linkPage, textOfShortUrl } from '../../link-address.js';
 import { statuses } from '../../link-filter.js';
 import { texts } from '../../all-texts.js';
+import { useTabsInView } from '../app/hooks.js';
 import { CopyButton } from '../components/copy-button.js';
 import { richText } from '../components/rich-text.js';
 import { RuleList } from '../rules/rule-list.js';
@@ -30,7 +31,7 @@ interface TabsProps extends LinkRoute {
 }
 
 export const LinkTabs = ({ tabs, address, tab }: TabsProps) => (
-  <nav class="tabs" aria-label={texts.link.aboutLink}>
+  <nav ref={useTabsInView(tab)} class="tabs" aria-label={texts.link.aboutLink}>
     {tabs.map(([name, title]) => (
       <a key={name} href={linkPage(address, name)} aria-current={name === tab ? 'page' : undefined}>
         {title}

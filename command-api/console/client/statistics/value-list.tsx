@@ -6,6 +6,7 @@ import { type ComparedRow, compareRows, listOf, others as otherValues } from '..
 import { formatValue } from '../../format.js';
 import { formatChange, formatNumber, formatShare } from '../../locale.js';
 import { texts } from '../../texts.js';
+import { useTabsInView } from '../app/hooks.js';
 import { Dialog } from '../components/dialog.js';
 import { DownloadCsv } from '../components/save.js';
 import { fileNameOf, type LoadedStats, useView } from './period-stats.js';
@@ -34,7 +35,7 @@ export const ListChoice = <Name extends string>(props: ChoiceProps<Name>) => {
   return (
     <section class="card breakdown" aria-label={title}>
       <h2 class="unseen">{title}</h2>
-      <div class="row choice" role="group" aria-label={title}>
+      <div ref={useTabsInView(shown)} class="row choice" role="group" aria-label={title}>
         {names.map((option) => (
           <button
             key={option}

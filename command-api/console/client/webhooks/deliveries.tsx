@@ -11,7 +11,7 @@ import { withQuery } from '../../link-address.js';
 import { formatNumber } from '../../locale.js';
 import { texts } from '../../all-texts.js';
 import { callApi, type Result } from '../app/api.js';
-import { useApi } from '../app/hooks.js';
+import { useApi, useTabsInView } from '../app/hooks.js';
 import { type Action, useActions } from '../components/actions.js';
 import { ListPages } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
@@ -199,7 +199,7 @@ export const Deliveries = ({ path, deliveries, next, isLoading, onReload }: Prop
           </button>
         </div>
       </div>
-      <nav class="tabs" aria-label={text.statusOfDeliveries}>
+      <nav ref={useTabsInView(filter.status)} class="tabs" aria-label={text.statusOfDeliveries}>
         {statuses.map(([status, title]) => (
           <a
             key={status}
