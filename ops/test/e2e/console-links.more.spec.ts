@@ -31,6 +31,7 @@ describe('the console’s links', () => {
     const code = `coded-${Date.now()}`;
     await show(`/links/${shortCode}/settings`);
     provoke(loadError(400));
+    await page.getByText('Further codes').click();
     await page.getByLabel('Alias').fill('api');
     await button('Add a code').click();
     await page.getByText('This alias is reserved and cannot be used').waitFor();

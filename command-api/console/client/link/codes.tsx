@@ -31,38 +31,43 @@ export const Codes = ({ link, onChanged }: Props) => {
       }),
   });
   return (
-    <section class="card stack" aria-labelledby="codes">
-      <h2 id="codes">{text.codes}</h2>
-      <p class="hint">{text.codesHint}</p>
-      {tools.feedback}
-      {link.codes && (
-        <ul class="stack">
-          {link.codes.map(({ code: shortCode, domain, shortUrl }) => (
-            <li key={shortUrl} class="row">
-              <a class="clip" href={shortUrl} target="_blank" rel="noreferrer">
-                {textOfShortUrl(shortUrl)}
-              </a>
-              <CopyButton text={shortUrl} what={texts.components.theShortLink} />
-              {tools.buttons([removal(subjectOfLink({ shortCode, domain }))])}
-            </li>
-          ))}
-        </ul>
-      )}
-      {tools.form({
-        verb: text.addCode,
-        dialog: {
-          title: text.addCode,
-          content: (
-            <>
-              <Input label={common.alias} name="alias" required minLength={3} maxLength={50} />
-              <DomainSelect name="domain" none={new URL(shortUrlHost).host} />
-            </>
-          ),
-        },
-        call: (data) =>
-          callApi(linkPath('/v2/links', link, '/codes'), { method: 'POST', body: fieldsOf(data) }),
-      })}
-      {tools.dialogs}
-    </section>
+    <details class="card" open={link.codes !== undefined}>
+      <summary>{text.codes}</summary>
+      <div class="stack">
+        <p class="hint">{text.codesHint}</p>
+        {tools.feedback}
+        {link.codes && (
+          <ul class="stack">
+            {link.codes.map(({ code: shortCode, domain, shortUrl }) => (
+              <li key={shortUrl} class="row">
+                <a class="clip" href={shortUrl} target="_blank" rel="noreferrer">
+                  {textOfShortUrl(shortUrl)}
+                </a>
+                <CopyButton text={shortUrl} what={texts.components.theShortLink} />
+                {tools.buttons([removal(subjectOfLink({ shortCode, domain }))])}
+              </li>
+            ))}
+          </ul>
+        )}
+        {tools.form({
+          verb: text.addCode,
+          dialog: {
+            title: text.addCode,
+            content: (
+              <>
+                <Input label={common.alias} name="alias" required minLength={3} maxLength={50} />
+                <DomainSelect name="domain" none={new URL(shortUrlHost).host} />
+              </>
+            ),
+          },
+          call: (data) =>
+            callApi(linkPath('/v2/links', link, '/codes'), {
+              method: 'POST',
+              body: fieldsOf(data),
+            }),
+        })}
+        {tools.dialogs}
+      </div>
+    </details>
   );
 };

@@ -176,12 +176,11 @@ const OneLink = (props: { readonly address: AddressedLink; readonly tab: string 
       {!failure && tab === '' && <LinkStatistics code={address.shortCode} />}
       {link && tab === '' && <LiveEvents {...address} />}
       {link && tab === 'qr' && <QrCode link={address} />}
-      {link && tab === 'settings' && <Settings link={link} path={path} onChanged={reload} />}
-      {link && tab === 'settings' && link.status !== 'deleted' && (
-        <>
+      {link && tab === 'settings' && (
+        <Settings link={link} path={path} onChanged={reload}>
           <Codes link={link} onChanged={reload} />
           <Shares link={link} />
-        </>
+        </Settings>
       )}
       {link && tab === 'history' && <History base="/v2/links" link={address} />}
     </Page>

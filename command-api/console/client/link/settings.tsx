@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { withScheme } from '../../destination.js';
@@ -54,6 +55,8 @@ interface Props {
   /** The path and query of the link in `/v2` or `/admin`. */
   readonly path: string;
   readonly onChanged: () => void;
+  /** Sections before that of the end. */
+  readonly children?: ComponentChildren;
 }
 
 /** The changed values of a form, as the body of a PATCH. */
@@ -91,9 +94,18 @@ const Fields = ({ link }: { readonly link: LinkDetails }) => (
       defaultValue={link.url}
     />
     <LinkTexts link={link} />
-    <LimitFields link={link} />
+    <details
+      open={
+        link.hasPassword || [link.startsAt, link.expiresAt, link.maxClicks].some((v) => v !== null)
+      }
+    >
+      <summary>{text.limits}</summary>
+      <div class="stack">
+        <LimitFields link={link} />
+        {link.hasPassword && <Check name="open" label={text.removePassword} />}
+      </div>
+    </details>
     <OptionFields link={link} />
-    {link.hasPassword && <Check name="open" label={text.removePassword} />}
   </>
 );
 
@@ -197,6 +209,7 @@ export const Settings = (props: Props) => {
   return (
     <div class="stack">
       <Edit {...props} />
+      {props.children}
       <section class="card stack" aria-labelledby="end">
         <h2 id="end">{text.stop}</h2>
         <p class="hint">{text.disableHint}</p>

@@ -92,6 +92,7 @@ export const link: typeof english.link = (number) => ({
   endShareTitle: 'Diese Freigabe beenden?',
   endShareText: 'Ihre Adresse zeigt die Statistik nicht mehr.',
   codes: 'Weitere Codes',
+  limits: 'Beginn, Ende, Klicklimit und Passwort',
   codesHint: 'Sie leiten weiter wie der erste und werden mit ihm zusammen gezählt.',
   addCode: 'Code hinzufügen',
   deleteCode: (code) => `Den Code ${code} löschen?`,

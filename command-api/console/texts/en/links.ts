@@ -89,6 +89,7 @@ export const link = (number: FormatNumber) => ({
   endShareTitle: 'End this share?',
   endShareText: 'Its address no longer shows the statistics.',
   codes: 'Further codes',
+  limits: 'Start, end, click limit and password',
   codesHint: 'They redirect as the first one does, and count together with it.',
   addCode: 'Add a code',
   deleteCode: (code: string) => `Delete the code ${code}?`,
