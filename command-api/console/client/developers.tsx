@@ -42,7 +42,7 @@ const otherPages: readonly ConsolePage[] = [
   { path: '/console/keys', title: common.newKey, scope: 'keys:manage' },
   { path: '/console/people', title: texts.people.inviteTitle, scope: 'people:manage' },
   { path: '/console/tags', title: common.tags, scope: 'links:read' },
-  { path: '/console/sessions', title: texts.sessions.title },
+  { path: '/console/sessions', title: text.sessions },
 ];
 
 const shortcuts = [

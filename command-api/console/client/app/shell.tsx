@@ -288,7 +288,7 @@ export const Shell = ({ name, pages, shortcuts, palette, onSignOut, children }: 
           <div class="clip">
             {children}
             <br />
-            <a href="/console/sessions">{texts.sessions.title}</a>
+            <a href="/console/sessions">{text.sessions}</a>
           </div>
           <button type="button" class="quiet" onClick={onSignOut}>
             {common.signOut}

@@ -164,7 +164,7 @@ export const Keys = () => (
   <Page title={texts.app.keys}>
     <List />
     <p>
-      <a href="/console/sessions">{texts.sessions.title}</a>
+      <a href="/console/sessions">{texts.app.sessions}</a>
     </p>
   </Page>
 );

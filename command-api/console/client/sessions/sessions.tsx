@@ -1,6 +1,6 @@
 import type { SessionList } from '../../../../schemas/http/console.js';
 import { formatTime } from '../../format.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { useApi } from '../app/hooks.js';
 import { allEnded } from '../app/session.js';
@@ -22,7 +22,7 @@ const signOutAll: Action = {
 
 const signOutOthers = (others: SessionList['sessions']): Action => ({
   verb: text.signOutOthers,
-  ...question(text.signOutOthers, <p>{text.signOutOthersText(others.length)}</p>),
+  ...question(text.signOutOthers, <p>{text.signOutOthersText}</p>),
   call: async () => {
     for (const { id } of others) {
       const ended = await callApi(`${path}/${id}`, { method: 'DELETE' });
@@ -66,7 +66,7 @@ export const Sessions = () => {
   const tools = useActions(loaded.reload);
   const others = (loaded.value?.sessions ?? []).filter(({ isCurrent }) => !isCurrent);
   return (
-    <Page title={text.title}>
+    <Page title={texts.app.sessions}>
       <div class="row spread">
         <p>{text.intro}</p>
         <div class="row">

@@ -1,4 +1,4 @@
-/** German texts: keys, domains, webhooks and imports. */
+/** German texts: keys, sessions, domains, webhooks and imports. */
 import type * as english from '../en/later-texts.js';
 
 export const keys: typeof english.keys = {
@@ -40,6 +40,19 @@ export const keys: typeof english.keys = {
   notUsed: 'noch nicht benutzt',
   lastUsed: (time) => `zuletzt benutzt ${time}`,
   expiresAt: (time) => `läuft ab ${time}`,
+};
+
+export const sessions: typeof english.sessions = {
+  intro: 'Browser, die an dieser Konsole angemeldet sind.',
+  unknownBrowser: 'Unbekannter Browser',
+  current: 'diese Sitzung',
+  times: (started, used) => `Angemeldet ${started}, zuletzt benutzt ${used}.`,
+  signedOut: 'Die Sitzung wurde beendet.',
+  signOutOthers: 'Alle anderen abmelden',
+  signOutOthersText: 'Alle diese Sitzungen enden, außer dieser.',
+  signOutAll: 'Überall abmelden',
+  signOutAllTitle: 'Überall abmelden?',
+  signOutAllText: 'Alle diese Sitzungen enden, auch diese.',
 };
 
 export const domains: typeof english.domains = {

@@ -1,4 +1,4 @@
-/** German texts: the frame, components and sessions. */
+/** German texts: the frame and components. */
 import type * as english from '../en/texts.js';
 
 export const common: typeof english.common = (number) => ({
@@ -47,6 +47,7 @@ export const common: typeof english.common = (number) => ({
 });
 
 export const app: typeof english.app = {
+  sessions: 'Sitzungen',
   apiKey: 'API-Schlüssel',
   apiKeyHint:
     'Beginnt mit {prefix}. Ohne Schlüssel gibt {command} eine Adresse aus, mit der Sie sich anmelden.',
@@ -231,19 +232,4 @@ export const scopes: typeof english.scopes = {
   'webhooks:manage': 'Webhooks verwalten',
   'people:read': 'Personen lesen',
   'people:manage': 'Personen verwalten',
-};
-
-export const sessions: typeof english.sessions = {
-  title: 'Sitzungen',
-  intro: 'Browser, die an dieser Konsole angemeldet sind.',
-  unknownBrowser: 'Unbekannter Browser',
-  current: 'diese Sitzung',
-  times: (started, used) => `Angemeldet ${started}, zuletzt benutzt ${used}.`,
-  signedOut: 'Die Sitzung wurde beendet.',
-  signOutOthers: 'Alle anderen abmelden',
-  signOutOthersText: (count) =>
-    count === 1 ? 'Eine andere Sitzung endet.' : `${count} andere Sitzungen enden.`,
-  signOutAll: 'Überall abmelden',
-  signOutAllTitle: 'Überall abmelden?',
-  signOutAllText: 'Alle diese Sitzungen enden, auch diese.',
 };

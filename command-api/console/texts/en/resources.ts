@@ -1,4 +1,4 @@
-/** English texts: keys, domains, webhooks and imports. */
+/** English texts: keys, sessions, domains, webhooks and imports. */
 import type { FormatNumber } from '../../locale.js';
 
 export const keys = {
@@ -34,6 +34,19 @@ export const keys = {
   notUsed: 'not used yet',
   lastUsed: (time: string) => `last used ${time}`,
   expiresAt: (time: string) => `expires ${time}`,
+};
+
+export const sessions = {
+  intro: 'Browsers that are signed in to this console.',
+  unknownBrowser: 'Unknown browser',
+  current: 'this session',
+  times: (started: string, used: string) => `Signed in ${started}, last used ${used}.`,
+  signedOut: 'The session was ended.',
+  signOutOthers: 'Sign out all others',
+  signOutOthersText: 'All these sessions end, except this one.',
+  signOutAll: 'Sign out everywhere',
+  signOutAllTitle: 'Sign out everywhere?',
+  signOutAllText: 'All these sessions end, including this one.',
 };
 
 export const domains = {

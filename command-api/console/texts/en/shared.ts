@@ -1,4 +1,4 @@
-/** English texts: the frame, components and sessions. */
+/** English texts: the frame and components. */
 import type { FormatNumber } from '../../locale.js';
 
 /** Words that several pages use. */
@@ -48,6 +48,7 @@ export const common = (number: FormatNumber) => ({
 });
 
 export const app = {
+  sessions: 'Sessions',
   apiKey: 'API key',
   apiKeyHint: 'Starts with {prefix}. Without a key, {command} prints an address that signs you in.',
   signIn: 'Sign in',
@@ -222,19 +223,4 @@ export const scopes = {
   'webhooks:manage': 'Manage webhooks',
   'people:read': 'Read people',
   'people:manage': 'Manage people',
-};
-
-export const sessions = {
-  title: 'Sessions',
-  intro: 'Browsers that are signed in to this console.',
-  unknownBrowser: 'Unknown browser',
-  current: 'this session',
-  times: (started: string, used: string) => `Signed in ${started}, last used ${used}.`,
-  signedOut: 'The session was ended.',
-  signOutOthers: 'Sign out all others',
-  signOutOthersText: (count: number) =>
-    count === 1 ? 'One other session ends.' : `${count} other sessions end.`,
-  signOutAll: 'Sign out everywhere',
-  signOutAllTitle: 'Sign out everywhere?',
-  signOutAllText: 'All these sessions end, including this one.',
 };
