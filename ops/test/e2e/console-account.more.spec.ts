@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { consoleFixture } from '../support/console.js';
+import { consoleFixture, loadError } from '../support/console.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, sharedProduct } from './harness.js';
@@ -62,6 +62,38 @@ describe('the console', () => {
       });
     });
   }
+
+  it('ends all other sessions together', async () => {
+    for (let others = 0; others < 2; others += 1) {
+      await console.open();
+      await console.signIn(key.key);
+    }
+    await goTo('Sessions');
+    await page.getByText('this session').waitFor();
+    const sessions = page.getByRole('listitem').filter({ hasText: 'last used' });
+    expect(await sessions.count()).to.equal(3);
+    await button('Sign out all others').click();
+    await expectAccessible();
+    await button('Sign out all others', dialog()).click();
+    await dialog().waitFor({ state: 'detached' });
+    await button('Sign out all others').waitFor({ state: 'detached' });
+    expect(await sessions.count()).to.equal(1);
+  });
+
+  it('shows maintenance once, and all parts of the page after it', async () => {
+    const maintain = (maintenance: boolean) =>
+      bench.admin('PATCH', '/admin/platform', { maintenance });
+    await maintain(true);
+    await page.getByText('Maintenance since').waitFor();
+    await page.reload();
+    await page.getByText('Maintenance since').waitFor();
+    await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
+    expect(await page.locator('.trouble').count()).to.equal(0);
+    await maintain(false);
+    await page.getByText('Maintenance since').waitFor({ state: 'detached' });
+    await page.getByRole('heading', { name: 'API calls' }).waitFor();
+    console.provoke(...console.faults().filter((fault) => fault === loadError(503)));
+  });
 
   it('creates a key with fewer scopes, rotates it, and revokes it', async () => {
     await goTo('Keys');
