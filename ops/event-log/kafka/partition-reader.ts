@@ -50,30 +50,29 @@ export const createPartitionReader = (kafka: Kafka, settings: KafkaSettings) => 
   const connection = createBrokerConnection(kafka);
   /** The last fetch of a partition, by name and partition: followers read it in portions. */
   const lastFetched = new BoundedMap<string, Batch['records']>(maxCached);
-  return {
-    async *read(
-      topic: TopicName,
-      partition: number,
-      from: number,
-      to: number,
-    ): AsyncGenerator<Batch> {
-      const name = topicIn(settings, topic);
-      const key = `${name}/${partition}`;
-      for (let next = from; next < to;) {
-        const offset = next;
-        const cached = lastFetched.get(key) ?? [];
-        // A record keeps its offset.
-        const first = cached.findIndex((record) => record.offset === offset);
-        const fetched =
-          first >= 0
-            ? cached.slice(first)
-            : await connection.run((cluster) => fetch(cluster, name, partition, offset));
-        if (first < 0) lastFetched.set(key, fetched);
-        const end = Math.min(fetched.length, to - next, batchSize);
-        next += end;
-        yield { topic, partition, records: fetched.slice(0, end) };
-      }
-    },
-    close: connection.close,
-  };
+  async function* read(
+    topic: TopicName,
+    partition: number,
+    from: number,
+    to: number,
+  ): AsyncGenerator<Batch> {
+    const name = topicIn(settings, topic);
+    const key = `${name}/${partition}`;
+    for (let next = from; next < to;) {
+      const offset = next;
+      const cached = lastFetched.get(key) ?? [];
+      // A record keeps its offset.
+      const first = cached.findIndex((record) => record.offset === offset);
+      const fetched =
+        first >= 0
+          ? cached.slice(first)
+          : await connection.run((cluster) => fetch(cluster, name, partition, offset));
+      if (first < 0) lastFetched.set(key, fetched);
+      const end = Math.min(fetched.length, to - next, batchSize);
+      next += end;
+      yield { topic, partition, records: fetched.slice(0, end) };
+    }
+  }
+
+  return { read, close: () => connection.close() };
 };
