@@ -115,6 +115,8 @@ describe('people under concurrency', () => {
     const closing = (response: IncomingMessage): Promise<unknown> =>
       new Promise((resolve) => response.resume().once('close', resolve));
     const times: number[] = [];
+    // The limit is 1 s, with room for a busy machine.
+    const longestMs = 3_000;
     for (let count = 0; count < 5; count += 1) {
       const person = await join(key, 'editor');
       const Cookie = person.browser.cookieOf(bench.product.api);
@@ -129,15 +131,14 @@ describe('people under concurrency', () => {
       await Promise.all(ended);
       times.push(performance.now() - startedAt);
       // A paused client notices the end when it reads again.
-      await sleep(1_500);
+      await sleep(longestMs);
       for (const file of exports) {
         await closing(file);
         expect(file.complete).to.equal(false);
       }
       expect(await person.session()).to.equal(null);
     }
-    // The limit is 1 s, with room for a busy machine.
-    expect(Math.max(...times)).to.be.below(3_000);
+    expect(Math.max(...times)).to.be.below(longestMs);
   });
 
   it('leave a ledger that equals the log', async () => {
