@@ -247,6 +247,31 @@ describe('the console’s links', () => {
     expect(await detailsOf(shortCode)).to.include({ title: 'Mine', note: 'Theirs' });
   });
 
+  it('keep the focus, and what is typed into another field, after a save', async () => {
+    const { shortCode } = await bench.link(key.key);
+    const note = page.getByLabel('Note');
+    await show(`/links/${shortCode}/settings`);
+    await page.getByLabel('Title').fill('Saved title');
+    await page.getByLabel('Title').press('Enter');
+    await note.focus();
+    await page.getByRole('heading', { name: 'Saved title' }).waitFor();
+    await page.keyboard.type('/ typed');
+    await note.and(page.locator(':focus')).waitFor();
+    expect(await note.inputValue()).to.equal('/ typed');
+    await button('Save').click();
+    await page.getByText('Saved', { exact: true }).waitFor();
+    expect(await detailsOf(shortCode)).to.include({ title: 'Saved title', note: '/ typed' });
+    await button('Other rule …').click();
+    await page.getByText('Saved', { exact: true }).waitFor({ state: 'detached' });
+    await button('Remove rule 1').click();
+
+    await page.getByText('Start, end, click limit and password').click();
+    await page.getByLabel('Password').fill('secret');
+    await page.getByLabel('Password').press('Enter');
+    await page.getByLabel('Remove the password').waitFor();
+    expect(await page.getByLabel('New password').inputValue()).to.equal('');
+  });
+
   it('ask before unsaved changes are lost', async () => {
     const { shortCode } = await bench.link(key.key);
     await show('/links');

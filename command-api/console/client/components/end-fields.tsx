@@ -88,7 +88,7 @@ const EndFields = ({ link }: Props) => {
 /** When a link redirects, how often, and for whom. */
 export const LimitFields = ({ link }: Props) => (
   <div class="columns">
-    <EndFields {...(link && { link })} />
+    <EndFields key={link?.expiresAt} {...(link && { link })} />
     <Input
       label={text.clickLimit}
       name="maxClicks"

@@ -114,32 +114,49 @@ const Edit = (props: Props) => {
   const { isBusy, failure, run } = useAction();
   const [note, setNote] = useState('');
   const [isChanged, setChanged] = useState(false);
-  // Another user's change of the link must not replace what this one has typed.
+  const edits = useRef(0);
   const shown = useRef(props.link);
-  if (!isChanged) shown.current = props.link;
+  /** Fields of another user's version are new elements. After a save, they stay, with the focus. */
+  const version = useRef(props.link.version);
+  // Another user's change of the link must not replace what this one has typed.
+  if (!isChanged && props.link.version > shown.current.version) {
+    shown.current = props.link;
+    version.current = props.link.version;
+  }
   const link = shown.current;
   const [rules, setRules] = useState(() => toForm(link.rules));
   const button = useRef<HTMLButtonElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
-    // The fields of another version are new elements.
-    if (!isFirst.current) setRules(toForm(link.rules));
+    if (!isFirst.current) {
+      if (version.current === link.version) setRules(toForm(link.rules));
+      // The focused field was replaced.
+      if (document.activeElement === document.body) button.current?.focus({ preventScroll: true });
+    }
     isFirst.current = false;
   }, [link.version]);
 
+  const touch = (): void => {
+    edits.current += 1;
+    setChanged(true);
+    setNote('');
+  };
   const finish = (report: string): void => {
     setChanged(false);
     setNote(report);
-    // The focused field is replaced.
-    button.current?.focus();
     onChanged();
   };
   const loadTheirs = async (): Promise<void> => {
-    if (await run(() => callApi(path))) finish(text.theirsLoaded);
+    if (!(await run(() => callApi(path)))) return;
+    finish(text.theirsLoaded);
+    // The focused button is removed.
+    button.current?.focus();
   };
   /** @param isForced whether the change is made to any version of the link */
-  const save = async (form: FormData, isForced = false): Promise<void> => {
-    const change = changeOf(fieldsOf(form), rules, link);
+  const save = async (form: HTMLFormElement, isForced = false): Promise<void> => {
+    const data = new FormData(form);
+    const change = changeOf(fieldsOf(data), rules, link);
+    const saved = edits.current;
     setNote('');
     if (Object.keys(change).length === 0) {
       setChanged(false);
@@ -150,21 +167,30 @@ const Edit = (props: Props) => {
       isForced
         ? callApi<LinkDetails | undefined>(path, { method: 'PATCH', body: change })
         : sendChange({ path, link }, 'PATCH', change);
-    if (await run(send)) finish(text.saved);
+    const done = await run(send);
+    if (!done) return;
+    if (done.value) {
+      shown.current = done.value;
+      // Another user changed other fields.
+      if (isForced) version.current = done.value.version;
+    }
+    const password = form.querySelector<HTMLInputElement>('[name=password]');
+    if (password?.value === data.get('password')) password.value = '';
+    finish(text.saved);
+    setChanged(edits.current !== saved);
   };
   return (
     <>
       {isChanged && !isBusy && <LeaveGuard />}
-      <form
-        class="card stack"
-        onSubmit={onSubmit((form) => save(form))}
-        onInput={() => {
-          setChanged(true);
-          setNote('');
-        }}
-      >
-        <Fields key={link.version} link={link} />
-        <RuleEditor rules={rules} onChange={setRules} />
+      <form class="card stack" onSubmit={onSubmit((_, form) => save(form))} onInput={touch}>
+        <Fields key={version.current} link={link} />
+        <RuleEditor
+          rules={rules}
+          onChange={(changed) => {
+            setRules(changed);
+            touch();
+          }}
+        />
         <Trouble failure={failure} />
         {failure?.kind === 'refused' && failure.status === 412 && (
           <div class="row" role="group" aria-label={text.conflict}>
@@ -174,7 +200,7 @@ const Edit = (props: Props) => {
             <button
               type="button"
               aria-disabled={isBusy}
-              onClick={({ currentTarget: { form } }) => form && void save(new FormData(form), true)}
+              onClick={({ currentTarget: { form } }) => form && void save(form, true)}
             >
               {text.keepMine}
             </button>
