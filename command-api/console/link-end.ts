@@ -22,6 +22,13 @@ export const restorableUntil = (link: { readonly updatedAt: string }): string | 
   return end.getTime() > Date.now() ? end.toISOString() : null;
 };
 
+/** A time that users change to another day: the last minute of the day in 30 days. */
+export const suggestedEnd = (): string =>
+  toLocalTime(new Date(Date.now() + 30 * units.days * 1_000).toISOString()).replace(
+    /T.*/,
+    'T23:59',
+  );
+
 type Fields = Readonly<Record<string, string | undefined>>;
 
 type LinkEnd =

@@ -6,6 +6,7 @@ import {
   maxOf,
   readEnd,
   restorableUntil,
+  suggestedEnd,
   units,
   type Unit,
 } from './link-end.js';
@@ -35,6 +36,13 @@ describe('the end of a link in a form', () => {
     expect(period('1.5', 'minutes')).to.deep.equal({ expiresIn: 90 });
     const expected = { expiresAt: '2030-01-02T03:04:00.000Z' };
     expect(readEnd({ ends: 'time', endsAt: toLocalTime(time) })).to.deep.equal(expected);
+  });
+
+  it('is suggested as the end of a day, so that a date can be chosen without a time', () => {
+    const end = new Date(Date.now() + 2_592_000_000);
+    end.setHours(23, 59, 0, 0);
+    const expiresAt = end.toISOString();
+    expect(readEnd({ ends: 'time', endsAt: suggestedEnd() })).to.deep.equal({ expiresAt });
   });
 
   it('is within the limits of the API', () => {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { ownZoneOf } from '../../format.js';
-import { endChoices, maxOf, units, type Unit } from '../../link-end.js';
+import { endChoices, maxOf, suggestedEnd, units, type Unit } from '../../link-end.js';
 import { toLocalTime } from '../../rules-form.js';
 import { texts } from '../../texts.js';
 import { Input, Select, withValue } from './field.js';
@@ -77,7 +77,7 @@ const EndFields = ({ link }: Props) => {
           type="datetime-local"
           required
           max="9999-12-31T23:59"
-          defaultValue={toLocalTime(expiresAt ?? undefined)}
+          defaultValue={toLocalTime(expiresAt ?? undefined) || suggestedEnd()}
           hint={common.ownZone(ownZoneOf())}
         />
       )}
