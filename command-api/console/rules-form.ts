@@ -95,27 +95,27 @@ export const newEntry = (entries: readonly SplitEntry[]): SplitEntry => ({
   weight: 1,
 });
 
-/** What a new rule begins with, by its name. An empty condition is to be filled. */
+/** What a new rule of a link with this URL begins with, by its name. An empty condition is to be filled. */
 const templates = {
   iphones: () => ({ when: { os: ['iOS'] } }),
   country: () => ({ when: { countries: [] } }),
-  'ab-test': () => ({ entries: [newEntry([]), newEntry([newEntry([])])] }),
+  'ab-test': (url) => ({ entries: [{ ...newEntry([]), url }, newEntry([newEntry([])])] }),
   // A window is shorter than a day.
   weekends: () => ({
     when: { weekly: { days: [6, 7], from: '00:00', to: '23:59', tz: ownZoneOf() } },
   }),
   rule: () => ({}),
-} as const satisfies Record<string, () => Partial<RuleForm>>;
+} as const satisfies Record<string, (url: string) => Partial<RuleForm>>;
 
 export type Template = keyof typeof templates;
 export const templateNames = Object.keys(templates) as readonly Template[];
 
-export const newRule = (rules: readonly RuleForm[], template: Template): RuleForm => ({
+export const newRule = (rules: readonly RuleForm[], template: Template, url = ''): RuleForm => ({
   id: Math.max(-1, ...rules.map(({ id }) => id)) + 1,
   name: unusedName(rules, (index) => (index === 0 ? template : `${template}-${index + 1}`)),
   when: {},
   entries: [newEntry([])],
-  ...templates[template](),
+  ...templates[template](url),
 });
 
 export const newWindow = (tz: string): WeeklyWindow => ({

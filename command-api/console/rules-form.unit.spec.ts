@@ -85,6 +85,8 @@ describe('the form of redirect rules', () => {
     ]);
     const [first] = rules;
     expect(newRule(first ? [first] : [], 'iphones')).to.include({ id: 1, name: 'iphones-2' });
+    const test = newRule([], 'ab-test', url);
+    expect(test.entries.map((entry) => entry.url)).to.deep.equal([url, '']);
   });
 
   it('removes empty conditions, and ignores the order of conditions', () => {

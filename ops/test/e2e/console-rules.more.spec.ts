@@ -116,6 +116,27 @@ describe('the console’s redirect rules', () => {
     expect(details.json()).to.deep.include({ rules: null, forwardQuery: false });
   });
 
+  it('split visitors when one more destination is filled in, and are not lost without a question', async () => {
+    await console.signIn(key.key);
+    await show('/new');
+    await button('A/B test …').click();
+    await console.goTo('Keys');
+    await button('Stay').click();
+    await button('Remove rule 1').click();
+    await page.getByLabel('Destination').fill(destination);
+    await button('A/B test …').click();
+    await page.keyboard.type(urls.all);
+    await page.getByLabel('Alias').fill('ab-split');
+    await button('Create the link').click();
+    await page.getByText('Your link is live').waitFor();
+    const split = [
+      { name: 'a', url: destination, weight: 1 },
+      { name: 'b', url: urls.all, weight: 1 },
+    ];
+    const details = await bench.api('/v2/links/ab-split', key.key);
+    expect(details.json()).to.deep.include({ rules: [{ name: 'ab-test', when: {}, split }] });
+  });
+
   it('keep conditions of the query and of networks; options of redirects and previews are set and removed', async () => {
     await console.signIn(key.key);
     await show('/new');

@@ -186,6 +186,7 @@ const Edit = (props: Props) => {
         <Fields key={version.current} link={link} />
         <RuleEditor
           rules={rules}
+          url={link.url}
           onChange={(changed) => {
             setRules(changed);
             touch();

@@ -173,7 +173,14 @@ const Form = (props: {
         </details>
         <UtmFields values={utm} onChange={setUtm} />
         <OptionFields />
-        <RuleEditor rules={rules} onChange={setRules} />
+        <RuleEditor
+          rules={rules}
+          url={withScheme(typed)}
+          onChange={(changed) => {
+            setRules(changed);
+            setChanged(true);
+          }}
+        />
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>
           {text.create}

@@ -157,18 +157,21 @@ const Rule = ({ rule, index, count, onChange, onMove, onRemove }: RuleProps) => 
 
 interface Props {
   readonly rules: readonly RuleForm[];
+  /** The destination of the link. */
+  readonly url: string;
   readonly onChange: (rules: readonly RuleForm[]) => void;
 }
 
 /** The redirect rules of a link. */
-export const RuleEditor = ({ rules, onChange }: Props) => {
+export const RuleEditor = ({ rules, url, onChange }: Props) => {
   const editor = useRef<HTMLFieldSetElement>(null);
-  /** The selector of the element that gets the focus after a change. */
+  /** The selector of the elements whose first empty one gets the focus after a change. Buttons are empty. */
   const focus = useRef<string | null>(null);
   const [note, setNote] = useState('');
   useLayoutEffect(() => {
     if (focus.current === null) return;
-    editor.current?.querySelector<HTMLElement>(focus.current)?.focus();
+    const found = editor.current?.querySelectorAll<HTMLInputElement>(focus.current) ?? [];
+    [...found].find(({ value }) => value === '')?.focus();
     focus.current = null;
   });
 
@@ -187,10 +190,10 @@ export const RuleEditor = ({ rules, onChange }: Props) => {
 
   const add = (template: Template): void => {
     if (rules.length >= maxRules) return;
-    const rule = newRule(rules, template);
-    // The first field that the user must fill.
-    const isEmpty = ':is([type=search], [inputmode=url])';
-    change([...rules, rule], `[data-rule="${rule.id}"] input${isEmpty}`, '');
+    const rule = newRule(rules, template, url);
+    // The fields that the user must fill.
+    const fields = 'input:is([type=search], [inputmode=url])';
+    change([...rules, rule], `[data-rule="${rule.id}"] ${fields}`, '');
   };
 
   return (
