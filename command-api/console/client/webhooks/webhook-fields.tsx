@@ -1,5 +1,5 @@
-import { useState } from 'preact/hooks';
 import type { WebhookResponse } from '../../../../schemas/http/webhooks.js';
+import { withScheme } from '../../destination.js';
 import { eventNames, formatDate, formatEventType, formatTime } from '../../format.js';
 import { texts } from '../../all-texts.js';
 import { fieldsOf } from '../app/hooks.js';
@@ -55,7 +55,6 @@ type Terms = Pick<WebhookResponse, 'url' | 'types' | 'domain' | 'description'>;
 
 /** The fields of a webhook. @param terms absent for a new one */
 export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
-  const [isDefault, setDefault] = useState((terms?.types ?? null) === null);
   const chosen: readonly string[] = terms?.types ?? [];
   return (
     <>
@@ -76,15 +75,10 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
           defaultValue={terms?.description ?? ''}
         />
       </div>
-      <fieldset>
+      <fieldset class="stack">
         <legend>{text.events}</legend>
-        <Check
-          name="allButVisits"
-          checked={isDefault}
-          onChecked={setDefault}
-          label={text.defaultEvents}
-        />
-        {!isDefault && (
+        <details open={chosen.length > 0}>
+          <summary>{text.chooseEvents}</summary>
           <div class="options">
             {eventNames.map((name) => (
               <Check
@@ -96,7 +90,7 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
               />
             ))}
           </div>
-        )}
+        </details>
       </fieldset>
     </>
   );
@@ -104,8 +98,8 @@ export const WebhookFields = ({ terms }: { readonly terms?: Terms }) => {
 
 export const termsIn = (data: FormData): Terms => {
   const { url = '', domain = null, description = null } = fieldsOf(data);
-  const types = data.has('allButVisits') ? null : data.getAll('type').map(String);
-  return { url, types, domain, description };
+  const types = data.getAll('type').map(String);
+  return { url: withScheme(url), types: types.length > 0 ? types : null, domain, description };
 };
 
 /** The values that differ from those of a webhook. */

@@ -121,7 +121,8 @@ export const webhooks: typeof english.webhooks = (number) => ({
   urlExample: 'https://empfaenger.example/hook',
   description: 'Beschreibung',
   events: 'Ereignisse',
-  defaultEvents: 'Alle außer Besuchen, auch die späterer Versionen',
+  chooseEvents:
+    'Ereignisse auswählen; ohne Auswahl alle außer Besuchen, auch die späterer Versionen',
   allButVisits: 'Alle Ereignisse außer Besuchen',
   onlyDomain: (domain) => `nur ${domain}`,
   newWebhook: 'Neuer Webhook',

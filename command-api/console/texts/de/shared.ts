@@ -212,6 +212,8 @@ export const components: typeof english.components = {
     'This link has been deleted': 'Der Link ist gelöscht.',
     'This link was deleted more than 30 days ago': 'Der Link wurde vor mehr als 30 Tagen gelöscht.',
     'The link was changed meanwhile': 'Der Link wurde inzwischen geändert.',
+    'The webhook URL is not allowed':
+      'Die URL muss mit https:// beginnen und zu einer öffentlichen Adresse führen.',
     'Monthly API call limit reached.': 'Die API-Aufrufe dieses Monats sind verbraucht.',
     'tags must be at most 20 texts of 1 to 50 characters, without commas and control characters':
       'Ein Link hat höchstens 20 Tags mit 1 bis 50 Zeichen, ohne Kommas und Steuerzeichen.',

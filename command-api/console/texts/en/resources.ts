@@ -110,7 +110,7 @@ export const webhooks = (number: FormatNumber) => ({
   urlExample: 'https://receiver.example/hook',
   description: 'Description',
   events: 'Events',
-  defaultEvents: 'All but visits, and those of later versions',
+  chooseEvents: 'Choose events; without a choice, all but visits, and those of later versions',
   allButVisits: 'All events but visits',
   onlyDomain: (domain: string) => `only ${domain}`,
   newWebhook: 'New webhook',

@@ -205,8 +205,11 @@ export const components = {
   ruleNumber: (number: number) => `Rule ${number}`,
   /** After the rule, in the path of an error. */
   entryInPath: (number: number) => `entry ${number}`,
-  /** Errors of the API in the language of the console, by their message. */
-  apiErrors: {} as Readonly<Record<string, string>>,
+  /** Errors of the API in the language and the words of the console, by their message. */
+  apiErrors: {
+    'The webhook URL is not allowed':
+      'The URL must start with https:// and lead to a public address.',
+  } as Readonly<Record<string, string>>,
   needsScope: 'This needs the scope “{name}” ({scope}), which this session does not have.',
 };
 
