@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { messages } from '../../../schemas/http/errors.js';
 import { developerRoutes, openRoute, operatorRoutes } from '../support/console-pages.js';
 import { consoleFixture, faultsInAllModes, loadError } from '../support/console.js';
 import { walkNewcomersPath } from '../support/newcomer.js';
@@ -92,6 +93,13 @@ describe('the console’s pages', () => {
     await page.getByText(/Rate limit exceeded\. .* You can try again in \d+ s\./).waitFor();
     provoke(loadError(429));
     await expectAccessible();
+    const headers = { 'Retry-After': '1' };
+    await page.route('**/v2/shorten', (route) =>
+      route.fulfill({ status: 503, headers, json: { message: messages.unavailable } }),
+    );
+    await button('Create the link').click();
+    await page.getByText(`${messages.unavailable}. You can try again now.`).waitFor();
+    provoke(loadError(503));
   });
 
   it('show the account of a one-time address, and confirm before they end a session', async () => {

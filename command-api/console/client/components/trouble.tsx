@@ -63,7 +63,8 @@ const adviceOf = (failure: Failure, plansUrl: string | null) => {
         </>
       );
     case 'wait':
-      return <>{failure.message}</>;
+      // Some messages end with a full stop.
+      return <>{failure.message.replace(/\.?$/, '.')}</>;
     case 'refused':
       return <>{messageOf(failure)}</>;
   }
