@@ -122,7 +122,7 @@ describe('the filters of the console’s statistics', () => {
     provoke(loadError(400), loadError(400));
     await page.getByText('tag must be given at most 20 times').first().waitFor();
     expect(await page.locator('dd .figure').first().textContent()).to.equal('–');
-    await page.getByRole('link', { name: 'Show all' }).click();
+    await page.getByRole('link', { name: 'Clear filters' }).click();
     await expectNumbers(9, ofLinks(4, 3, 2));
   });
 

@@ -191,6 +191,11 @@ describe('the console’s lists of links', () => {
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Without the status: Active' }).click();
     await page.waitForURL(/\?search=other&from=2026-01-01$/);
+    await page.getByRole('searchbox').fill('no such link');
+    await page.getByText('No links match.').waitFor();
+    expect(await page.locator('.list').innerText()).to.equal('No links match.');
+    await goTo('Clear filters');
+    await expectRows(2);
   });
 
   it('are searched while the user types, without an entry of the history', async () => {

@@ -18,6 +18,6 @@ export const Chips = ({ chips, withoutFilters }: Props) => (
         {name}: <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
       </a>
     ))}
-    <a href={withoutFilters}>{text.showAll}</a>
+    <a href={withoutFilters}>{text.clearFilters}</a>
   </p>
 );

@@ -280,7 +280,7 @@ export const LinkList = ({ list, links, hasAccounts = false, ...rest }: Props) =
         )}
         {rest.children}
         {isEmpty ? (
-          <p>{next === null ? common.noMore : text.noneOfThese}</p>
+          count !== 0 && <p>{next === null ? common.noMore : text.noneOfThese}</p>
         ) : (
           <LinkTable
             {...{ links, list }}

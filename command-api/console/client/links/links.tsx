@@ -240,6 +240,7 @@ export const Links = () => {
 
   // After a change, its report stays, even if no link is left.
   const isUnchanged = changed.size === 0;
+  const isEmpty = value !== undefined && links.length === 0;
   const isWhole = filter.after === '' && value?.next === null && showsAll(filter) && !isLoading;
   return (
     <Page
@@ -260,7 +261,7 @@ export const Links = () => {
         </div>
       }
     >
-      {isWhole && isUnchanged && links.length === 0 && canCreate ? (
+      {isWhole && isUnchanged && isEmpty && canCreate ? (
         <Begin />
       ) : (
         <LinkList
@@ -268,7 +269,7 @@ export const Links = () => {
           links={links}
           {...(canWrite && { selection: { selected, onSelect: select } })}
         >
-          {canWrite && <Bulk selected={selected} onChanged={show} />}
+          {canWrite && !(isEmpty && isUnchanged) && <Bulk selected={selected} onChanged={show} />}
           {failed.length > 0 && <Failures failed={failed} />}
         </LinkList>
       )}

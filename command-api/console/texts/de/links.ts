@@ -7,7 +7,8 @@ export const links: typeof english.links = (number) => {
     count === 1 ? 'einem Link' : `${number(count)} Links`;
   return {
     export: 'Exportieren',
-    count: (count) => (count === 1 ? '1 Link' : `${number(count)} Links`),
+    count: (count) =>
+      count === 0 ? 'Keine Links passen.' : count === 1 ? '1 Link' : `${number(count)} Links`,
     countAbove: (count) => `Mehr als ${number(count)} Links`,
     onThisPage: (count) =>
       count === 1 ? 'Ein Link auf dieser Seite' : `${number(count)} Links auf dieser Seite`,

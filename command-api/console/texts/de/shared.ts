@@ -123,7 +123,7 @@ export const components: typeof english.components = {
   theShortLink: 'der Kurzlink',
   filters: 'Filter',
   without: 'Ohne',
-  showAll: 'Alle anzeigen',
+  clearFilters: 'Filter zurücksetzen',
   filter: {
     search: 'Text',
     tag: 'Tag',

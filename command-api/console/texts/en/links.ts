@@ -5,7 +5,8 @@ export const links = (number: FormatNumber) => {
   const linksOf = (count: number): string => (count === 1 ? 'one link' : `${number(count)} links`);
   return {
     export: 'Export',
-    count: (count: number) => (count === 1 ? '1 link' : `${number(count)} links`),
+    count: (count: number) =>
+      count === 0 ? 'No links match.' : count === 1 ? '1 link' : `${number(count)} links`,
     countAbove: (count: number) => `More than ${number(count)} links`,
     onThisPage: (count: number) =>
       count === 1 ? 'One link on this page' : `${number(count)} links on this page`,

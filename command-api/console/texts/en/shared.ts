@@ -121,7 +121,7 @@ export const components = {
   theShortLink: 'the short link',
   filters: 'Filters',
   without: 'Without the',
-  showAll: 'Show all',
+  clearFilters: 'Clear filters',
   /** The names of filters, before their values. */
   filter: {
     search: 'text',
