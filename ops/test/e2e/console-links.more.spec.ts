@@ -285,6 +285,9 @@ describe('the console’s links', () => {
     await leave.waitFor();
     await expectAccessible();
     await button('Stay', leave).click();
+    await button('Save').focus();
+    await page.keyboard.press('n');
+    await button('Stay', leave).click();
     await goTo('Overview');
     await button('Leave', leave).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();

@@ -68,7 +68,6 @@ export const useKeys = (
 
 /** Handles shortcuts of one key or two. */
 const Shortcuts = ({ shortcuts }: { readonly shortcuts: readonly Shortcut[] }) => {
-  const { route } = useLocation();
   const [isOpen, setOpen] = useState(false);
   const previous = useRef({ key: '', at: 0 });
   useKeys(
@@ -81,10 +80,11 @@ const Shortcuts = ({ shortcuts }: { readonly shortcuts: readonly Shortcut[] }) =
       const shortcut = shortcuts.find(({ keys }) => keys === typed || keys === key);
       if (!shortcut) return;
       event.preventDefault();
-      route(shortcut.path);
+      // A click on the link of the menu: the page may ask before unsaved changes are lost.
+      document.querySelector<HTMLAnchorElement>(`a[href="${shortcut.path}"]`)?.click();
       if (shortcut.isSearch === true) focusSearch();
     },
-    [shortcuts, route],
+    [shortcuts],
   );
   return (
     <>
