@@ -131,17 +131,23 @@ const manages = (caller: ApiKey, key: ApiKey): boolean => {
 type Authority = ApiKey | 'operator';
 type ExistingKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 
+/**
+ * Whether one of these ancestors deactivated a key. Events before version 3 do not name the key that did; then only the
+ * root may activate it.
+ */
+export const isDeactivatedBy = (
+  ancestors: readonly string[],
+  { status, key }: ExistingKey,
+): boolean => status === 'inactive' && ancestors.includes(key.deactivatedBy ?? rootIdOf(key));
+
 /** Why a key may not be activated by its caller; `null` if it may. */
 const activationRefusal = (
   caller: Authority,
-  { status, key }: ExistingKey,
+  state: ExistingKey,
 ): { readonly type: 'suspended' | 'deactivatedAbove' } | null => {
   if (caller === 'operator') return null;
-  if (status === 'suspended') return { type: 'suspended' };
-  // Events before version 3 do not name the key; then only the root may activate it.
-  const by = key.deactivatedBy ?? rootIdOf(key);
-  const isAbove = status === 'inactive' && caller.ancestors.includes(by);
-  return isAbove ? { type: 'deactivatedAbove' } : null;
+  if (state.status === 'suspended') return { type: 'suspended' };
+  return isDeactivatedBy(caller.ancestors, state) ? { type: 'deactivatedAbove' } : null;
 };
 
 const deactivation = (caller: Authority) =>

@@ -81,7 +81,10 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
     async ({ state: { key } }: DoneWithKey): Promise<Reply> => {
       const found = await keys.find(key.id);
       if (!found) return unknownKey;
-      return json(status, { ...ownKeyOf(found, usageOf(state.call, plans)), ...more });
+      return json(status, {
+        ...ownKeyOf(found, usageOf(state.call, plans), state.call.key.id),
+        ...more,
+      });
     };
 
   const change = async (
@@ -96,10 +99,11 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
 
   return {
     async getKeys({ query: { limit, after = null }, state }) {
-      const found = await keys.listFor(state.call.key, limit + 1, after);
+      const caller = state.call.key;
+      const found = await keys.listFor(caller, limit + 1, after);
       const { page, next } = pageOf(found, limit, (last) => last.state.key.id);
       const usage = usageOf(state.call, plans);
-      return json(200, { keys: page.map((key) => ownKeyOf(key, usage)), next });
+      return json(200, { keys: page.map((key) => ownKeyOf(key, usage, caller.id)), next });
     },
 
     async makeKey({ body, state }) {

@@ -189,6 +189,11 @@ const ownKeyResponse = keyResponse
   .omit({ account: true })
   .extend({
     suspended: z.boolean().describe('Whether an operator switched it off: no key can activate it.'),
+    deactivatedAbove: z
+      .boolean()
+      .describe(
+        'Whether a key above the calling key deactivated it: the calling key cannot activate it.',
+      ),
     lastUsedAt,
     usage: usageResponse.describe(
       'The usage of the root: a root and all its descendants count as one key.',
@@ -218,6 +223,7 @@ const key = {
   scopes: ['links:read', 'stats:read'],
   active: true,
   suspended: false,
+  deactivatedAbove: false,
   rootId: '019a3c1e-7b20-7c41-9d5e-2f6b8a1c4d70',
   expiresAt: '2026-05-02T12:00:00.000Z',
   createdAt: '2026-05-01T12:00:00.000Z',

@@ -95,6 +95,22 @@ describe('the console', () => {
     console.provoke(...console.faults().filter((fault) => fault === loadError(503)));
   });
 
+  it('does not offer to activate a key that a key above that of the session deactivated', async () => {
+    const createKey = async (by: string): Promise<IssuedKey> => {
+      const response = await bench.api('/v2/keys', by, { method: 'POST', body: { name: 'below' } });
+      return response.json() as IssuedKey;
+    };
+    const child = await createKey(key.key);
+    const { id } = await createKey(child.key);
+    const off = { method: 'PATCH', body: { active: false } };
+    await bench.api(`/v2/keys/${id}`, key.key, off);
+    await console.open();
+    await console.signIn(child.key);
+    await goTo('Keys');
+    await page.getByText('deactivated by a key above this session’s').waitFor();
+    expect(await button('Activate').count()).to.equal(0);
+  });
+
   it('creates a key with fewer scopes, rotates it, and revokes it', async () => {
     await goTo('Keys');
     await page.getByLabel('Name').fill('only statistics');

@@ -84,7 +84,7 @@ describe('/v2/keys', () => {
     const { key, ...created } = response.json() as OwnKey;
     expectBody(response, 201, {
       ...{ id: created.id, key, name: 'mine', plan: 'FREE', scopes: scopeNames, active: true },
-      suspended: false,
+      ...{ suspended: false, deactivatedAbove: false },
       ...{ rootId: root.id, expiresAt: null, createdAt: created.createdAt, lastUsedAt: null },
       usage: (await bench.api('/v2/usage', root.key)).json(),
     });
@@ -145,6 +145,15 @@ describe('/v2/keys', () => {
     expectNotFound(await change(child, root, { name: 'renamed' }));
     expectNotFound(await rotate(child, await newRoot()));
     expectNotFound(await revoke(child, { id: 'nothing' }));
+    await change(root, grandchild, { active: false });
+    for (const [by, deactivatedAbove] of [
+      [child, true],
+      [root, false],
+    ] as const) {
+      const below = (await listed(by)).keys.at(-1);
+      expect(below).to.include({ id: grandchild.id, active: false, deactivatedAbove });
+    }
+    expect((await change(child, grandchild, { active: true })).status).to.equal(403);
     await bench.admin('PATCH', `/admin/keys/${child.id}`, { active: false });
     expect((await change(root, child, { active: true })).json()).to.include({
       ...{ statusCode: 403, message: 'An operator switched this key off' },

@@ -68,7 +68,9 @@ const actionsOf = (subject: OwnKeyResponse, { scopes, keyId }: Owner): readonly 
       title: text.rotateTitle,
       content: named(text.rotateText),
     }),
-    ...(subject.suspended ? [] : [subject.active ? deactivate : activate]),
+    ...(subject.suspended || subject.deactivatedAbove
+      ? []
+      : [subject.active ? deactivate : activate]),
     {
       verb: common.revoke,
       isDanger: true,
@@ -88,7 +90,9 @@ const actionsOf = (subject: OwnKeyResponse, { scopes, keyId }: Owner): readonly 
 };
 
 const describe = (subject: OwnKeyResponse, owner: Owner): Description => {
-  const { id, name, active, suspended, scopes, lastUsedAt, createdAt, expiresAt } = subject;
+  const { id, name, active, suspended, deactivatedAbove, scopes } = subject;
+  const { lastUsedAt, createdAt, expiresAt } = subject;
+  const inactive = deactivatedAbove ? text.deactivatedAbove : text.inactive;
   return {
     id,
     name,
@@ -98,9 +102,7 @@ const describe = (subject: OwnKeyResponse, owner: Owner): Description => {
           <bdi>{name}</bdi>
         </strong>{' '}
         {id === owner.keyId && <span class="badge">{text.own}</span>}{' '}
-        {!active && (
-          <span class="badge disabled">{suspended ? text.suspended : text.inactive}</span>
-        )}
+        {!active && <span class="badge disabled">{suspended ? text.suspended : inactive}</span>}
       </p>
     ),
     actions: actionsOf(subject, owner),

@@ -36,6 +36,7 @@ export const keys: typeof english.keys = {
   own: 'dieser Sitzung',
   inactive: 'deaktiviert',
   suspended: 'von einem Betreiber abgeschaltet',
+  deactivatedAbove: 'von einem Schlüssel über dem dieser Sitzung deaktiviert',
   createdOn: (day) => `Erstellt ${day}`,
   notUsed: 'noch nicht benutzt',
   lastUsed: (time) => `zuletzt benutzt ${time}`,

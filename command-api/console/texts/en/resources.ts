@@ -30,6 +30,7 @@ export const keys = {
   own: 'this session’s',
   inactive: 'inactive',
   suspended: 'switched off by an operator',
+  deactivatedAbove: 'deactivated by a key above this session’s',
   createdOn: (day: string) => `Created ${day}`,
   notUsed: 'not used yet',
   lastUsed: (time: string) => `last used ${time}`,
