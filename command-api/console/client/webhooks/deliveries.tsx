@@ -87,7 +87,7 @@ export const useDeliveryFilter = () => {
 
 const Attempts = ({ attempts }: Pick<Delivery, 'attempts'>) => (
   <details>
-    <summary>{text.attempts(attempts.length)}</summary>
+    <summary>{text.attempts(attempts.length, attempts.map(formatAttempt).at(-1) ?? '')}</summary>
     <ol>
       {attempts.map((attempt) => (
         <li key={attempt.at}>
@@ -175,7 +175,11 @@ interface Props extends DeliveriesResponse {
 /** A page of deliveries, the newest first. */
 export const Deliveries = ({ path, deliveries, next, isLoading, onReload }: Props) => {
   const { filter, hrefOf } = useDeliveryFilter();
-  const tools = useActions(onReload);
+  const tools = useActions(() => {
+    onReload();
+    // The attempt may have ended by then.
+    setTimeout(onReload, 3_000);
+  });
   const retry = (id: string): Action => ({
     verb: text.retry,
     unseen: text.delivery(id),

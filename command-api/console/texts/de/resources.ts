@@ -174,7 +174,8 @@ export const webhooks: typeof english.webhooks = (number) => ({
   retried: 'Die Zustellung wird wiederholt.',
   delivery: (id) => `Zustellung ${id}`,
   nextAttempt: (time) => `Nächster Versuch ${time}.`,
-  attempts: (count) => (count === 1 ? 'Ein Versuch' : `${number(count)} Versuche`),
+  attempts: (count, last) =>
+    count === 1 ? `Ein Versuch: ${last}` : `${number(count)} Versuche, der letzte: ${last}`,
   noResponse: 'keine Antwort',
   responded: (status) => `Status ${status}`,
 });

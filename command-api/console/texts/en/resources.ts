@@ -156,7 +156,8 @@ export const webhooks = (number: FormatNumber) => ({
   retried: 'The delivery will be retried.',
   delivery: (id: string) => `delivery ${id}`,
   nextAttempt: (time: string) => `Next attempt ${time}.`,
-  attempts: (count: number) => (count === 1 ? 'One attempt' : `${number(count)} attempts`),
+  attempts: (count: number, last: string) =>
+    count === 1 ? `One attempt: ${last}` : `${number(count)} attempts, the last: ${last}`,
   noResponse: 'no response',
   responded: (status: number) => `status ${status}`,
 });
