@@ -31,7 +31,10 @@ import {
 } from './responses.js';
 import { componentSchemas, parameterOf, parametersOf, type SchemaPart } from './schemas.js';
 
-const description = `Create short links, and read their statistics.
+const description = `Create short links, and read their statistics:
+
+    curl http://localhost:8080/v2/shorten -H 'Authorization: Bearer <key>' \\
+      -H 'Content-Type: application/json' -d '{"url": "https://example.com/a?b=c"}'
 
 Every request under \`/v2\` needs an API key. Each key has a limit per minute and monthly quotas, by
 its plan; the remaining amounts are in headers and in \`GET /v2/usage\`. A key also has scopes: an operation

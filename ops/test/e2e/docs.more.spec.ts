@@ -56,6 +56,10 @@ describe('command API: GET /docs', () => {
       Object.keys(item).flatMap((name) => (name === 'parameters' ? [] : [at])),
     );
     expect(plain).to.have.members(operations);
+    await page
+      .locator('.info')
+      .getByText(/^curl .*\/v2\/shorten/)
+      .waitFor();
 
     // One per method: the page needs seconds to draw an operation.
     for (const method of ['get', 'post', 'patch', 'delete']) {
