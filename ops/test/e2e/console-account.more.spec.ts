@@ -95,6 +95,13 @@ describe('the console', () => {
     console.provoke(...console.faults().filter((fault) => fault === loadError(503)));
   });
 
+  it('offers no invitation without an identity provider, because it could not be accepted', async () => {
+    await goTo('People');
+    await page.getByText('this installation has no identity provider').waitFor();
+    expect(await button('Invite').count()).to.equal(0);
+    await expectAccessible();
+  });
+
   it('does not offer to activate a key that a key above that of the session deactivated', async () => {
     const createKey = async (by: string): Promise<IssuedKey> => {
       const response = await bench.api('/v2/keys', by, { method: 'POST', body: { name: 'below' } });

@@ -1,8 +1,9 @@
+import type { SignInWays } from '../../../../schemas/http/console.js';
 import type { InvitationResponse, PersonResponse } from '../../../../schemas/http/people.js';
 import { formatTime } from '../../format.js';
 import { texts } from '../../all-texts.js';
-import { callApi } from '../app/api.js';
-import { fieldsOf, useAddressedPage, useApi } from '../app/hooks.js';
+import { callApi, send } from '../app/api.js';
+import { fieldsOf, useAddressedPage, useApi, useLoad } from '../app/hooks.js';
 import { useOwner, useScope } from '../app/owner.js';
 import { Page } from '../app/shell.js';
 import { type Action, question, useActions } from '../components/actions.js';
@@ -114,6 +115,8 @@ const Invitations = () => {
 /** The people of the account, and its invitations. */
 export const People = () => {
   const loaded = useAddressedPage<PageOf<PersonResponse>>('/v2/people');
+  const ways = useLoad(() => send<SignInWays>('/session/ways'), '');
+  const hasNoProvider = ways.value?.oidc === null;
   const { keyId } = useOwner();
   const canManage = useScope('people:manage');
   const describe = (person: PersonResponse): Description => ({
@@ -139,10 +142,10 @@ export const People = () => {
         loaded={loaded}
         items={loaded.value?.people}
         describe={describe}
-        none={text.none}
+        none={hasNoProvider ? text.noProvider : text.none}
         next={nextPage('/console/people', loaded.value)}
       />
-      {canManage && <Invitations />}
+      {canManage && !hasNoProvider && <Invitations />}
       <RoleList />
     </Page>
   );

@@ -22,6 +22,8 @@ export const people: typeof english.people = {
   },
   you: 'Sie',
   none: 'Noch niemand hat sich mit dem Identitätsanbieter angemeldet.',
+  noProvider:
+    'Personen können sich nicht anmelden: Diese Installation hat keinen Identitätsanbieter (OIDC_ISSUER).',
   lastSeen: (time) => `Zuletzt gesehen ${time}.`,
   notSeen: 'Noch nicht gesehen.',
   changeRole: 'Rolle ändern',

@@ -22,6 +22,7 @@ export const people = {
   },
   you: 'you',
   none: 'No person has signed in with the identity provider yet.',
+  noProvider: 'People cannot sign in: this installation has no identity provider (OIDC_ISSUER).',
   lastSeen: (time: string) => `Last seen ${time}.`,
   notSeen: 'Not seen yet.',
   changeRole: 'Change role',
