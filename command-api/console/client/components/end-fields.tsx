@@ -3,18 +3,18 @@ import type { LinkDetails } from '../../../../schemas/http/links.js';
 import { ownZoneOf } from '../../format.js';
 import { endChoices, maxOf, suggestedEnd, units, type Unit } from '../../link-end.js';
 import { toLocalTime } from '../../rules-form.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { Input, Select, withValue } from './field.js';
 
-const { common, components: text } = texts;
+const { common, components, link: text } = texts;
 
 const choices = [
-  [endChoices.never, text.never],
-  ['3600', text.inAnHour],
-  ['86400', text.inADay],
-  ['604800', text.inAWeek],
-  ['2592000', text.in30Days],
-  ['31536000', text.inAYear],
+  [endChoices.never, components.never],
+  ['3600', components.inAnHour],
+  ['86400', components.inADay],
+  ['604800', components.inAWeek],
+  ['2592000', components.in30Days],
+  ['31536000', components.inAYear],
   [endChoices.period, text.afterPeriod],
   [endChoices.time, text.atTime],
 ] as const;
@@ -53,7 +53,7 @@ const EndFields = ({ link }: Props) => {
       {choice === endChoices.period && (
         <>
           <Input
-            label={text.period}
+            label={components.period}
             name="endsIn"
             type="number"
             required

@@ -3,12 +3,12 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { LinkDetails } from '../../../../schemas/http/links.js';
 import type { TagPage } from '../../../../schemas/http/tags.js';
 import { withQuery } from '../../link-address.js';
-import { texts } from '../../texts.js';
+import { texts } from '../../all-texts.js';
 import { callApi } from '../app/api.js';
 import { useScope } from '../app/owner.js';
 import { Input, TextArea } from './field.js';
 
-const { common, components: text } = texts;
+const { common, link: text, values } = texts;
 
 /** The pause in typing after which suggestions are requested (ms). */
 const pauseMs = 200;
@@ -77,7 +77,7 @@ export const LinkTexts = ({ link }: Props) => (
       <Tags value={link?.tags.join(', ') ?? ''} />
     </div>
     <TextArea
-      label={text.note}
+      label={values.fields.note}
       name="note"
       rows={3}
       maxLength={2_000}

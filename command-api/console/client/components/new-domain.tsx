@@ -3,16 +3,16 @@ import { texts } from '../../all-texts.js';
 import { fieldsOf } from '../app/hooks.js';
 import { Check, Input } from './field.js';
 
-const { components: text } = texts;
+const { components, domains: text } = texts;
 
 export const NewDomainFields = ({ hint }: { readonly hint: string }) => (
   <>
     <Input
-      label={text.domain}
+      label={components.domain}
       name="domain"
       required
       maxLength={2_048}
-      placeholder={texts.domains.domainExample}
+      placeholder={text.domainExample}
       hint={hint}
     />
     <Check name="caseInsensitive" label={text.ignoreCase} />

@@ -82,6 +82,8 @@ export const domains: typeof english.domains = {
   newDomain: 'Neue Domain',
   domainHint:
     'Ein Hostname, dessen DNS-Einträge auf diesen Dienst zeigen. Ein TXT-Eintrag bestätigt, dass er Ihnen gehört.',
+  ignoreCase:
+    'Groß- und Kleinschreibung der Kurzcodes ignorieren. Das lässt sich später nicht ändern.',
   domainExample: 'go.beispiel.example',
   claim: 'Domain anmelden',
   claimed: 'Die Domain wurde angemeldet. Bestätigen Sie sie jetzt.',

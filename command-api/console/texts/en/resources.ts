@@ -76,6 +76,7 @@ export const domains = {
   newDomain: 'New domain',
   domainHint:
     'A host name whose DNS records point to this service. A TXT record verifies that it is yours.',
+  ignoreCase: 'Ignore upper and lower case in short codes. This cannot be changed later.',
   domainExample: 'go.example.com',
   claim: 'Claim the domain',
   claimed: 'The domain was claimed. Verify it now.',
