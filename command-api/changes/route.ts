@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { firstWithin } from '../../ops/platform/collections.js';
 import { transaction, valuesByField, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { ChangePage, listChangesQuery } from '../../schemas/http/operators.js';
 import { maxPageBytes } from '../../schemas/http/paging.js';
@@ -84,7 +85,14 @@ const readEarlier = async (
   return earlier;
 };
 
-/** Reads a page of the events of accounts and the platform, newest first. */
+/**
+ * The events of accounts and the platform, and those of links whose actor is an operator, except imports. It is the
+ * condition of two indexes (0121_changes_of_links.sql), so PostgreSQL reads no other event.
+ */
+export const isListed = `(partition >= ${accountsPartition} OR (type !~ '^linklog\\.LinkImported\\.'
+  AND actor !~ '^(system|web-safety|visitor|[0-9a-f-]{36}|usr_[0-9A-Za-z]{20})$'))`;
+
+/** Reads a page of changes, newest first. */
 export const listChanges = async (
   pool: Pool,
   { account, actor, type }: Pick<z.output<typeof listChangesQuery>, 'account' | 'actor' | 'type'>,
@@ -93,41 +101,34 @@ export const listChanges = async (
   most = maxExamined,
 ): Promise<ChangePage> => {
   const [time, subject, sequence] = after ?? [8_640_000_000_000_000, '', 0];
-  const events = 'projection_history.events';
-  // The events of an account are found by their offsets.
-  const [order, range] =
-    account === undefined
-      ? [
-          'time DESC, subject DESC, sequence DESC',
-          `partition >= ${accountsPartition} AND (time, subject, sequence) < ($1, $2, $3)`,
-        ]
-      : [
-          'record_offset DESC',
-          `account = $1 AND partition = ${accountsPartition} AND record_offset < coalesce(
-             (SELECT record_offset FROM ${events} WHERE subject = $2 AND sequence = $3
-                AND partition = ${accountsPartition}), ${Number.MAX_SAFE_INTEGER})`,
-        ];
+  const order = 'time DESC, subject DESC, sequence DESC';
+  const [name, ofAccount] =
+    account === undefined ? ['changes-page', ''] : ['changes-page-of-account', 'AND account = $8'];
   const statement = {
-    name: account === undefined ? 'changes-page' : 'changes-page-of-account',
+    name,
     text: `SELECT * FROM (
              SELECT subject, sequence, time, id, type, account, actor, correlationid, causationid,
-               traceparent, client, data, record_offset, row_number() OVER (ORDER BY ${order}) AS examined,
+               traceparent, client, data, row_number() OVER (ORDER BY ${order}) AS examined,
                ($5::text[] IS NULL OR actor = ANY ($5))
                  AND ($6::text IS NULL OR split_part(type, '.', 2) = $6) AS matches
-             FROM (SELECT * FROM ${events} WHERE ${range} ORDER BY ${order} LIMIT $7) e) walked
+             FROM (SELECT * FROM projection_history.events
+                   WHERE ${isListed} ${ofAccount} AND (time, subject, sequence) < ($1, $2, $3)
+                   ORDER BY ${order} LIMIT $7) e) walked
            WHERE matches OR examined = $7 ORDER BY ${order} LIMIT $4`,
     values: [
-      ...[account ?? new Date(time), subject, sequence, limit + 1],
+      ...[new Date(time), subject, sequence, limit + 1],
       // A person has another actor as an operator.
       actor === undefined ? null : isPersonId(actor) ? [actor, operatorActorOf(actor)] : [actor],
-      ...[type ?? null, most],
+      ...[type ?? null, most, ...(account === undefined ? [] : [account])],
     ],
   };
   const { rows } = await transaction(pool, async (tx) => {
     await startSnapshot(tx);
     return tx.query<ChangeRow>(statement);
   });
-  const { page, next } = pageOf(rows, limit, writeCursor);
+  // An event of a link may have 64 KiB.
+  const { length } = firstWithin(rows, maxPageBytes, ({ data }) => Buffer.byteLength(data));
+  const { page, next } = pageOf(rows, Math.min(limit, length), writeCursor);
   const last = rows.at(-1);
   const matches = page.filter((row) => row.matches === true);
   return {
@@ -143,7 +144,7 @@ export const listChanges = async (
   };
 };
 
-/** The changes of accounts and the platform, with their actors. */
+/** The changes of accounts and the platform, and of links by operators, with their actors. */
 export const changeHandlers = (({ pool }) => ({
   async listChanges({ query: { after, limit, ...filter } }) {
     const cursor = after === undefined ? null : readChangesCursor(after);

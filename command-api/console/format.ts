@@ -80,7 +80,9 @@ export const eventNames = allNames.filter((name) =>
 );
 
 /** The event types that operators can select: `changeTypes` of schemas/http/operators.ts. */
-export const changeNames = allNames.filter((name) => !/^(?:Link|Calls|Qr)/.test(name));
+export const changeNames = allNames.filter(
+  (name) => !/^(?:LinkVisited|LinkImported|Calls|Qr)/.test(name),
+);
 
 /** `linklog.LinkCreated.v1` or `LinkCreated` in words: `Link created`. */
 export const formatEventType = (type: string): string => {

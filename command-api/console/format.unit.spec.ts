@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { catalogue } from '../../schemas/events/catalogue.js';
 import { feedEventNames } from '../../schemas/feed.js';
+import { changeTypes } from '../../schemas/http/operators.js';
 import {
   changeNames,
   eventNames,
@@ -57,11 +57,8 @@ describe('formats of the console', () => {
     expect(formatChange(5, 0)).to.equal(null);
   });
 
-  it('offers the event names of the feed, and of the changes of accounts and the platform', () => {
+  it('offers the event names of the feed, and of the changes that operators list', () => {
     expect(eventNames).to.deep.equal(feedEventNames);
-    const changes = Object.values(catalogue).filter(({ topic }) =>
-      ['accounts', 'platform'].includes(topic),
-    );
-    expect(changeNames).to.have.members(changes.map(({ name }) => name));
+    expect(changeNames).to.have.members(changeTypes);
   });
 });

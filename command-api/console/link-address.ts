@@ -1,5 +1,5 @@
 /** Addresses of links, in the console and in its calls: `?domain=` names the domain, as in the API. */
-import { subjectOf } from '../../schemas/link-subject.js';
+import { linkOfSubject, subjectOf } from '../../schemas/link-subject.js';
 
 export interface AddressedLink {
   readonly shortCode: string;
@@ -44,3 +44,9 @@ export const textOfShortUrl = (shortUrl: string): string => decodeURIComponent(s
 
 export const linkPage = (link: AddressedLink, tab = ''): string =>
   linkPath('/console/links', link, tab && `/${tab}`);
+
+/** The page of a link by its subject in an event. */
+export const pageOfSubject = (subject: string): string => {
+  const { domain, code } = linkOfSubject(subject);
+  return linkPage({ domain, shortCode: code });
+};

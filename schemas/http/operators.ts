@@ -180,11 +180,13 @@ const overridePage = named('AliasOverridePage', {
 });
 export type OverridePage = z.infer<typeof overridePage>;
 
-const changeTypes = Object.values(catalogue)
-  .filter(({ topic }) => topic === 'accounts' || topic === 'platform')
+export const changeTypes = Object.values(catalogue)
+  .filter(
+    ({ topic, name }) => /^(?:links|accounts|platform)$/.test(topic) && name !== 'LinkImported',
+  )
   .map(({ name }) => name);
 
-/** GET /admin/changes: the changes of keys, domains, webhooks, aliases and the platform, newest first. */
+/** GET /admin/changes: the changes of accounts and the platform, and of links by operators, newest first. */
 export const listChangesQuery = z.object({
   account: accountName.optional().describe('Only the changes of this account.'),
   actor: textOf('actor')
@@ -259,6 +261,7 @@ export const platformRoutes = {
     returns: changed(aliasOverrideResponse),
   }),
   listChanges: call('GET /changes', 'List the changes of accounts and the platform, newest first', {
+    description: 'With the changes of links by operators, except imports.',
     query: listChangesQuery,
     returns: found(changePage),
   }),

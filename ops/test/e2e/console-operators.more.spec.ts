@@ -133,6 +133,11 @@ describe('the operators’ console', () => {
       async () => (await bench.visit(shortCode)).headers.location === destination,
     );
     expect(await done(shortCode)).to.deep.equal(['LinkBlocked', 'LinkUnblocked']);
+    await goTo('Changes');
+    await page.getByLabel('Kind of change').selectOption('Link unblocked');
+    await button('Search').click();
+    await page.locator('.history').getByRole('link', { name: shortCode }).first().click();
+    await page.waitForURL(new RegExp(`/links/${shortCode}$`));
   });
 
   it('blocks one of the most clicked links from its row, with a reason', async () => {

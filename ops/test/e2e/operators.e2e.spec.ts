@@ -255,7 +255,7 @@ describe('command API: operators', () => {
     expect((await changes('?account=nothing-here')).events).to.deep.equal([]);
     const path = '/admin/changes';
     for (const [query, message] of [
-      ['type=LinkCreated', /^type must be one of ApiKeyCreated, .+, ProjectionWorkRequested$/],
+      ['type=LinkVisited', /^type must be one of LinkCreated, .+, ProjectionWorkRequested$/],
       ['account=%00', /^account must have/],
       ['actor=%00', /^actor must have/],
       ['actor=', /^actor must have/],

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { HistoryResponse } from '../../../../schemas/http/history.js';
 import { formatEventType, formatTime } from '../../format.js';
@@ -19,7 +20,7 @@ interface EntryProps {
   readonly entry: HistoryEntry;
   readonly actorNames: HistoryResponse['actorNames'];
   /** The changed thing, where the page does not name it. */
-  readonly subject?: string;
+  readonly subject?: ComponentChildren;
 }
 
 export const EventEntry = ({

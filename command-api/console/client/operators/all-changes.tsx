@@ -1,8 +1,9 @@
+import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import type { ChangePage } from '../../../../schemas/http/operators.js';
 import { changeNames, formatEventType } from '../../format.js';
 import { describeEvent } from '../../history.js';
-import { withQuery } from '../../link-address.js';
+import { pageOfSubject, withQuery } from '../../link-address.js';
 import { texts } from '../../all-texts.js';
 import { fieldsOf, onSubmit, useAddressedPage } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -15,11 +16,16 @@ const { common, operators: text } = texts;
 
 /** With the name of a key or a person. */
 const subjectOf = (
-  { subject }: ChangePage['events'][number],
+  { subject, type }: ChangePage['events'][number],
   { actorNames }: ChangePage,
-): string => (Object.hasOwn(actorNames, subject) ? `${actorNames[subject]} (${subject})` : subject);
+): ComponentChildren => {
+  if (type.startsWith('linklog.Link')) {
+    return <a href={pageOfSubject(subject)}>{subject}</a>;
+  }
+  return Object.hasOwn(actorNames, subject) ? `${actorNames[subject]} (${subject})` : subject;
+};
 
-/** The changes of keys, domains, webhooks, aliases and the platform, newest first. */
+/** The changes of accounts and the platform, and of links by operators, newest first. */
 export const AllChanges = () => {
   const { query, route } = useLocation();
   const { value, failure, reload } = useAddressedPage<ChangePage>('/admin/changes');

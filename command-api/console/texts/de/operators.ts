@@ -115,8 +115,8 @@ export const operators: typeof english.operators = (number) => ({
   notGranted: (alias) => `Kein Konto darf ${alias} verwenden.`,
   moreGranted: (shown) => `Die ersten ${number(shown)} werden angezeigt.`,
   changesHint:
-    'Änderungen an Schlüsseln, Personen, Domains, Webhooks, reservierten Aliassen, Schaltern und Projektionen, die neuesten ' +
-    'zuerst. Änderungen eines Links stehen in seinem Verlauf.',
+    'Änderungen an Schlüsseln, Personen, Domains, Webhooks, reservierten Aliassen, Schaltern und Projektionen, und ' +
+    'Änderungen an Links durch Betreiber, die neuesten zuerst. Andere Änderungen eines Links stehen in seinem Verlauf.',
   changedBy: 'Von (Name oder ID)',
   kindOfChange: 'Art der Änderung',
   noChanges: 'Es gibt keine weiteren Änderungen.',

@@ -111,8 +111,8 @@ export const operators = (number: FormatNumber) => ({
   notGranted: (alias: string) => `No account may use ${alias}.`,
   moreGranted: (shown: number) => `The first ${number(shown)} are shown.`,
   changesHint:
-    'Changes of keys, people, domains, webhooks, reserved aliases, switches and projections, newest first. Changes of a ' +
-    'link are in its history.',
+    'Changes of keys, people, domains, webhooks, reserved aliases, switches and projections, and changes of links by ' +
+    'operators, newest first. Other changes of a link are in its history.',
   changedBy: 'By (name or ID)',
   kindOfChange: 'Kind of change',
   noChanges: 'There are no more changes.',
