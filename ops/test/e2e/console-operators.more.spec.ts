@@ -140,7 +140,7 @@ describe('the operators’ console', () => {
     await page.waitForURL(new RegExp(`/links/${shortCode}$`));
   });
 
-  it('blocks one of the most clicked links from its row, with a reason', async () => {
+  it('blocks and unblocks one of the most clicked links from its row, with a reason', async () => {
     const account = `abuse-${Date.now()}`;
     const { key } = await bench.key('PRO', { account });
     const { shortCode } = await bench.link(key);
@@ -164,9 +164,16 @@ describe('the operators’ console', () => {
     await expectAccessible();
     await button('Block', dialog).click();
     await row.getByText('blocked').waitFor();
-    await row.getByRole('button').first().waitFor({ state: 'detached' });
     await page.getByText(`${shortCode} is blocked.`).waitFor();
-    expect(await done(shortCode)).to.deep.equal(['LinkBlocked']);
+    await row.getByRole('button', { name: `Unblock … ${shortCode}` }).click();
+    const end = page.getByRole('dialog', { name: `Unblock ${shortCode}?` });
+    await end.getByText('Required. It is recorded in the history.').waitFor();
+    await end.getByLabel('Reason for the end of the block').fill('a mistake');
+    await expectAccessible();
+    await button('Unblock', end).click();
+    await row.getByText('active').waitFor();
+    await page.getByText(`${shortCode} is no longer blocked.`).waitFor();
+    expect(await done(shortCode)).to.deep.equal(['LinkBlocked', 'LinkUnblocked']);
     const accounts = page.getByRole('region', { name: 'Newest accounts' });
     await accounts.getByRole('link', { name: account }).click();
     await page.waitForURL(new RegExp(`account=${account}&sort=clicks`));

@@ -31,21 +31,23 @@ const Number = ({ value }: { readonly value: number }) => (
   <td class="number">{formatNumber(value)}</td>
 );
 
-const block = (link: AbuseReport['links'][number]): Action => {
+const blockOrUnblock = (link: AbuseReport['links'][number]): Action => {
   const subject = subjectOfLink(link);
+  const isBlocked = link.status === 'blocked';
+  const verb = isBlocked ? text.unblock : text.block;
+  const path = linkPath('/admin/links', link, isBlocked ? '/unblock' : '/block');
   return {
-    verb: `${text.block} …`,
+    verb: `${verb} …`,
     unseen: subject,
-    isDanger: true,
+    isDanger: !isBlocked,
     dialog: {
-      title: text.blockLink(subject),
-      verb: text.block,
-      isDanger: true,
-      content: <BlockReason isBlocked={false} />,
+      title: text.confirmWork(verb, subject),
+      verb,
+      isDanger: !isBlocked,
+      content: <BlockReason isBlocked={isBlocked} />,
     },
-    call: (data) =>
-      callApi(linkPath('/admin/links', link, '/block'), { method: 'POST', body: fieldsOf(data) }),
-    done: text.blockedLink(subject),
+    call: (data) => callApi(path, { method: 'POST', body: fieldsOf(data) }),
+    done: (isBlocked ? text.unblockedLink : text.blockedLink)(subject),
   };
 };
 
@@ -100,11 +102,7 @@ export const Abuse = () => {
                     <span class={`badge ${link.status}`}>{statuses[link.status]}</span>
                   </td>
                   {!isReadOnly && (
-                    <td>
-                      {link.status !== 'blocked' &&
-                        link.status !== 'deleted' &&
-                        tools.buttons([block(link)])}
-                    </td>
+                    <td>{link.status !== 'deleted' && tools.buttons([blockOrUnblock(link)])}</td>
                   )}
                 </tr>
               ))}
