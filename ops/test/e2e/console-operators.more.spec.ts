@@ -152,7 +152,11 @@ describe('the operators’ console', () => {
     await button('Last hour').click();
     await page.waitForURL(/period=hour$/);
     await page.getByRole('button', { name: 'Last hour', pressed: true }).waitFor();
+    await page.getByRole('heading', { name: 'Most clicked links: Last hour' }).waitFor();
     const links = page.getByRole('region', { name: 'Most clicked links' });
+    const sums = page.getByRole('region', { name: 'Accounts of these links' });
+    const cells = sums.getByRole('row').filter({ hasText: account }).getByRole('cell');
+    expect(await cells.allTextContents()).to.deep.equal([account, '1', '3', 'new']);
     const row = links.getByRole('row').filter({ hasText: shortCode });
     await expectAccessible();
     await row.getByRole('button', { name: `Block … ${shortCode}` }).click();

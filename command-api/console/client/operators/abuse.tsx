@@ -13,7 +13,6 @@ import { type Action, useActions } from '../components/actions.js';
 import { ClippedUrl } from '../components/clipped.js';
 import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
-import { changeOf } from '../statistics/value-list.js';
 import { BlockReason } from './any-link.js';
 
 const { common, operators: text } = texts;
@@ -30,6 +29,38 @@ const AccountLink = ({ account }: { readonly account: string }) => (
 const Number = ({ value }: { readonly value: number }) => (
   <td class="number">{formatNumber(value)}</td>
 );
+
+interface Clicks {
+  readonly clicks: number;
+  /** In the period before. */
+  readonly before: number;
+}
+
+/** The clicks, and how many times as many as in the period before, such as `×12`. */
+const Growth = ({ clicks, before }: Clicks) => (
+  <>
+    <Number value={clicks} />
+    <td class="number">
+      {before === 0
+        ? texts.statistics.new
+        : `×${formatNumber(Math.round((10 * clicks) / before) / 10)}`}
+    </td>
+  </>
+);
+
+/** The sums of the links of each account, the most clicked first. */
+const sumByAccount = (links: AbuseReport['links']) => {
+  const sums = new Map<string, Clicks & { readonly links: number }>();
+  for (const { account, clicks, before } of links) {
+    const sum = sums.get(account) ?? { links: 0, clicks: 0, before: 0 };
+    sums.set(account, {
+      links: sum.links + 1,
+      clicks: sum.clicks + clicks,
+      before: sum.before + before,
+    });
+  }
+  return [...sums].sort(([, a], [, b]) => b.clicks - a.clicks);
+};
 
 const blockOrUnblock = (link: AbuseReport['links'][number]): Action => {
   const subject = subjectOfLink(link);
@@ -55,7 +86,9 @@ const blockOrUnblock = (link: AbuseReport['links'][number]): Action => {
 export const Abuse = () => {
   const { query, route } = useLocation();
   const { isReadOnly } = useOwner();
-  const { value, failure, isLoading, reload } = useAddressedPage<AbuseReport>('/admin/abuse');
+  const { value, failure, isLoading, reload } = useAddressedPage<AbuseReport>('/admin/abuse', {
+    limit: '100',
+  });
   const tools = useActions(reload);
   const { period = 'day' } = query;
   return (
@@ -78,23 +111,26 @@ export const Abuse = () => {
       {value && (
         <>
           <div class="card stack" aria-busy={isLoading}>
-            <h2>{text.clickedLinks}</h2>
+            <h2>
+              {text.clickedLinks}: {text.abusePeriods[value.period]}
+            </h2>
+            <p class="soft">{text.growthHint}</p>
             <ScrollTable
               label={text.clickedLinks}
               columns={[
-                ...[common.shortLink, { number: common.clicks }, { number: text.growth }],
-                ...[common.account, common.destination],
+                ...[common.shortLink, common.account],
+                ...[{ number: common.clicks }, { number: text.growth }, common.destination],
                 ...[text.state, ...(isReadOnly ? [] : [common.actions])],
               ]}
+              isPreview
             >
               {value.links.map((link) => (
                 <tr key={subjectOfLink(link)}>
                   <td>
                     <a href={linkPage(link)}>{subjectOfLink(link)}</a>
                   </td>
-                  <Number value={link.clicks} />
-                  <td class="number">{changeOf(link.clicks, link.before)}</td>
                   <AccountLink account={link.account} />
+                  <Growth {...link} />
                   <td class="clip">
                     <ClippedUrl url={link.url} />
                   </td>
@@ -109,6 +145,25 @@ export const Abuse = () => {
             </ScrollTable>
           </div>
           <div class="card stack">
+            <h2>{text.clickedAccounts}</h2>
+            <ScrollTable
+              label={text.clickedAccounts}
+              columns={[
+                common.account,
+                ...[common.links, common.clicks, text.growth].map((number) => ({ number })),
+              ]}
+              isPreview
+            >
+              {sumByAccount(value.links).map(([account, sum]) => (
+                <tr key={account}>
+                  <AccountLink account={account} />
+                  <Number value={sum.links} />
+                  <Growth {...sum} />
+                </tr>
+              ))}
+            </ScrollTable>
+          </div>
+          <div class="card stack">
             <h2>{text.newestAccounts}</h2>
             <ScrollTable
               label={text.newestAccounts}
@@ -116,6 +171,7 @@ export const Abuse = () => {
                 ...[common.account, common.created],
                 ...[{ number: common.links }, { number: common.clicks }],
               ]}
+              isPreview
             >
               {value.accounts.map(({ account, createdAt, links, clicks }) => (
                 <tr key={account}>
@@ -139,6 +195,7 @@ export const Abuse = () => {
                   common.destination,
                   ...[{ number: text.accounts }, { number: common.links }],
                 ]}
+                isPreview
               >
                 {value.destinations.map(({ host, accounts, links }) => (
                   <tr key={host}>

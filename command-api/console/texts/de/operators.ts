@@ -34,6 +34,9 @@ export const operators: typeof english.operators = (number) => ({
   abusePeriods: { hour: 'Letzte Stunde', day: 'Letzter Tag', week: 'Letzte Woche' },
   clickedLinks: 'Meistgeklickte Links',
   growth: 'Wachstum',
+  growthHint:
+    'Das Wachstum vergleicht die Klicks mit dem Zeitraum davor: ×12 bedeutet zwölfmal so viele.',
+  clickedAccounts: 'Konten dieser Links',
   newestAccounts: 'Neueste Konten',
   sharedDestinations: 'Gemeinsame Ziele',
   noneShared: 'Es gibt keine.',

@@ -30,6 +30,8 @@ export const operators = (number: FormatNumber) => ({
   abusePeriods: { hour: 'Last hour', day: 'Last day', week: 'Last week' },
   clickedLinks: 'Most clicked links',
   growth: 'Growth',
+  growthHint: 'Growth compares the clicks with the period before: ×12 means twelve times as many.',
+  clickedAccounts: 'Accounts of these links',
   newestAccounts: 'Newest accounts',
   sharedDestinations: 'Shared destinations',
   noneShared: 'There are none.',
