@@ -111,20 +111,31 @@ const Processes = () => {
   );
 };
 
+/** The class and the name of the state. */
+const badgeOf = (health: HealthResponse, inMaintenance: boolean): readonly [string, string] => {
+  if (health.status === 'fail') return ['blocked', text.unhealthy];
+  if (health.status === 'draining') return ['pending', text.draining];
+  if (inMaintenance) return ['pending', text.maintenance];
+  // They do not make a node fail.
+  const hasFaults =
+    Object.values(health.dependencies).some(({ state }) => state === 'down') ||
+    health.projections.some(({ deadLetters, parked }) => deadLetters + parked > 0);
+  return hasFaults ? ['pending', text.faulty] : ['active', text.healthy];
+};
+
+const State = ({ health }: { readonly health: HealthResponse }) => {
+  const { maintenance } = useContext(Changes);
+  const [badge, name] = badgeOf(health, maintenance !== null);
+  return <span class={`badge ${badge}`}>{name}</span>;
+};
+
 /** The health of the responding node, refreshed every few seconds. */
 export const Health = () => {
   const loaded = useLoad(readHealth, '');
   useRefresh(loaded, 5_000);
   const { value, failure, reload } = loaded;
-  const { maintenance } = useContext(Changes);
-  const [state, name] =
-    value?.status !== 'pass'
-      ? (['blocked', text.unhealthy] as const)
-      : maintenance
-        ? (['pending', text.maintenance] as const)
-        : (['active', text.healthy] as const);
   return (
-    <Page title={texts.app.health} aside={value && <span class={`badge ${state}`}>{name}</span>}>
+    <Page title={texts.app.health} aside={value && <State health={value} />}>
       <Trouble failure={failure} onRetry={reload} />
       {value && (
         <>

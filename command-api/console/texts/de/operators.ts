@@ -50,6 +50,8 @@ export const operators: typeof english.operators = (number) => ({
   workOnProjections: 'Arbeiten an Projektionen',
   healthy: 'Alle Systeme arbeiten',
   unhealthy: 'Einige Systeme sind ausgefallen',
+  faulty: 'Arbeitet mit Störungen',
+  draining: 'Dieser Knoten wird beendet',
   backlog: 'Rückstau dieses Knotens',
   noBacklog: 'Dieser Knoten hat weder einen Spool noch die Kompaktierung des Logs.',
   spooledVisits: 'Besuche im Spool',

@@ -46,6 +46,8 @@ export const operators = (number: FormatNumber) => ({
   workOnProjections: 'Work on projections',
   healthy: 'All systems operational',
   unhealthy: 'Some systems have failed',
+  faulty: 'Works, with faults',
+  draining: 'This node is stopping',
   backlog: 'Backlog of this node',
   noBacklog: 'This node has neither a spool nor the compaction of the log.',
   spooledVisits: 'Visits in the spool',
