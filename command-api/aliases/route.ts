@@ -51,7 +51,11 @@ export const overrideHandlers = (({ respond, ...ledger }) => {
       metadata,
     });
   return {
-    listOverrides: async ({ query }) => json(200, await listAliasOverrides(ledger.pool, query)),
+    async listOverrides({ query }) {
+      const page = await listAliasOverrides(ledger.pool, query);
+      const reserved = query.alias !== undefined && { reserved: isReservedAlias(query.alias) };
+      return json(200, { ...page, ...reserved });
+    },
 
     async allowAlias({ body: { account }, state, parameter }) {
       const alias = parameter('alias').toLowerCase();

@@ -177,6 +177,10 @@ const listOverridesQuery = z.object({
 const overridePage = named('AliasOverridePage', {
   overrides: z.array(z.object({ alias: z.string(), account: z.string(), since: timestamp })),
   next: nextPage,
+  reserved: z
+    .boolean()
+    .exactOptional()
+    .describe('Whether the `alias` of the query is reserved, also if an account may use it.'),
 });
 export type OverridePage = z.infer<typeof overridePage>;
 

@@ -334,6 +334,14 @@ describe('command API: operators', () => {
       expect(await shorten('acme', 'pay-pal')).to.equal(reserved);
       const shown = (await listed()).find(({ alias }) => alias === 'paypal');
       expect(shown).to.include({ account: 'acme' });
+      for (const [alias, reserved] of [
+        ['PayPal', true],
+        ['spring-sale', false],
+        ['', false],
+      ] as const) {
+        const found = await done('GET', `/admin/reserved-aliases?alias=${alias}`);
+        expect(found).to.include({ reserved });
+      }
       const gone = await done('DELETE', pathOf('PAYPAL'));
       expect(gone).to.deep.equal({ alias: 'paypal', account: null });
       expect((await admin('DELETE', pathOf('paypal'))).status).to.equal(404);

@@ -127,23 +127,20 @@ const describeOverride = ({ alias, account }: AliasOverrideResponse): string =>
 const overrideOf = (alias: string): string =>
   `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
 
-const allow: Action = {
-  verb: text.grant,
+const allow = (alias: string): Action => ({
+  verb: `${text.grant} …`,
+  unseen: alias,
   dialog: {
-    title: text.allowAlias,
-    content: (
-      <>
-        <Input label={common.alias} name="alias" required maxLength={50} />
-        <Input label={common.account} name="account" required />
-      </>
-    ),
+    title: text.allowAlias(alias),
+    verb: text.grant,
+    content: <Input label={common.account} name="account" required />,
   },
   call: (data) => {
-    const { alias = '', account } = fieldsOf(data);
+    const { account } = fieldsOf(data);
     return callApi(overrideOf(alias), { method: 'PUT', body: { account } });
   },
   done: describeOverride,
-};
+});
 
 const disallow = (alias: string): Action => ({
   verb: text.revokeAlias,
@@ -168,15 +165,22 @@ const ReservedAliases = () => {
   return (
     <section class="card stack" aria-labelledby="reserved">
       <h2 id="reserved">{text.reservedAliases}</h2>
-      <p class="hint">{text.reservedHint}</p>
+      <p class="hint">
+        {text.reservedWords} {text.reservedHint}
+      </p>
       <form class="picker" onSubmit={lookUp}>
-        <Input label={common.alias} name="alias" type="search" maxLength={50} />
+        <Input label={text.lookUp} name="alias" type="search" maxLength={50} />
         <button>{common.search}</button>
       </form>
       {tools.feedback}
       <Trouble failure={failure} onRetry={reload} />
       {value?.overrides.length === 0 && (
-        <p class="soft">{alias === '' ? text.noneGranted : text.notGranted(alias)}</p>
+        <p class="row">
+          {value.reserved === undefined
+            ? text.noneGranted
+            : (value.reserved ? text.notGranted : text.notReserved)(alias)}{' '}
+          {value.reserved === true && tools.buttons([allow(alias)])}
+        </p>
       )}
       {value && value.overrides.length > 0 && (
         <ScrollTable
@@ -195,7 +199,6 @@ const ReservedAliases = () => {
         </ScrollTable>
       )}
       {value?.next != null && <p class="hint">{text.moreGranted(value.overrides.length)}</p>}
-      <div class="row">{tools.buttons([allow], '')}</div>
       {tools.dialogs}
     </section>
   );

@@ -109,15 +109,19 @@ export const operators: typeof english.operators = (number) => ({
   reservedAliases: 'Reservierte Aliasse',
   reservedHint:
     'Kein Konto kann einen reservierten Alias verwenden, außer ein Betreiber erlaubt es.',
-  grant: 'Erlauben',
-  allowAlias: 'Reservierten Alias erlauben',
+  reservedWords:
+    'Reserviert sind die Pfade von Linklog, Namen von Marken und Staaten, und solche Namen mit Wörtern wie „login“.',
+  lookUp: 'Alias nachschlagen',
+  grant: 'Einem Konto erlauben',
+  allowAlias: (alias) => `Einem Konto ${alias} erlauben`,
   reserveAgain: (alias) => `${alias} wieder reservieren?`,
-  revokeAlias: 'Nicht mehr erlauben',
+  revokeAlias: 'Wieder reservieren',
   grantedAlias: (account, alias) => `${account} darf ${alias} jetzt verwenden.`,
   revokedAlias: (alias) => `Kein Konto darf ${alias} noch verwenden.`,
   grantedAliases: 'Erlaubte Aliasse',
   noneGranted: 'Kein Konto darf einen reservierten Alias verwenden.',
-  notGranted: (alias) => `Kein Konto darf ${alias} verwenden.`,
+  notGranted: (alias) => `${alias} ist reserviert. Kein Konto darf ihn verwenden.`,
+  notReserved: (alias) => `${alias} ist nicht reserviert. Jedes Konto darf ihn verwenden.`,
   moreGranted: (shown) => `Die ersten ${number(shown)} werden angezeigt.`,
   changesHint:
     'Änderungen an Schlüsseln, Personen, Domains, Webhooks, reservierten Aliassen, Schaltern und Projektionen, und ' +

@@ -104,15 +104,19 @@ export const operators = (number: FormatNumber) => ({
   typeWord: (word: string) => `Type ${word} to confirm`,
   reservedAliases: 'Reserved aliases',
   reservedHint: 'No account can use a reserved alias unless an operator allows it.',
-  grant: 'Allow',
-  allowAlias: 'Allow a reserved alias',
+  reservedWords:
+    'Reserved are the paths of Linklog, names of brands and governments, and such names with words like “login”.',
+  lookUp: 'Look up an alias',
+  grant: 'Allow for an account',
+  allowAlias: (alias: string) => `Allow an account to use ${alias}`,
   reserveAgain: (alias: string) => `Reserve ${alias} again?`,
-  revokeAlias: 'No longer allow',
+  revokeAlias: 'Reserve again',
   grantedAlias: (account: string, alias: string) => `${account} may use ${alias} now.`,
   revokedAlias: (alias: string) => `No account may use ${alias} any more.`,
   grantedAliases: 'Allowed aliases',
   noneGranted: 'No account may use a reserved alias.',
-  notGranted: (alias: string) => `No account may use ${alias}.`,
+  notGranted: (alias: string) => `${alias} is reserved. No account may use it.`,
+  notReserved: (alias: string) => `${alias} is not reserved. Every account may use it.`,
   moreGranted: (shown: number) => `The first ${number(shown)} are shown.`,
   changesHint:
     'Changes of keys, people, domains, webhooks, reserved aliases, switches and projections, and changes of links by ' +
