@@ -266,6 +266,39 @@ describe('the operators’ console', () => {
     }
   });
 
+  it('shows the projections with dead letters first, then those far behind', async () => {
+    const projection = { lag: 0, deadLetters: 0, parked: 0, running: null, last: null };
+    const projections = [
+      { ...projection, name: 'current' },
+      { ...projection, name: 'busy', lag: 999 },
+      { ...projection, name: 'late', lag: 1_000 },
+      { ...projection, name: 'later', lag: 2_000 },
+      { ...projection, name: 'broken', deadLetters: 1 },
+      { ...projection, name: 'unknown', lag: null },
+    ];
+    const order = ['broken', 'later', 'late', 'current', 'busy', 'unknown'];
+    await page.route('**/console/admin/projections', (route) =>
+      route.fulfill({ json: { projections } }),
+    );
+    await goTo('Projections');
+    const cards = page.locator('main li');
+    await cards.first().waitFor();
+    expect(await cards.locator('h2').allTextContents()).to.deep.equal([
+      ...['broken dead letters', 'later behind', 'late behind', 'current up to date'],
+      ...['busy behind', 'unknown unknown'],
+    ]);
+    expect(await cards.locator('.bad').allTextContents()).to.deep.equal(['1', '2,000', '1,000']);
+    await page.route('**/health/ready', async (route) => {
+      const response = await route.fetch();
+      const report = (await response.json()) as object;
+      await route.fulfill({ json: { ...report, projections } });
+    });
+    await goTo('Health');
+    const table = page.getByRole('region', { name: 'Projections' });
+    await table.getByText('broken').waitFor();
+    expect(await table.locator('tbody th').allTextContents()).to.deep.equal(order);
+  });
+
   it('looks up a reserved alias, and allows only reserved ones to accounts with a key', async () => {
     const account = `reserved-${Date.now()}`;
     await bench.key('PRO', { account });

@@ -10,6 +10,7 @@ import { useApi, useLoad, useRefresh } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { Figures, ScrollTable, TableHead } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
+import { isFarBehind, worstFirst } from './projections.js';
 
 const { common, operators: text } = texts;
 
@@ -43,14 +44,19 @@ const Projections = ({ projections }: Pick<HealthResponse, 'projections'>) => (
         ]}
       />
       <tbody>
-        {projections.map(({ name, lag, deadLetters, parked }) => (
-          <tr key={name}>
-            <th scope="row">{name}</th>
-            <td class="number">{lag === null ? common.unknown : formatNumber(lag)}</td>
-            <td class={`number ${deadLetters > 0 ? 'bad' : ''}`}>{formatNumber(deadLetters)}</td>
-            <td class={`number ${parked > 0 ? 'bad' : ''}`}>{formatNumber(parked)}</td>
-          </tr>
-        ))}
+        {worstFirst(projections).map((projection) => {
+          const { name, lag, deadLetters, parked } = projection;
+          return (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td class={`number ${isFarBehind(projection) ? 'bad' : ''}`}>
+                {lag === null ? common.unknown : formatNumber(lag)}
+              </td>
+              <td class={`number ${deadLetters > 0 ? 'bad' : ''}`}>{formatNumber(deadLetters)}</td>
+              <td class={`number ${parked > 0 ? 'bad' : ''}`}>{formatNumber(parked)}</td>
+            </tr>
+          );
+        })}
       </tbody>
     </table>
     <p class="hint">

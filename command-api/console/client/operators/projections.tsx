@@ -61,6 +61,20 @@ const stateOf = ({ lag, deadLetters, parked, running }: Projection): readonly [s
   return lag === 0 ? ['active', text.upToDate] : ['disabled', text.behind];
 };
 
+type Health = Pick<Projection, 'lag' | 'deadLetters' | 'parked'>;
+
+/** A busy installation always has a short lag. */
+export const isFarBehind = ({ lag }: Health): boolean => lag !== null && lag >= 1_000;
+
+const severityOf = (health: Health): number => {
+  if (health.deadLetters + health.parked > 0) return Number.MAX_SAFE_INTEGER;
+  return isFarBehind(health) ? (health.lag ?? 0) : 0;
+};
+
+/** Those with dead letters first, then by a long lag. */
+export const worstFirst = <Item extends Health>(projections: readonly Item[]): readonly Item[] =>
+  [...projections].sort((a, b) => severityOf(b) - severityOf(a));
+
 const describe = (projection: Projection): Description => {
   const { name, lag, deadLetters, parked, running, last } = projection;
   const offered: readonly Work[] =
@@ -82,7 +96,7 @@ const describe = (projection: Projection): Description => {
       <>
         <Figures
           figures={[
-            [text.lag, lag === null ? common.unknown : formatNumber(lag)],
+            [text.lag, lag === null ? common.unknown : formatNumber(lag), isFarBehind(projection)],
             [text.deadLetters, formatNumber(deadLetters), deadLetters > 0],
             [text.parked, formatNumber(parked), parked > 0],
           ]}
@@ -104,7 +118,7 @@ export const Projections = () => {
       <ResourceList
         tools={useActions(loaded.reload)}
         loaded={loaded}
-        items={loaded.value?.projections}
+        items={loaded.value && worstFirst(loaded.value.projections)}
         describe={describe}
         layout="columns wide"
       />
