@@ -165,6 +165,9 @@ describe('the operators’ console', () => {
     const dialog = page.getByRole('dialog', { name: `Block ${shortCode}?` });
     await button('Block', dialog).click();
     await dialog.getByLabel('Reason for the block').and(page.locator(':focus')).waitFor();
+    await dialog.getByLabel('Reason for the block').fill(' ');
+    await button('Block', dialog).click();
+    await dialog.locator('input:invalid').waitFor();
     expect(await done(shortCode)).to.deep.equal([]);
     await dialog.getByLabel('Reason for the block').fill('phishing');
     await expectAccessible();
@@ -318,6 +321,9 @@ describe('the operators’ console', () => {
     await lookUp('PayPal');
     await section.getByText('PayPal is reserved. No account may use it.').waitFor();
     await section.getByRole('button', { name: 'Allow for an account … PayPal' }).click();
+    await allow('no account');
+    const invalid = dialog.getByLabel('Account').and(page.locator(':focus'));
+    expect(await invalid.getAttribute('title')).to.match(/^1 to 64 letters/);
     await allow('unknown-account');
     await dialog.getByText('The account has no key').waitFor();
     await dialog.getByLabel('Account').and(page.locator(':focus')).waitFor();

@@ -11,6 +11,7 @@ import { Input, Select } from '../components/field.js';
 import { EventEntry } from '../components/history.js';
 import { ListPages } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
+import { AccountInput } from './account-input.js';
 
 const { common, operators: text } = texts;
 
@@ -41,7 +42,7 @@ export const AllChanges = () => {
   return (
     <Page title={texts.app.changes}>
       <form key={list(query)} class="picker" onSubmit={submit}>
-        <Input label={common.account} name="account" maxLength={64} defaultValue={account} />
+        <AccountInput defaultValue={account} />
         <Input label={text.changedBy} name="actor" maxLength={500} defaultValue={actor} />
         <Select
           label={text.kindOfChange}

@@ -7,9 +7,9 @@ import { callApi } from '../app/api.js';
 import { useAddressedPage } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { question, useActions, type Action } from '../components/actions.js';
-import { Input } from '../components/field.js';
 import { NewDomainFields, newDomainIn } from '../components/new-domain.js';
 import { nextPage, ResourceList, type Description } from '../components/resource-list.js';
+import { AccountInput } from './account-input.js';
 
 const { common, operators: text } = texts;
 
@@ -21,7 +21,7 @@ const add: Action = {
     content: (
       <>
         <NewDomainFields hint={text.addDomainHint} />
-        <Input label={common.account} name="account" required pattern="[A-Za-z0-9._\-]{1,64}" />
+        <AccountInput required />
       </>
     ),
   },

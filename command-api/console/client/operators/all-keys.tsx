@@ -8,12 +8,13 @@ import { callApi } from '../app/api.js';
 import { fieldsOf, useAddressedPage, useApi } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { question, useActions, type Action } from '../components/actions.js';
-import { Input, Select, withValue } from '../components/field.js';
+import { Select, withValue } from '../components/field.js';
 import { nextPage, ResourceList, type Description } from '../components/resource-list.js';
 import { richText } from '../components/rich-text.js';
 import { TableHead } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 import { allScopes, keyLifetimes, KeyName, ScopeFields } from '../keys/scope-fields.js';
+import { AccountInput } from './account-input.js';
 
 const { common, operators: text } = texts;
 
@@ -77,14 +78,7 @@ const create: Action = {
       <>
         <KeyName label={text.name} placeholder={common.nameExample} />
         <Select label={text.plan} name="plan" value="FREE" options={plans} />
-        <Input
-          label={common.account}
-          name="account"
-          required
-          defaultValue="default"
-          pattern="[A-Za-z0-9._\-]{1,64}"
-          hint={text.keyAccountHint}
-        />
+        <AccountInput required defaultValue="default" hint={text.keyAccountHint} />
         <Select label={common.expires} name="expiresIn" value="" options={keyLifetimes} />
         <ScopeFields offered={allScopes} chosen={allScopes} />
       </>

@@ -4,7 +4,7 @@ import { callApi } from '../app/api.js';
 import { fieldsOf, useAddressedPage } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import { type Action, question, useActions } from '../components/actions.js';
-import { Input, Select } from '../components/field.js';
+import { Select } from '../components/field.js';
 import { type Description, nextPage, ResourceList } from '../components/resource-list.js';
 import {
   nameOfPerson,
@@ -14,6 +14,7 @@ import {
   RoleSelect,
   seenAt,
 } from '../components/roles.js';
+import { AccountInput } from './account-input.js';
 
 const { common, people: text } = texts;
 
@@ -30,13 +31,7 @@ const actionsOf = (person: OperatorsPerson): readonly Action[] => {
       verb: common.save,
       content: (
         <>
-          <Input
-            label={common.account}
-            name="account"
-            required
-            defaultValue={removable[0]?.account ?? ''}
-            pattern="[A-Za-z0-9._\-]{1,64}"
-          />
+          <AccountInput required defaultValue={removable[0]?.account ?? ''} />
           <RoleSelect {...(removable[0] && { role: removable[0].role })} />
         </>
       ),

@@ -23,6 +23,8 @@ export const BlockReason = ({ isBlocked }: { readonly isBlocked: boolean }) => (
     label={isBlocked ? text.unblockReason : text.blockReason}
     name="reason"
     required
+    pattern=".*\S.*"
+    title={text.reasonHint}
     maxLength={500}
     hint={text.reasonHint}
   />

@@ -15,6 +15,7 @@ import { Input } from '../components/field.js';
 import { ScrollTable } from '../components/tables.js';
 import { Trouble } from '../components/trouble.js';
 import { texts } from '../../all-texts.js';
+import { AccountInput } from './account-input.js';
 
 const { common, operators: text } = texts;
 const { history: values } = texts.values;
@@ -133,7 +134,7 @@ const allow = (alias: string): Action => ({
   dialog: {
     title: text.allowAlias(alias),
     verb: text.grant,
-    content: <Input label={common.account} name="account" required />,
+    content: <AccountInput required />,
   },
   call: (data) => {
     const { account } = fieldsOf(data);

@@ -135,6 +135,7 @@ export const operators: typeof english.operators = (number) => ({
   changePlan: 'Tarif ändern',
   callsPerMinute: 'Aufrufe je Minute',
   limits: 'Grenzen',
+  accountFormat: '1 bis 64 Buchstaben, Ziffern, Punkte, Binde- und Unterstriche',
   keyAccountHint: 'Seine Links gehören zu diesem Konto.',
   changeKey: 'Schlüssel ändern',
   unchanged: 'Unverändert',

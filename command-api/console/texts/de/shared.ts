@@ -197,6 +197,11 @@ export const components: typeof english.components = {
     'The link was changed meanwhile': 'Der Link wurde inzwischen geändert.',
     'The webhook URL is not allowed':
       'Die URL muss mit https:// beginnen und zu einer öffentlichen Adresse führen.',
+    'The account has no key': 'Das Konto hat keinen Schlüssel.',
+    'Please provide a valid domain': 'Geben Sie eine gültige Domain ein.',
+    'The domain belongs to another account': 'Die Domain gehört einem anderen Konto.',
+    'The domain has links': 'Die Domain hat Links.',
+    'An account needs an owner': 'Ein Konto braucht einen Inhaber.',
     'Monthly API call limit reached.': 'Die API-Aufrufe dieses Monats sind verbraucht.',
     'tags must be at most 20 texts of 1 to 50 characters, without commas and control characters':
       'Ein Link hat höchstens 20 Tags mit 1 bis 50 Zeichen, ohne Kommas und Steuerzeichen.',

@@ -130,6 +130,7 @@ export const operators = (number: FormatNumber) => ({
   changePlan: 'Change plan',
   callsPerMinute: 'Calls per minute',
   limits: 'Limits',
+  accountFormat: '1 to 64 letters, digits, dots, hyphens and underscores',
   keyAccountHint: 'Its links belong to this account.',
   changeKey: 'Change the key',
   unchanged: 'Unchanged',
