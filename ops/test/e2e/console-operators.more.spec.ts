@@ -108,6 +108,7 @@ describe('the operators’ console', () => {
     const { key } = await bench.key('PRO', { account: 'a-customer' });
     const { shortCode } = await bench.link(key);
     await goTo('Links');
+    await page.getByText('Account by account, the newest links of each first.').waitFor();
     await page.getByLabel('Short code or short URL').fill(` https://sho.rt/${shortCode}+`);
     await button('Show the link').click();
     // sho.rt is no domain of an account.

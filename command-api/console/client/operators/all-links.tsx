@@ -51,9 +51,11 @@ const Find = () => {
 /** The links of all accounts, in the order of accounts. */
 export const AllLinks = () => {
   const list = useLinkList<OperatorsLinkPage>(true);
+  const { account, sort } = list.filter;
   return (
     <Page title={common.links}>
       <Find />
+      {account === '' && sort === 'created' && <p class="soft">{text.linkOrder}</p>}
       <LinkList list={list} links={list.value?.links ?? []} hasAccounts />
     </Page>
   );

@@ -23,6 +23,8 @@ export const operators: typeof english.operators = (number) => ({
       : `Am ${date} durch ihren TXT-Eintrag bestätigt.`,
   noDomains: 'Kein Konto hat eine Domain.',
   codeOrUrl: 'Kurzcode oder Kurz-URL',
+  linkOrder:
+    'Konto für Konto, dessen neueste Links zuerst. Filtern Sie nach Konto, oder sortieren Sie nach Klicks.',
   showLink: 'Link anzeigen',
   blockReason: 'Grund der Sperre',
   unblockReason: 'Grund für das Ende der Sperre',

@@ -19,6 +19,8 @@ export const operators = (number: FormatNumber) => ({
     date === null ? 'Verified by its TXT record.' : `Verified by its TXT record on ${date}.`,
   noDomains: 'No account has a domain.',
   codeOrUrl: 'Short code or short URL',
+  linkOrder:
+    'Account by account, the newest links of each first. Filter by account, or sort by clicks.',
   showLink: 'Show the link',
   blockReason: 'Reason for the block',
   unblockReason: 'Reason for the end of the block',
