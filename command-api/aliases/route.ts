@@ -2,6 +2,7 @@ import { aliasOverrides } from '../../ops/ledger/alias-overrides.js';
 import { decideOne } from '../../ops/ledger/decide.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
+import { messages } from '../../schemas/http/errors.js';
 import type { OverridePage } from '../../schemas/http/operators.js';
 import { aliasPattern } from '../../schemas/link-subject.js';
 import type { AdminHandlers } from '../http/operator-requests.js';
@@ -61,7 +62,7 @@ export const overrideHandlers = (({ respond, ...ledger }) => {
       const alias = parameter('alias').toLowerCase();
       if (!aliasPattern.test(alias)) return failure(400, invalidAlias);
       if (!isReservedAlias(alias)) return failure(400, 'The alias is not reserved');
-      if (!(await isAccount(ledger.pool, account))) return failure(400, 'The account has no key');
+      if (!(await isAccount(ledger.pool, account))) return failure(400, messages.accountWithoutKey);
       const { outboxPosition } = await set(alias, account, state.actor);
       return respond(outboxPosition, 200, { alias, account });
     },

@@ -124,6 +124,7 @@ export const messages = {
   domainCaseFixed: 'The domain has another caseInsensitive, which cannot change',
   resolverUnavailable: 'The DNS resolver is unavailable',
   domainInactive: 'The domain is not active for this account',
+  accountWithoutKey: 'The account has no key',
   aliasReserved: 'This alias is reserved and cannot be used',
   urlUnsafe: 'URL appears to be unsafe and cannot be shortened',
   safetyUnavailable: 'Web safety check is temporarily unavailable',
