@@ -89,8 +89,10 @@ const readEarlier = async (
  * The events of accounts and the platform, and those of links whose actor is an operator, except imports. It is the
  * condition of two indexes (0121_changes_of_links.sql), so PostgreSQL reads no other event.
  */
-export const isListed = `(partition >= ${accountsPartition} OR (type !~ '^linklog\\.LinkImported\\.'
-  AND actor !~ '^(system|web-safety|visitor|[0-9a-f-]{36}|usr_[0-9A-Za-z]{20})$'))`;
+export const isListed = `(partition >= ${accountsPartition} OR (
+  actor NOT LIKE '________-____-____-____-____________'
+  AND NOT (actor LIKE 'usr\\_%' AND actor ~ '^usr_[0-9A-Za-z]{20}$')
+  AND actor NOT IN ('system', 'web-safety', 'visitor') AND type NOT LIKE 'linklog.LinkImported.%'))`;
 
 /** Reads a page of changes, newest first. */
 export const listChanges = async (

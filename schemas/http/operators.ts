@@ -45,6 +45,8 @@ export const operatorNameIn = (field: string) => {
             (name) =>
               !reservedNames.has(lookOf(name)) &&
               !keyIdPattern.test(lookOf(name)) &&
+              // The index of changes takes such a name for the id of a key.
+              !/^.{8}-.{4}-.{4}-.{4}-.{12}$/u.test(name) &&
               personOfActor(lookOf(name)) === null,
             `${field} must not be ${[...reservedNames].join(', ')} or the id of a key or a person`,
           ),

@@ -113,6 +113,7 @@ describe('schemas: the name of an operator', () => {
     [
       'X-Actor must not be system, web-safety, visitor or the id of a key or a person',
       ...['system', 'System', 'WEB-SAFETY', 'visitor', id, id.toUpperCase()],
+      ...[id.replace('f', 'g'), id.replace('f', '\u{1f600}')].map(actorHeaderOf),
       ...['ｓｙｓｔｅｍ', 'sys\u200dtem', '\u2066system\u2069'].map(actorHeaderOf),
       ...[person, `operator:${person}`, person.toUpperCase(), `Operator:${person}`],
       ...[`usr_\u200d${person.slice(4)}`, person.replace('usr', 'ｕｓｒ')].map(actorHeaderOf),

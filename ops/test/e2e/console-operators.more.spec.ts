@@ -82,6 +82,7 @@ describe('the operators’ console', () => {
     const renamed = page.getByRole('group', { name: 'renamed' });
     await renamed.waitFor();
     const own = await bench.api('/v2/keys', secret);
+    expect(own.status, own.text).to.equal(200);
     const { keys } = own.json() as { keys: readonly { readonly id: string }[] };
     expect(keys[0]).to.deep.include({ name: 'renamed', expiresAt: null });
 
